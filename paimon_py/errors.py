@@ -1,0 +1,215 @@
+"""Every error that paimon_py raises, grouped by what the caller can do next.
+
+::
+
+    PaimonError                         kind, path, table, snapshot_id where known
+    ├── UsageError        (ValueError)  fix the call
+    │   ├── SchemaError                 data and schema disagree; names the fields
+    │   ├── OptionError                 names the option, the value, what is allowed
+    │   └── UnsupportedError            valid Paimon, not yet ours; names the feature
+    ├── NotFoundError     (LookupError)
+    │   ├── DatabaseNotFoundError
+    │   ├── TableNotFoundError
+    │   ├── SnapshotNotFoundError
+    │   │   └── SnapshotExpiredError    it existed; names the retention and how to pin
+    │   └── TagNotFoundError
+    ├── AlreadyExistsError
+    ├── CommitError
+    │   ├── CommitConflictError         re-read and decide
+    │   ├── CommitRetriesExhaustedError try again later
+    │   └── CommitUnknownError          check before retrying; nothing was deleted
+    ├── CorruptionError                 file, offset, expected, got
+    └── StorageError                    path, operation, transient: yes or no
+        └── StorageUnknownError         the operation may or may not have happened
+"""
+
+from __future__ import annotations
+
+
+class PaimonError(Exception):
+    """Base of every error raised by paimon_py.
+
+    Attributes:
+        kind: a stable code, one per class, for programs (`"commit-conflict"`).
+        path: the file or directory concerned, if any.
+        table: the table concerned, if known.
+        snapshot_id: the snapshot concerned, if known.
+    """
+
+    kind: str = "paimon"
+
+    def __init__(
+        self, message: str, *, path: str | None = None, table: str | None = None, snapshot_id: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.table = table
+        self.snapshot_id = snapshot_id
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), str(self), dict(self.__dict__))
+
+
+def _rebuild(cls: type[PaimonError], message: str, state: dict[str, object]) -> PaimonError:
+    error = cls.__new__(cls)
+    Exception.__init__(error, message)
+    error.__dict__.update(state)
+    return error
+
+
+class UsageError(PaimonError, ValueError):
+    """The call is wrong; the message says how to fix it."""
+
+    kind = "usage"
+
+
+class SchemaError(UsageError):
+    """Data and schema disagree.
+
+    Attributes:
+        fields: names of all offending columns.
+    """
+
+    kind = "schema"
+
+    def __init__(self, message: str, *, fields: tuple[str, ...] = (), table: str | None = None) -> None:
+        super().__init__(message, table=table)
+        self.fields = fields
+
+
+class OptionError(UsageError):
+    """An option has a wrong name or value.
+
+    Attributes:
+        option: the option's name.
+        value: the value given, if any.
+    """
+
+    kind = "option"
+
+    def __init__(self, message: str, *, option: str, value: str | None = None, table: str | None = None) -> None:
+        super().__init__(message, table=table)
+        self.option = option
+        self.value = value
+
+
+class UnsupportedError(UsageError):
+    """A valid Paimon feature that paimon_py does not handle; nothing was touched.
+
+    Attributes:
+        feature: the feature's name, as in Paimon's documentation.
+    """
+
+    kind = "unsupported"
+
+    def __init__(self, message: str, *, feature: str, path: str | None = None, table: str | None = None) -> None:
+        super().__init__(message, path=path, table=table)
+        self.feature = feature
+
+
+class NotFoundError(PaimonError, LookupError):
+    """Something named by the caller does not exist."""
+
+    kind = "not-found"
+
+
+class DatabaseNotFoundError(NotFoundError):
+    """No such database in the catalog."""
+
+    kind = "database-not-found"
+
+
+class TableNotFoundError(NotFoundError):
+    """No such table in the catalog or at the path."""
+
+    kind = "table-not-found"
+
+
+class SnapshotNotFoundError(NotFoundError):
+    """No such snapshot."""
+
+    kind = "snapshot-not-found"
+
+
+class SnapshotExpiredError(SnapshotNotFoundError):
+    """The snapshot existed but has expired, perhaps while it was being read."""
+
+    kind = "snapshot-expired"
+
+
+class TagNotFoundError(NotFoundError):
+    """No such tag."""
+
+    kind = "tag-not-found"
+
+
+class AlreadyExistsError(PaimonError):
+    """The thing to create exists already."""
+
+    kind = "already-exists"
+
+
+class CommitError(PaimonError):
+    """A commit did not (certainly) happen."""
+
+    kind = "commit"
+
+
+class CommitConflictError(CommitError):
+    """Another commit changed what this one depends on; nothing was published. Re-read and decide."""
+
+    kind = "commit-conflict"
+
+
+class CommitRetriesExhaustedError(CommitError):
+    """Others won every attempt within the retry budget; nothing was published. Try again later."""
+
+    kind = "commit-retries-exhausted"
+
+
+class CommitUnknownError(CommitError):
+    """The store did not say whether the snapshot was published; no file was deleted.
+
+    Committing the same changes again with the same user and identifier is safe: it is recognised if it happened.
+    """
+
+    kind = "commit-unknown"
+
+
+class CorruptionError(PaimonError):
+    """A file does not hold what the format says.
+
+    Attributes:
+        path: the file.
+        offset: byte position, if known.
+    """
+
+    kind = "corruption"
+
+    def __init__(
+        self, message: str, *, path: str | None = None, offset: int | None = None, table: str | None = None
+    ) -> None:
+        super().__init__(message, path=path, table=table)
+        self.offset = offset
+
+
+class StorageError(PaimonError):
+    """The store failed.
+
+    Attributes:
+        operation: the store's verb (`get`, `put_new`, …).
+        transient: whether the same call may succeed later.
+    """
+
+    kind = "storage"
+
+    def __init__(self, message: str, *, path: str | None = None, operation: str, transient: bool = False) -> None:
+        super().__init__(message, path=path)
+        self.operation = operation
+        self.transient = transient
+
+
+class StorageUnknownError(StorageError):
+    """The operation may or may not have happened."""
+
+    kind = "storage-unknown"

@@ -1,0 +1,36 @@
+"""The metadata files of one table, bundled: what scans, writers and commits are given."""
+
+from __future__ import annotations
+
+from paimon_py.env import Env
+from paimon_py.metadata.manifests import Manifests
+from paimon_py.metadata.schemas import Schemas
+from paimon_py.metadata.snapshots import Snapshots
+from paimon_py.metadata.tags import Tags
+from paimon_py.storage.store import Store
+
+
+class TableRoot:
+    """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`.
+
+    Two roots of one path on one store speak of the same table. Pickles carry the store (without secrets) and path;
+    the receiving process gets the machine's own environment.
+    """
+
+    __slots__ = ("env", "manifests", "path", "schemas", "snapshots", "store", "tags")
+
+    def __init__(self, store: Store, path: str, env: Env) -> None:
+        self.store = store
+        self.path = path
+        self.env = env
+        self.snapshots = Snapshots(store, path)
+        self.schemas = Schemas(store, path)
+        self.tags = Tags(store, path)
+        self.manifests = Manifests(store, path, env)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _open, (self.store, self.path)
+
+
+def _open(store: Store, path: str) -> TableRoot:
+    return TableRoot(store, path, Env())

@@ -1,0 +1,95 @@
+"""One data file with its metadata, and the change of one file in a manifest.
+
+Source: format.md §5.3; Java `DataFileMeta`, `ManifestEntry`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+EMPTY_ROW = bytes(12)
+"""A serialized BinaryRow without fields: four bytes of arity, eight of header."""
+
+
+class FileKind(enum.IntEnum):
+    """Whether an entry adds or deletes its file."""
+
+    ADD = 0
+    DELETE = 1
+
+
+class FileSource(enum.IntEnum):
+    """Who wrote a file."""
+
+    APPEND = 0
+    COMPACT = 1
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """Bounds of some columns: two serialized BinaryRows (arity prefix included) and a null count per column.
+
+    A null bound means unknown; `null_counts` may hold None for unknown.
+    """
+
+    min_values: bytes = EMPTY_ROW
+    max_values: bytes = EMPTY_ROW
+    null_counts: tuple[int | None, ...] | None = ()
+
+
+EMPTY_STATS = Stats()
+
+
+class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A Parquet, ORC or Avro file of one partition and bucket.
+
+    `min_key`, `max_key`: serialized BinaryRows of the trimmed primary key (EMPTY_ROW in append tables).
+    `creation_time_millis`: wall clock of the writer's zone stored as if UTC. `delete_row_count`: rows of kind −U/−D,
+    None if unknown. `value_stats_columns`: None if the value stats cover all columns of the file.
+    """
+
+    name: str
+    size_bytes: int
+    row_count: int
+    min_key: bytes = EMPTY_ROW
+    max_key: bytes = EMPTY_ROW
+    key_stats: Stats = EMPTY_STATS
+    value_stats: Stats = EMPTY_STATS
+    min_sequence: int
+    max_sequence: int
+    schema_id: int
+    level: int
+    extra_files: tuple[str, ...] = ()
+    creation_time_millis: int | None = None
+    delete_row_count: int | None = None
+    embedded_index: bytes | None = None
+    source: FileSource | None = None
+    value_stats_columns: tuple[str, ...] | None = None
+    external_path: str | None = None
+    first_row_id: int | None = None
+    write_columns: tuple[str, ...] | None = None
+
+
+class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """ADD or DELETE of one data file. `partition` is a serialized BinaryRow; `total_buckets` −1 without buckets."""
+
+    kind: FileKind
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    file: DataFile
+
+
+def identifier(entry: ManifestEntry) -> tuple[object, ...]:
+    """What makes two entries speak of the same file: level is part of it (format.md §5.4)."""
+    file = entry.file
+    return (
+        entry.partition,
+        entry.bucket,
+        file.level,
+        file.name,
+        file.extra_files,
+        file.embedded_index,
+        file.external_path,
+    )

@@ -1,0 +1,73 @@
+"""Manifests, index manifests, and folding ADD and DELETE into the files that are alive.
+
+Source: format.md §5, §10.1; Java `ManifestFileMeta`, `FileEntry.mergeEntries`, `IndexManifestEntry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from paimon_py.errors import CorruptionError
+from paimon_py.spec.data_file import EMPTY_STATS, FileKind, ManifestEntry, Stats, identifier
+
+
+class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One record of a manifest list: a manifest and what it holds."""
+
+    name: str
+    size_bytes: int
+    added_files: int
+    deleted_files: int
+    partition_stats: Stats = EMPTY_STATS
+    schema_id: int
+    min_bucket: int | None = None
+    max_bucket: int | None = None
+    min_level: int | None = None
+    max_level: int | None = None
+    min_row_id: int | None = None
+    max_row_id: int | None = None
+
+
+class DeletionVectorRange(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the deletion vector of one data file lies in its index file."""
+
+    data_file: str
+    offset: int
+    length: int
+    cardinality: int | None = None
+
+
+class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One record of an index manifest."""
+
+    kind: FileKind
+    partition: bytes
+    bucket: int
+    index_type: str
+    name: str
+    size_bytes: int
+    row_count: int
+    deletion_vectors: tuple[DeletionVectorRange, ...] | None = None
+    external_path: str | None = None
+
+
+def fold(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
+    """Reduce entries, in order, to the ADDs that live and the DELETEs that met no ADD.
+
+    Raises:
+        CorruptionError: a file is added twice.
+    """
+    alive: dict[tuple[object, ...], ManifestEntry] = {}
+    for entry in entries:
+        key = identifier(entry)
+        if entry.kind is FileKind.ADD:
+            if key in alive:
+                raise CorruptionError(f"file {entry.file.name} is added twice", path=entry.file.name)
+            alive[key] = entry
+        elif key in alive and alive[key].kind is FileKind.ADD:
+            del alive[key]
+        else:
+            alive[key] = entry
+    return list(alive.values())

@@ -1,0 +1,69 @@
+"""A table's schema as a value.
+
+Source: format.md §3; Java `TableSchema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from paimon_py.spec.types import Field
+
+SYSTEM_FIELD_ID_START = 1_073_741_823
+KEY_PREFIX = "_KEY_"
+SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
+VALUE_KIND = "_VALUE_KIND"
+ROW_KIND_COLUMN = "_row_kind"
+
+
+class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `schema-<id>`. `extra` holds JSON fields that are not known here."""
+
+    id: int
+    fields: tuple[Field, ...]
+    highest_field_id: int
+    partition_keys: tuple[str, ...] = ()
+    primary_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = {}
+    comment: str | None = None
+    time_millis: int | None = None
+    version: int = 3
+    extra: Mapping[str, object] = {}
+
+    def field(self, name: str) -> Field:
+        """The column called `name`; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def trimmed_primary_keys(self) -> tuple[str, ...]:
+        """Primary key without partition keys: the key inside one bucket, in primary-key order (all of it if nothing is left)."""
+        trimmed = tuple(name for name in self.primary_keys if name not in self.partition_keys)
+        return trimmed or self.primary_keys
+
+    @property
+    def bucket_keys(self) -> tuple[str, ...]:
+        """Columns whose hash picks the bucket: option `bucket-key`, else the trimmed primary key."""
+        text = self.options.get("bucket-key")
+        if text and text.strip():
+            return tuple(part.strip() for part in text.split(","))
+        return self.trimmed_primary_keys
+
+    @property
+    def partition_fields(self) -> tuple[Field, ...]:
+        """Partition columns in partition-key order."""
+        return tuple(self.field(name) for name in self.partition_keys)
+
+    @property
+    def key_fields(self) -> tuple[Field, ...]:
+        """Fields of the trimmed primary key."""
+        return tuple(self.field(name) for name in self.trimmed_primary_keys)

@@ -1,0 +1,1 @@
+"""The one door to bytes at rest: local files, object stores, memory. Knows nothing of tables."""

@@ -1,0 +1,106 @@
+"""What the core asks of a store, one Protocol per verb.
+
+Paths are absolute: `/dir/file` on local disk, `scheme://bucket/key` elsewhere. Every verb raises `StorageError`
+(never a raw OSError) and `get`, `get_range`, `open_read` raise `FileMissingError` for what is not there.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+from paimon_py.errors import StorageError
+
+
+class FileMissingError(StorageError):
+    """There is no such file; callers turn it into the error of their own subject."""
+
+    kind = "file-missing"
+
+
+class FileStatus(msgspec.Struct, frozen=True):
+    """One child of a directory. `name` is the last part of `path`; times are epoch milliseconds of the store."""
+
+    path: str
+    name: str
+    size_bytes: int
+    is_directory: bool
+    modified_millis: int | None = None
+
+
+class Get(Protocol):
+    def get(self, path: str) -> bytes:
+        """The whole file."""
+        ...
+
+
+class PutNew(Protocol):
+    def put_new(self, path: str, data: bytes) -> bool:
+        """Create `path` atomically and durably. True if this call created it, False if it was already there.
+
+        Raises:
+            StorageUnknownError: the store did not say whether the file was created.
+            UnsupportedError: the store has no safe create-if-absent.
+        """
+        ...
+
+
+class Put(Protocol):
+    def put(self, path: str, data: bytes) -> None:
+        """Write or replace the whole file; readers see the old or the new content, never a part."""
+        ...
+
+
+class List(Protocol):
+    def list(self, directory: str) -> list[FileStatus]:
+        """Direct children, sorted by name; empty if the directory does not exist."""
+        ...
+
+
+class Stat(Protocol):
+    def stat(self, path: str) -> FileStatus | None:
+        """Status of a file or directory, None if absent."""
+        ...
+
+
+class Delete(Protocol):
+    def delete(self, path: str) -> None:
+        """Delete one file; deleting what is not there succeeds."""
+        ...
+
+    def delete_tree(self, directory: str) -> None:
+        """Delete a directory and everything below it."""
+        ...
+
+
+class OpenRead(Protocol):
+    def open_read(self, path: str) -> BinaryIO:
+        """A seekable binary file, to be closed by the caller; pyarrow accepts it."""
+        ...
+
+
+class OpenWrite(Protocol):
+    def open_write(self, path: str) -> BinaryIO:
+        """A new file for writing, parents made; it is complete and durable once `close` has returned."""
+        ...
+
+
+class Directories(Protocol):
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents; a no-op where directories do not exist as such."""
+        ...
+
+    def rename_directory(self, source: str, target: str) -> None:
+        """Move a directory; the target must not exist."""
+        ...
+
+
+class Store(Get, PutNew, Put, List, Stat, Delete, OpenRead, OpenWrite, Directories, Protocol):
+    """All verbs. Functions ask for the narrower Protocols where they can."""
+
+
+def join(*parts: str) -> str:
+    """Join path parts with single slashes, keeping `scheme://`."""
+    head, *rest = parts
+    return "/".join([head.rstrip("/") or "", *(part.strip("/") for part in rest if part)])
