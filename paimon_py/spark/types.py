@@ -1,0 +1,137 @@
+"""Arrow types ↔ Spark types, and the Arrow form in which Spark takes a column.
+
+Source: Spark's Python type mapping as observed on 3.5 to 4.x; Paimon's own Spark type mapping for the logical choice
+(TIMESTAMP is TIMESTAMP_NTZ, TIMESTAMP WITH LOCAL TIME ZONE is TIMESTAMP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import types as st
+
+from paimon_py.errors import UnsupportedError
+
+_HAS_TIME = hasattr(st, "TimeType") and tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
+
+_PLAIN: list[tuple[Callable[[pa.DataType], bool], pa.DataType, st.DataType]] = [
+    (pa.types.is_boolean, pa.bool_(), st.BooleanType()),
+    (pa.types.is_int8, pa.int8(), st.ByteType()),
+    (pa.types.is_int16, pa.int16(), st.ShortType()),
+    (pa.types.is_uint8, pa.int16(), st.ShortType()),
+    (pa.types.is_int32, pa.int32(), st.IntegerType()),
+    (pa.types.is_uint16, pa.int32(), st.IntegerType()),
+    (pa.types.is_int64, pa.int64(), st.LongType()),
+    (pa.types.is_uint32, pa.int64(), st.LongType()),
+    (pa.types.is_float16, pa.float32(), st.FloatType()),
+    (pa.types.is_float32, pa.float32(), st.FloatType()),
+    (pa.types.is_float64, pa.float64(), st.DoubleType()),
+    (pa.types.is_string, pa.string(), st.StringType()),
+    (pa.types.is_large_string, pa.string(), st.StringType()),
+    (pa.types.is_string_view, pa.string(), st.StringType()),
+    (pa.types.is_binary, pa.binary(), st.BinaryType()),
+    (pa.types.is_large_binary, pa.binary(), st.BinaryType()),
+    (pa.types.is_binary_view, pa.binary(), st.BinaryType()),
+    (pa.types.is_fixed_size_binary, pa.binary(), st.BinaryType()),
+    (pa.types.is_date, pa.date32(), st.DateType()),
+    (pa.types.is_null, pa.null(), st.NullType()),
+]
+
+
+def spark_form(kind: pa.DataType) -> tuple[pa.DataType, st.DataType]:
+    """The Arrow type to hand to Spark for `kind`, and the Spark type it becomes.
+
+    TIME is milliseconds of the day as INT before Spark 4.3, which has no such type.
+
+    Raises:
+        UnsupportedError: Spark has no such type.
+    """
+    for test, arrow, spark in _PLAIN:
+        if test(kind):
+            return arrow, spark
+    if pa.types.is_decimal(kind) and kind.precision <= 38:
+        return pa.decimal128(kind.precision, kind.scale), st.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        if kind.tz is None:
+            return pa.timestamp("us"), st.TimestampNTZType()
+        return pa.timestamp("us", "UTC"), st.TimestampType()
+    if pa.types.is_time(kind):
+        return (pa.time64("ns"), st.TimeType(6)) if _HAS_TIME else (pa.int32(), st.IntegerType())
+    if pa.types.is_dictionary(kind):
+        return spark_form(kind.value_type)
+    return _nested_form(kind)
+
+
+def _nested_form(kind: pa.DataType) -> tuple[pa.DataType, st.DataType]:
+    if pa.types.is_map(kind):
+        key, spark_key = spark_form(kind.key_type)
+        item, spark_item = spark_form(kind.item_type)
+        nullable = kind.item_field.nullable
+        return (
+            pa.map_(key, pa.field("value", item, nullable)),
+            st.MapType(spark_key, spark_item, nullable),
+        )
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        item, spark_item = spark_form(kind.value_type)
+        nullable = kind.value_field.nullable
+        return pa.list_(pa.field("element", item, nullable)), st.ArrayType(spark_item, nullable)
+    if pa.types.is_struct(kind):
+        forms = [(field, *spark_form(field.type)) for field in kind]
+        return (
+            pa.struct([pa.field(field.name, arrow, field.nullable) for field, arrow, _ in forms]),
+            st.StructType([st.StructField(field.name, spark, field.nullable) for field, _, spark in forms]),
+        )
+    raise UnsupportedError(f"Spark has no type for Arrow's {kind}", feature=f"Spark type for {kind}")
+
+
+def spark_schemas(schema: pa.Schema) -> tuple[pa.Schema, st.StructType]:
+    """The Arrow schema to hand over and the Spark schema, columns in order."""
+    arrow, spark = _nested_form(pa.struct(list(schema)))
+    return pa.schema(list(arrow)), spark
+
+
+_ARROW: dict[type[st.DataType], pa.DataType] = {
+    st.BooleanType: pa.bool_(),
+    st.ByteType: pa.int8(),
+    st.ShortType: pa.int16(),
+    st.IntegerType: pa.int32(),
+    st.LongType: pa.int64(),
+    st.FloatType: pa.float32(),
+    st.DoubleType: pa.float64(),
+    st.StringType: pa.string(),
+    st.CharType: pa.string(),
+    st.VarcharType: pa.string(),
+    st.BinaryType: pa.binary(),
+    st.DateType: pa.date32(),
+    st.TimestampType: pa.timestamp("us", "UTC"),
+    st.TimestampNTZType: pa.timestamp("us"),
+    st.NullType: pa.null(),
+}
+
+
+def arrow_type(kind: st.DataType) -> pa.DataType:
+    """The Arrow type of a Spark type.
+
+    Raises:
+        UnsupportedError: Arrow, or paimon_py, has no such type (intervals, VARIANT, user-defined types).
+    """
+    if type(kind) in _ARROW:
+        return _ARROW[type(kind)]
+    if isinstance(kind, st.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, st.ArrayType):
+        return pa.list_(pa.field("element", arrow_type(kind.elementType), kind.containsNull))
+    if isinstance(kind, st.MapType):
+        return pa.map_(arrow_type(kind.keyType), pa.field("value", arrow_type(kind.valueType), kind.valueContainsNull))
+    if isinstance(kind, st.StructType):
+        return pa.struct([pa.field(f.name, arrow_type(f.dataType), f.nullable) for f in kind.fields])
+    if _HAS_TIME and isinstance(kind, st.TimeType):
+        return pa.time64("us")
+    raise UnsupportedError(f"no Arrow type for Spark's {kind.simpleString()}", feature=f"Spark {kind.simpleString()}")
+
+
+def arrow_schema(kind: st.StructType) -> pa.Schema:
+    """The Arrow schema of a DataFrame."""
+    return pa.schema([pa.field(f.name, arrow_type(f.dataType), f.nullable) for f in kind.fields])

@@ -1,0 +1,312 @@
+"""A Paimon table: identity, schema, options, store; and the verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from paimon_py.env import Env
+from paimon_py.errors import CommitUnknownError, UsageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.schemas import alter
+from paimon_py.scan.scan import Scan
+from paimon_py.spec.layout import check_name
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SchemaChange
+from paimon_py.spec.supported import check_readable, check_writable
+from paimon_py.storage.open import open_store
+from paimon_py.views import Snapshot, Tag
+from paimon_py.write.changes import Changes
+from paimon_py.write.commit import CommitRequest, CommitResult, DynamicOverwrite, Overwrite, StaticOverwrite, commit
+from paimon_py.write.renumber import renumber
+from paimon_py.write.session import Writer
+
+
+class Table:
+    """A table in a warehouse or at a path.
+
+    A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are
+    left out) and used from several threads as long as each has its own writer.
+    """
+
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, name: str, dynamic_options: Mapping[str, str] | None = None
+    ) -> None:
+        self._root = root
+        self._schema = schema
+        self._name = name
+        self._dynamic = dict(dynamic_options or {})
+
+    @classmethod
+    def open(cls, path: str, options: Mapping[str, str] | None = None, *, env: Env | None = None) -> Table:
+        """Open the table in a directory, without a catalog.
+
+        Args:
+            path: directory or URL of the table.
+            options: credentials and settings of the store, by Paimon's option names.
+            env: clock, ids and threads to use instead of the machine's.
+
+        Raises:
+            TableNotFoundError: there is no table.
+            CorruptionError: its schema does not hold what the format says.
+        """
+        store, location = open_store(str(path), options or {})
+        root = TableRoot(store, location, env or Env())
+        return cls(root, root.schemas.latest(), location.rstrip("/").rsplit("/", 1)[-1])
+
+    @property
+    def name(self) -> str:
+        """`database.table` in a catalog, else the name of the directory."""
+        return self._name
+
+    @property
+    def schema(self) -> TableSchema:
+        """Columns with ids and types, keys, options and comment."""
+        return self._schema
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The table's options as stored."""
+        return dict(self._schema.options)
+
+    @property
+    def location(self) -> str:
+        """Directory or URL of the table."""
+        return self._root.path
+
+    @property
+    def comment(self) -> str | None:
+        """The table's comment."""
+        return self._schema.comment
+
+    def alter(self, *changes: SchemaChange) -> TableSchema:
+        """Apply all changes as one new schema and move to it.
+
+        Returns: the new schema.
+
+        Raises:
+            UsageError: Java's rules forbid a change; nothing is written.
+            CommitRetriesExhaustedError: others changed the schema at every attempt.
+        """
+        self._schema = alter(
+            self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
+            clock=self._root.env.clock,
+        )  # fmt: skip
+        return self._schema
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def writer(self, *, overwrite: bool = False) -> Writer:
+        """A writer for the two-phase form: write, take `changes()`, hand them to `commit`.
+
+        Args:
+            overwrite: the changes will replace what is there, so that existing files need not be looked at.
+
+        Raises:
+            UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
+        """
+        check_writable(self._schema)
+        return Writer(self._root, self._schema, ignore_existing=overwrite)
+
+    def write_arrow(
+        self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None
+    ) -> CommitResult:
+        """Write and commit in one step.
+
+        Args:
+            data: anything with an Arrow C stream, or a pandas frame. Columns match by name.
+            overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
+                occur in `data`. None adds.
+            watermark: event-time watermark in epoch milliseconds to record.
+
+        Returns: what was committed.
+
+        Raises:
+            UsageError: the data do not fit; no file is left behind.
+            CommitConflictError: another commit changed what this one depends on; no file is left behind.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        """
+        mode = self._overwrite(overwrite)
+        with self.writer(overwrite=mode is not None) as writer:
+            if isinstance(mode, StaticOverwrite):
+                writer.restrict(mode.partition)
+            writer.write_arrow(data)
+            changes = writer.changes()
+            try:
+                return self._commit(changes, CommitRequest(overwrite=mode, watermark=watermark))
+            except CommitUnknownError:
+                raise
+            except BaseException:
+                writer.discard(changes)
+                raise
+
+    def commit(
+        self,
+        changes: Changes | bytes | Iterable[Changes | bytes],
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        overwrite: Mapping[str, object] | str | None = None,
+        watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> CommitResult:
+        """Publish what writers did as one snapshot.
+
+        With `user` and `identifier` the call can be repeated: an identifier that the user already committed does
+        nothing and says so in the result. Identifiers of one user must grow.
+
+        Raises:
+            CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
+            UsageError: an identifier without user, or changes that are not of this table.
+        """
+        if identifier is not None and user is None:
+            raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
+        request = CommitRequest(
+            user=user, identifier=identifier, overwrite=self._overwrite(overwrite), watermark=watermark,
+            properties=properties,
+        )  # fmt: skip
+        return self._commit(_concat(changes), request)
+
+    def truncate(self) -> CommitResult:
+        """Remove all rows as one commit."""
+        return self._replace_with_nothing([{}])
+
+    def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> CommitResult:
+        """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
+
+        Raises:
+            UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
+        """
+        if not partitions or not all(partitions):
+            raise UsageError('drop_partitions needs at least one partition such as [{"month": 3}]')
+        return self._replace_with_nothing(list(partitions))
+
+    def _replace_with_nothing(self, partitions: list[Mapping[str, object]]) -> CommitResult:
+        check_writable(self._schema)
+        changes = Changes(schema_id=self._schema.id, base_snapshot_id=self._root.snapshots.latest_id(), buckets=())
+        modes = tuple(self._static(partition) for partition in partitions)
+        return self._commit(changes, CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes))
+
+    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
+        check_writable(self._schema)
+        return commit(
+            self._root, self._schema, changes, request,
+            renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
+        )  # fmt: skip
+
+    def _overwrite(self, overwrite: Mapping[str, object] | str | None) -> Overwrite | None:
+        if overwrite is None:
+            return None
+        if isinstance(overwrite, str):
+            if overwrite != "dynamic":
+                raise UsageError(f'overwrite takes a partition such as {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
+            if not self._schema.partition_keys:
+                raise UsageError('overwrite="dynamic" needs a partitioned table; use overwrite={} for the whole table')
+            return DynamicOverwrite()
+        return self._static(overwrite)
+
+    def _static(self, partition: Mapping[str, object]) -> StaticOverwrite:
+        unknown = [name for name in partition if name not in self._schema.partition_keys]
+        if unknown:
+            keys = ", ".join(self._schema.partition_keys) or "none"
+            raise UsageError(f"{', '.join(map(repr, unknown))} is not a partition key of {self._name}; its keys: {keys}")
+        return StaticOverwrite(partition=dict(partition))
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def scan(
+        self,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | int | None = None,
+        watermark: int | None = None,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        limit: int | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Scan:
+        """A lazy read of the latest or an earlier state; nothing is read until rows are asked for.
+
+        Args:
+            snapshot_id: read this snapshot, with its schema.
+            tag: read the snapshot that a tag keeps.
+            timestamp: read the last snapshot committed at or before this time (datetime or epoch milliseconds).
+            watermark: read the first snapshot with at least this watermark (epoch milliseconds).
+            columns: names of the columns to return, in this order; None for all.
+            where: rows to return, as `col("a") > 3` or SQL text.
+            limit: at most this many rows.
+            options: Paimon's own `scan.*` options.
+
+        Raises:
+            UsageError: unknown column, a wrong literal, more than one time to travel to.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the state is looked up.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; named before any data file is touched.
+        """
+        check_readable(self._schema)
+        return Scan(
+            self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
+            columns=columns, where=where, limit=limit, options={**self._dynamic, **(options or {})},
+        )  # fmt: skip
+
+    # -- metadata ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
+        """The latest snapshot (None on an empty table), or the one with this id.
+
+        Raises:
+            SnapshotNotFoundError: no snapshot with this id was ever committed.
+            SnapshotExpiredError: it has expired.
+        """
+        if snapshot_id is not None:
+            return Snapshot(self._root, self._root.snapshots.get(snapshot_id))
+        value = self._root.snapshots.latest()
+        return None if value is None else Snapshot(self._root, value)
+
+    def snapshots(self) -> list[Snapshot]:
+        """All snapshots that are left, oldest first."""
+        return [Snapshot(self._root, self._root.snapshots.get(number)) for number in self._root.snapshots.ids()]
+
+    def create_tag(self, name: str, snapshot_id: int | None = None) -> Tag:
+        """Keep a snapshot (default: the latest) under a name; expiry spares it.
+
+        Raises:
+            UsageError: a hostile name, or an empty table.
+            AlreadyExistsError: there is a tag of this name.
+            SnapshotNotFoundError: there is no such snapshot.
+        """
+        check_name("tag", name)
+        snapshots = self._root.snapshots
+        value = snapshots.latest() if snapshot_id is None else snapshots.get(snapshot_id)
+        if value is None:
+            raise UsageError(f"{self._name} has no snapshot to tag yet")
+        return Tag(self._root, self._root.tags.create(name, value))
+
+    def tags(self) -> list[Tag]:
+        """All tags, by name."""
+        return [Tag(self._root, value) for value in self._root.tags.list()]
+
+    def delete_tag(self, name: str) -> None:
+        """Remove a tag; data files that only it kept are left to orphan cleaning.
+
+        Raises:
+            TagNotFoundError: there is no such tag.
+        """
+        self._root.tags.delete(name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._root, self._schema, self._name, self._dynamic)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self._schema.names)
+        key = f", primary_key={list(self._schema.primary_keys)}" if self._schema.primary_keys else ""
+        parts = f", partition_by={list(self._schema.partition_keys)}" if self._schema.partition_keys else ""
+        return f"Table({self._name!r}, columns=[{columns}]{key}{parts}, location={self.location!r})"
+
+
+def _concat(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
+    if isinstance(changes, (Changes, bytes)):
+        changes = [changes]
+    parts = [Changes.from_bytes(part) if isinstance(part, bytes) else part for part in changes]
+    return Changes.concat(parts)
