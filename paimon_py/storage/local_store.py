@@ -1,0 +1,300 @@
+"""Files on local disks and mounted network disks."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+
+from paimon_py.env import Ids, SystemIds
+from paimon_py.errors import AlreadyExistsError, StorageError, StorageUnknownError, UnsupportedError
+from paimon_py.storage.store import FileMissingError, FileStatus
+
+_TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_WRITE_BUFFER_BYTES = 1 << 20
+_WINDOWS = os.name == "nt"
+
+
+class LocalStore:
+    """Files below absolute paths of this machine.
+
+    `put_new` writes a hidden temporary file in the same directory, makes it durable, and gives it its name with a hard
+    link, which fails if the name is taken: one winner among processes, and no reader ever sees a part. A file system
+    without hard links is refused by name rather than trusted. `put` replaces atomically but does not wait for the disk.
+
+    Args:
+        fsync: wait until new files and their directories are on the disk. Without it a power failure may lose commits;
+            a killed process does not.
+        ids: where the names of temporary files come from.
+    """
+
+    def __init__(self, *, fsync: bool = True, ids: Ids | None = None) -> None:
+        self.fsync = fsync
+        self._ids = ids or SystemIds()
+
+    def __repr__(self) -> str:
+        return "LocalStore()" if self.fsync else "LocalStore(fsync=False)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LocalStore) and other.fsync == self.fsync
+
+    def __hash__(self) -> int:
+        return hash((LocalStore, self.fsync))
+
+    def get(self, path: str) -> bytes:
+        with _translated("get", path):
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+            with open(descriptor, "rb", buffering=0) as file:
+                return file.read()
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        directory, name = os.path.split(path)
+        temporary = os.path.join(directory, f".{name}.{self._ids.uuid()}.tmp")
+        with _translated("put_new", path):
+            if os.path.lexists(path):
+                return False
+            try:
+                self._write(temporary, data, durable=self.fsync)
+                created = _publish(temporary, path)
+            finally:
+                _remove_quietly(temporary)
+        if created and self.fsync:
+            try:
+                _sync_directory(directory)
+            except OSError as error:
+                raise StorageUnknownError(
+                    f"{path} was created, but its directory may not be on disk: {error}", path=path, operation="put_new"
+                ) from error
+        return created
+
+    def put(self, path: str, data: bytes) -> None:
+        directory, name = os.path.split(path)
+        temporary = os.path.join(directory, f".{name}.{self._ids.uuid()}.tmp")
+        with _translated("put", path):
+            try:
+                self._write(temporary, data, durable=False)
+                os.replace(temporary, path)
+            except BaseException:
+                _remove_quietly(temporary)
+                raise
+
+    def list(self, directory: str) -> list[FileStatus]:
+        with _translated("list", directory):
+            try:
+                with os.scandir(directory) as entries:
+                    found = [status for entry in entries if (status := _status(entry.path, entry)) is not None]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        return sorted(found, key=lambda status: status.name)
+
+    def stat(self, path: str) -> FileStatus | None:
+        with _translated("stat", path):
+            return _status(path, None)
+
+    def delete(self, path: str) -> None:
+        with _translated("delete", path):
+            try:
+                os.unlink(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return
+
+    def delete_tree(self, directory: str) -> None:
+        with _translated("delete_tree", directory):
+            try:
+                shutil.rmtree(directory)
+            except FileNotFoundError:
+                return
+
+    def open_read(self, path: str) -> BinaryIO:
+        with _translated("open_read", path):
+            return cast(BinaryIO, pa.OSFile(path, "rb"))
+
+    def open_write(self, path: str) -> BinaryIO:
+        with _translated("open_write", path):
+            descriptor = self._create(path)
+            return cast(BinaryIO, _NewFile(descriptor, path, durable=self.fsync))
+
+    def make_directory(self, path: str) -> None:
+        with _translated("make_directory", path):
+            _make_directories(path, durable=self.fsync)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        with _translated("rename_directory", source):
+            if not os.path.isdir(source):
+                raise FileNotFoundError(errno.ENOENT, "no such directory", source)
+            _make_directories(os.path.dirname(target), durable=self.fsync)
+            try:
+                _move_directory(source, target)
+            except FileExistsError as error:
+                raise AlreadyExistsError(f"{target} exists already", path=target) from error
+            if self.fsync:
+                _sync_directory(os.path.dirname(source))
+                _sync_directory(os.path.dirname(target))
+
+    def _create(self, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            return os.open(path, flags, 0o666)
+        except FileNotFoundError:
+            _make_directories(os.path.dirname(path), durable=self.fsync)
+            return os.open(path, flags, 0o666)
+
+    def _write(self, path: str, data: bytes, *, durable: bool) -> None:
+        descriptor = self._create(path)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class _NewFile(io.BufferedWriter):
+    """A file being written; durable together with its name once `close` has returned."""
+
+    def __init__(self, descriptor: int, path: str, *, durable: bool) -> None:
+        super().__init__(io.FileIO(descriptor, "wb"), _WRITE_BUFFER_BYTES)
+        self._path = path
+        self._durable = durable
+
+    def write(self, data: object) -> int:
+        with _translated("write", self._path):
+            return super().write(data)  # type: ignore[arg-type]
+
+    def flush(self) -> None:
+        with _translated("write", self._path):
+            super().flush()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        with _translated("close", self._path):
+            try:
+                super().flush()
+                if self._durable:
+                    os.fsync(self.fileno())
+                    _sync_directory(os.path.dirname(self._path))
+            finally:
+                self.raw.close()
+
+
+@contextmanager
+def _translated(operation: str, path: str) -> Iterator[None]:
+    """Turn OSError into the errors that the verbs promise."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from error
+    except OSError as error:
+        raise StorageError(
+            f"{operation} of {path} failed: {error}",
+            path=path,
+            operation=operation,
+            transient=error.errno in _TRANSIENT,
+        ) from error
+
+
+def _publish(temporary: str, path: str) -> bool:
+    """Give a complete file its final name unless the name is taken."""
+    if _WINDOWS:
+        try:
+            os.rename(temporary, path)
+        except FileExistsError:
+            return False
+        return True
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if _is_same_file(temporary, path):
+            return True
+        if error.errno == errno.EEXIST:
+            return False
+        if error.errno in _NO_HARD_LINKS:
+            raise UnsupportedError(
+                f"cannot create {path} safely: its file system has no hard links. Keep the table on a disk that has"
+                " them (ext4, xfs, apfs, ntfs, nfs, …) or in an object store",
+                feature="commit on a file system without hard links",
+                path=path,
+            ) from error
+        raise
+    return True
+
+
+def _is_same_file(first: str, second: str) -> bool:
+    """Whether two names are one file: on network disks a link may be made although its answer is an error."""
+    try:
+        return os.path.samefile(first, second)
+    except OSError:
+        return False
+
+
+def _status(path: str, entry: os.DirEntry[str] | None) -> FileStatus | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        return None
+    is_directory = entry.is_dir() if entry is not None else os.path.isdir(path)
+    return FileStatus(
+        path=path,
+        name=os.path.basename(path),
+        size_bytes=0 if is_directory else status.st_size,
+        is_directory=is_directory,
+        modified_millis=status.st_mtime_ns // 1_000_000,
+    )
+
+
+def _move_directory(source: str, target: str) -> None:
+    """Rename a directory to a name that nobody else holds: the name is taken first, by an exclusive mkdir."""
+    if _WINDOWS:
+        os.rename(source, target)
+        return
+    os.mkdir(target)
+    try:
+        os.rename(source, target)
+    except BaseException:
+        os.rmdir(target)
+        raise
+
+
+def _make_directories(path: str, *, durable: bool) -> None:
+    missing = []
+    here = path
+    while here and not os.path.isdir(here):
+        missing.append(here)
+        here = os.path.dirname(here)
+    for directory in reversed(missing):
+        try:
+            os.mkdir(directory)
+        except FileExistsError:
+            continue
+        if durable:
+            _sync_directory(os.path.dirname(directory))
+
+
+def _sync_directory(path: str) -> None:
+    if _WINDOWS:
+        return
+    descriptor = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_quietly(path: str) -> None:
+    """Remove a temporary file; one that stays behind is an orphan and harms nobody."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,74 @@
+"""From a URL and options to a store."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import unquote, urlsplit
+
+from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.storage.local_store import LocalStore
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.store import Store
+
+FSYNC_OPTION = "fs.local.fsync"
+"""`false`: do not wait for local disks; a power failure may then lose commits."""
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")
+_memory = MemoryStore(name="memory")
+
+
+def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    """The store that a URL lives in, and the URL as a path of that store.
+
+    Plain paths and `file:` are local, `memory://` is the process's own; everything else goes through fsspec. Options
+    are Paimon's own names (`s3.access-key`, `fs.s3a.endpoint`, `fs.azure.account.key.…`); what they leave open, the
+    cloud's own chain of credentials decides.
+
+    Raises:
+        UsageError: the URL is malformed, or a package for its scheme is not installed.
+        OptionError: an option's value is not allowed.
+    """
+    if not url or "\0" in url:
+        raise UsageError(f"not a path or URL: {url!r}")
+    match = _SCHEME.match(url)
+    scheme = match.group(1).lower() if match else "file"
+    if scheme == "file":
+        return LocalStore(fsync=_fsync(options)), _local_path(url)
+    if scheme == "memory":
+        return _memory, _normalised(url, "memory")
+    # fsspec takes long to import and is of no use to local tables; this is the only place that asks for it.
+    module = importlib.import_module("paimon_py.storage.fsspec_store")
+    scheme = module.ALIASES.get(scheme, scheme)
+    root = _normalised(url, scheme)
+    return cast(Store, module.FsspecStore.open(scheme, root, options)), root
+
+
+def _fsync(options: Mapping[str, str]) -> bool:
+    text = options.get(FSYNC_OPTION, "true").strip().lower()
+    if text not in ("true", "false"):
+        raise OptionError(f"option {FSYNC_OPTION} must be true or false, not {text!r}", option=FSYNC_OPTION, value=text)
+    return text == "true"
+
+
+def _local_path(url: str) -> str:
+    if url[:5].lower() == "file:":
+        parts = urlsplit(url)
+        if parts.netloc not in ("", "localhost"):
+            raise UnsupportedError(
+                f"{url} names the host {parts.netloc!r}; file: URLs are file:///path", feature="file: URL with a host"
+            )
+        url = unquote(parts.path) if "%" in parts.path else parts.path
+    path = os.path.abspath(os.path.expanduser(url))
+    return path.replace(os.sep, "/")
+
+
+def _normalised(url: str, scheme: str) -> str:
+    rest = url.split(":", 1)[1].strip("/")
+    parts = [part for part in rest.split("/") if part]
+    if not parts or any(part in (".", "..") for part in parts):
+        raise UsageError(f"{url} must name a bucket or directory, without '.' and '..' in it")
+    return f"{scheme}://" + "/".join(parts)

@@ -1,0 +1,132 @@
+import errno
+import multiprocessing
+import os
+import pathlib
+
+import pytest
+
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
+from paimon_py.storage import local_store
+from paimon_py.storage.local_store import LocalStore
+from paimon_py.testing.store_suite import StoreSuite
+
+
+class TestLocalStore(StoreSuite):
+    @pytest.fixture
+    def store(self):
+        return LocalStore()
+
+    @pytest.fixture
+    def root(self, tmp_path):
+        return tmp_path.as_posix()
+
+
+class TestLocalStoreWithoutFsync(TestLocalStore):
+    @pytest.fixture
+    def store(self):
+        return LocalStore(fsync=False)
+
+
+def _race(arguments):
+    root, writer, rounds = arguments
+    store = LocalStore(fsync=False)
+    return [store.put_new(f"{root}/snapshot-{turn}", b"%d" % writer) for turn in range(rounds)]
+
+
+def test_processes_that_race_for_a_name_have_exactly_one_winner(tmp_path):
+    rounds = 200
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(4) as pool:
+        results = pool.map(_race, [(tmp_path.as_posix(), writer, rounds) for writer in range(4)], chunksize=1)
+    for turn in range(rounds):
+        winners = [writer for writer in range(4) if results[writer][turn]]
+        assert len(winners) == 1
+        assert (tmp_path / f"snapshot-{turn}").read_bytes() == b"%d" % winners[0]
+    assert len(os.listdir(tmp_path)) == rounds
+
+
+def test_a_link_whose_answer_was_an_error_counts_as_made(tmp_path, monkeypatch):
+    real = os.link
+
+    def lying(source, target):
+        real(source, target)
+        raise OSError(errno.EEXIST, "file exists")
+
+    monkeypatch.setattr(local_store.os, "link", lying)
+    assert LocalStore().put_new(str(tmp_path / "f"), b"x") is True
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_file_system_without_hard_links_is_refused_by_name(tmp_path, monkeypatch):
+    def unsupported(source, target):
+        raise OSError(errno.EPERM, "not permitted")
+
+    monkeypatch.setattr(local_store.os, "link", unsupported)
+    with pytest.raises(UnsupportedError, match="hard links"):
+        LocalStore().put_new(str(tmp_path / "f"), b"x")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failed_write_leaves_nothing_and_says_so(tmp_path, monkeypatch):
+    def full(descriptor, data):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(local_store.os, "write", full)
+    with pytest.raises(StorageError, match="no space left") as caught:
+        LocalStore().put_new(str(tmp_path / "f"), b"x")
+    assert (caught.value.operation, caught.value.transient) == ("put_new", False)
+    with pytest.raises(StorageError):
+        LocalStore().put(str(tmp_path / "f"), b"x")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_directory_that_cannot_be_synced_leaves_the_outcome_unknown(tmp_path, monkeypatch):
+    def broken(path):
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(local_store, "_sync_directory", broken)
+    with pytest.raises(StorageUnknownError):
+        LocalStore().put_new(str(tmp_path / "f"), b"x")
+
+
+def test_a_stream_is_synced_before_close_returns(tmp_path, monkeypatch):
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(
+        local_store.os, "fsync", lambda descriptor: (synced.append(os.fstat(descriptor)), real(descriptor))
+    )
+    with LocalStore().open_write(str(tmp_path / "new/f")) as sink:
+        sink.write(b"12345")
+    inodes = [status.st_ino for status in synced]
+    assert (tmp_path / "new/f").stat().st_ino in inodes
+    assert (tmp_path / "new").stat().st_ino in inodes
+    assert tmp_path.stat().st_ino in inodes
+    assert [status.st_size for status in synced if status.st_ino == (tmp_path / "new/f").stat().st_ino] == [5]
+
+
+def test_errors_while_closing_a_stream_are_storage_errors(tmp_path, monkeypatch):
+    def broken(descriptor):
+        raise OSError(errno.EIO, "input/output error")
+
+    sink = LocalStore().open_write(str(tmp_path / "f"))
+    sink.write(b"1")
+    monkeypatch.setattr(local_store.os, "fsync", broken)
+    with pytest.raises(StorageError, match="input/output"):
+        sink.close()
+    assert sink.closed
+
+
+def test_a_file_is_written_once(tmp_path):
+    store = LocalStore()
+    store.open_write(str(tmp_path / "f")).close()
+    with pytest.raises(StorageError):
+        store.open_write(str(tmp_path / "f"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
+def test_a_forbidden_directory_is_a_storage_error(tmp_path):
+    directory = pathlib.Path(tmp_path, "closed")
+    directory.mkdir(mode=0o500)
+    with pytest.raises(StorageError):
+        LocalStore().put_new(str(directory / "f"), b"1")

@@ -1,0 +1,35 @@
+import pickle
+
+import pytest
+
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing.store_suite import StoreSuite
+
+
+class TestMemoryStore(StoreSuite):
+    @pytest.fixture
+    def store(self):
+        return MemoryStore()
+
+    @pytest.fixture(params=["/root", "memory://bucket/root"])
+    def root(self, request):
+        return request.param
+
+
+def test_a_pickled_store_is_found_only_while_it_lives():
+    store = MemoryStore()
+    pickled = pickle.dumps(store)
+    assert pickle.loads(pickled) is store
+    del store
+    with pytest.raises(UsageError, match="process"):
+        pickle.loads(pickled)
+
+
+def test_files_and_directories_are_not_mistaken_for_each_other():
+    store = MemoryStore()
+    store.put_new("/d/f", b"1")
+    with pytest.raises(StorageError):
+        store.put_new("/d/f/below", b"1")
+    with pytest.raises(StorageError):
+        store.delete("/d")
