@@ -1,0 +1,74 @@
+"""Sizes at which a piece of code asks for another look. Exceptions are listed with their reason."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "paimon_py"
+FILE_LINES = 500
+FUNCTION_LINES = 70
+NESTING = 4
+
+EXCEPTIONS: dict[str, str] = {
+    "spec/options.py": "one row per table option",
+}
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), path.read_text()
+
+
+def test_files_are_small():
+    found = {name: text.count("\n") for name, text in modules() if name not in EXCEPTIONS}
+    assert {name: lines for name, lines in found.items() if lines > FILE_LINES} == {}
+
+
+def test_functions_are_small():
+    found = {}
+    for name, text in modules():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[0]
+                documented = ast.get_docstring(node) is not None
+                start = first.end_lineno if documented else node.lineno
+                if node.end_lineno - start > FUNCTION_LINES:
+                    found[f"{name}:{node.name}"] = node.end_lineno - start
+    assert found == {}
+
+
+_BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
+
+
+def depth(node, level=0):
+    deepest = level
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        inside_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and child in node.orelse
+        step = 1 if isinstance(child, _BLOCKS) and not inside_elif else 0
+        deepest = max(deepest, depth(child, level + step))
+    return deepest
+
+
+def test_nesting_is_shallow():
+    found = {}
+    for name, text in modules():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and depth(node) > NESTING:
+                found[f"{name}:{node.name}"] = depth(node)
+    assert found == {}
+
+
+def test_public_functions_and_modules_are_documented():
+    missing = []
+    for name, text in modules():
+        tree = ast.parse(text)
+        if ast.get_docstring(tree) is None:
+            missing.append(name)
+        for node in tree.body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                if ast.get_docstring(node) is None:
+                    missing.append(f"{name}:{node.name}")
+    assert missing == []
