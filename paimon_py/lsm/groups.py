@@ -1,0 +1,72 @@
+"""One window of a merge as groups of equal keys, and what a merge engine makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.lsm.words import Ints, Mask
+
+
+class Groups:
+    """The rows of a window in merge order, cut into groups of equal keys.
+
+    `order`: row numbers of the window, by key and then oldest version first. `starts`: True where a key begins in it.
+    Everything else is derived when first asked for.
+    """
+
+    def __init__(self, order: Ints, starts: Mask) -> None:
+        self.order = order
+        self.starts = starts
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Position in `order` of the oldest row of every key."""
+        return np.flatnonzero(self.starts)
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Position in `order` just after the newest row of every key."""
+        return np.append(self.firsts[1:], len(self.order))
+
+    @cached_property
+    def oldest_rows(self) -> Ints:
+        """Row number of the oldest version of every key."""
+        return self.order[self.starts]
+
+    @cached_property
+    def newest_rows(self) -> Ints:
+        """Row number of the newest version of every key."""
+        last = np.ones(len(self.order), np.bool_)
+        last[:-1] = self.starts[1:]
+        return self.order[last]
+
+    @cached_property
+    def multiple(self) -> Ints:
+        """Numbers of the groups that have more than one row; all others need no engine."""
+        return np.flatnonzero(self.ends - self.firsts > 1)
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What an engine made of a window: one row per key, in key order.
+
+    `rows`: the window row that stands for each key; its values, sequence number and kind are the result, except
+    where `columns` holds a computed column (one value per key) under the column's name.
+    """
+
+    rows: Ints
+    columns: Mapping[str, pa.Array] = {}
+
+
+Engine = Callable[[Groups, Mapping[str, pa.ChunkedArray]], Merged]
+"""A merge engine: groups of a window and its columns (rows as numbered by the groups, read when asked for) → Merged.
+
+A group of a single row is returned unchanged, whatever the engine (format.md §12.2).
+"""
