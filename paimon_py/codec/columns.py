@@ -1,0 +1,239 @@
+"""Arrow arrays as numpy arrays and back, without copies where the layout allows it.
+
+Everything honours `Array.offset`. Nothing here goes through `Array.to_numpy()` or `pa.array(ndarray)`, which import
+pandas where it is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+AnyArray = npt.NDArray[Any]
+
+SPARE_BYTES = 8
+"""How many bytes must follow the last meaningful one so that any position can be read as an 8-byte word."""
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+class Slices(NamedTuple):
+    """Byte strings inside one buffer: `data` has spare bytes at its end; null strings have length 0."""
+
+    data: Bytes
+    starts: Ints
+    lengths: Ints
+
+
+def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One contiguous array; no copy when there is a single chunk."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.num_chunks == 0:
+        return pa.array([], type=column.type)
+    return pa.concat_arrays(column.chunks)
+
+
+def numpy_values(array: pa.Array) -> AnyArray:
+    """The values of a fixed-width array; what lies under a null is arbitrary.
+
+    Shapes: out — (n,), dtype of the storage (dates, times and timestamps as their integers); booleans become one
+        byte each (a copy); decimal128 becomes (n, 2) uint64, low word first.
+    Cost: no copy except for booleans; read-only unless the buffer is mutable.
+    """
+    kind = array.type
+    count, offset = len(array), array.offset
+    data = array.buffers()[1]
+    if pa.types.is_boolean(kind):
+        return _bits(data, offset, count)
+    dtype: np.dtype[Any]
+    if pa.types.is_decimal128(kind):
+        if data is None:
+            return np.zeros((count, 2), np.uint64)
+        return np.frombuffer(data, np.uint64, count=2 * count, offset=16 * offset).reshape(count, 2)
+    dtype = _dtype(kind)
+    if data is None or count == 0:
+        return np.zeros(count, dtype)
+    return np.frombuffer(data, dtype, count=count, offset=offset * dtype.itemsize)
+
+
+def from_numpy(values: AnyArray, kind: pa.DataType, validity: Mask | None = None) -> pa.Array:
+    """The array of type `kind` over fixed-width `values` (the inverse of `numpy_values`).
+
+    `validity` is True where there is a value; None means everywhere.
+    """
+    count = len(values)
+    if pa.types.is_boolean(kind):
+        data = pa.py_buffer(np.packbits(np.asarray(values, np.bool_), bitorder="little"))
+    elif pa.types.is_decimal128(kind):
+        data = pa.py_buffer(np.ascontiguousarray(values, np.uint64))
+    else:
+        data = pa.py_buffer(np.ascontiguousarray(values, _dtype(kind)))
+    bitmap, nulls = bitmap_of(validity)
+    return pa.Array.from_buffers(kind, count, [bitmap, data], null_count=nulls)
+
+
+def from_slices(slices: Slices, kind: pa.DataType, validity: Mask | None = None) -> pa.Array:
+    """Gather byte strings into a `string` or `binary` array.
+
+    Raises:
+        OverflowError: together they exceed what 32-bit offsets can address.
+    """
+    offsets = np.zeros(len(slices.lengths) + 1, np.int64)
+    np.cumsum(slices.lengths, out=offsets[1:])
+    total = int(offsets[-1])
+    if total > 0x7FFF_FFFF:
+        raise OverflowError(f"{total} bytes do not fit into one {kind} array")
+    out = gather_bytes(slices)
+    bitmap, nulls = bitmap_of(validity)
+    buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(out)]
+    return pa.Array.from_buffers(kind, len(slices.lengths), buffers, null_count=nulls)
+
+
+def gather_bytes(slices: Slices) -> Bytes:
+    """All byte strings, one after the other."""
+    lengths = slices.lengths
+    total = int(lengths.sum())
+    ends = np.cumsum(lengths)
+    if len(lengths) and int(lengths[0]) * len(lengths) == total and bool((lengths == lengths[0]).all()):
+        width = int(lengths[0])
+        same: Bytes = slices.data[(slices.starts[:, None] + np.arange(width)).reshape(-1)]
+        return same
+    at = np.repeat(slices.starts - (ends - lengths), lengths)
+    at += np.arange(total)
+    out: Bytes = slices.data[at]
+    return out
+
+
+def bitmap_of(validity: Mask | None) -> tuple[pa.Buffer | None, int]:
+    """The Arrow validity bitmap and null count of a mask; no bitmap when nothing is null."""
+    if validity is None:
+        return None, 0
+    nulls = len(validity) - int(np.count_nonzero(validity))
+    if nulls == 0:
+        return None, 0
+    return pa.py_buffer(np.packbits(validity, bitorder="little")), nulls
+
+
+def validity_mask(array: pa.Array) -> Mask:
+    """True where there is a value."""
+    if array.null_count == 0:
+        return np.ones(len(array), np.bool_)
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.bool_)
+    return _bits(array.buffers()[0], array.offset, len(array))
+
+
+def nulls_or_none(array: pa.Array) -> Mask | None:
+    """The validity mask, or None if nothing is null."""
+    return validity_mask(array) if array.null_count else None
+
+
+def slices_of(array: pa.Array) -> Slices:
+    """The byte strings of a string or binary array (also large and fixed-size ones).
+
+    Cost: copies the bytes once to append the spare ones.
+    """
+    kind, count, offset = array.type, len(array), array.offset
+    if pa.types.is_fixed_size_binary(kind):
+        width = kind.byte_width
+        first = offset * width
+        starts = np.arange(count, dtype=np.int64) * width
+        lengths = np.full(count, width, np.int64)
+        data = _padded(array.buffers()[1], first, first + count * width)
+    else:
+        wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+        offsets = _offsets(array, np.int64 if wide else np.int32)
+        lengths = np.diff(offsets)
+        starts = offsets[:-1] - offsets[0]
+        data = _padded(array.buffers()[2], int(offsets[0]), int(offsets[-1]))
+    if array.null_count:
+        lengths = np.where(validity_mask(array), lengths, 0)
+    return Slices(data, starts, lengths)
+
+
+def child_range(array: pa.Array) -> tuple[Ints, Ints | None, int, int]:
+    """How the items of a list or map array lie in its child.
+
+    Returns sizes (0 for null lists), an index of the child items in use or None when they are exactly the range
+    `[first, last)`, then first and last.
+    """
+    offsets = _offsets(array, np.int64 if pa.types.is_large_list(array.type) else np.int32)
+    sizes = np.diff(offsets)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if array.null_count == 0:
+        return sizes, None, first, last
+    valid = validity_mask(array)
+    hidden = int(sizes[~valid].sum())
+    sizes = np.where(valid, sizes, 0)
+    if hidden == 0:
+        return sizes, None, first, last
+    return sizes, ranges(offsets[:-1], sizes), first, last
+
+
+def ranges(starts: Ints, sizes: Ints) -> Ints:
+    """The numbers starts[i] … starts[i] + sizes[i] − 1 of all i, one after the other."""
+    ends = np.cumsum(sizes)
+    out: Ints = np.repeat(starts - (ends - sizes), sizes)
+    out += np.arange(int(ends[-1]) if len(ends) else 0)
+    return out
+
+
+def word_view(data: Bytes) -> Words:
+    """The 8 bytes at every position of `data`, little-endian; the last readable position is len − 8."""
+    words: Words = np.ndarray((max(len(data) - 7, 0),), np.dtype("<u8"), data, 0, (1,))
+    return words
+
+
+def padded(data: Bytes) -> Bytes:
+    """A copy with the spare bytes at its end."""
+    return np.concatenate((data, np.zeros(SPARE_BYTES, np.uint8)))
+
+
+def text_array(values: Sequence[str | None]) -> pa.Array:
+    """A string array of Python texts."""
+    return pa.array(list(values), type=pa.string())
+
+
+def _padded(buffer: pa.Buffer | None, first: int, last: int) -> Bytes:
+    out = np.zeros(last - first + SPARE_BYTES, np.uint8)
+    if buffer is not None and last > first:
+        out[: last - first] = np.frombuffer(buffer, np.uint8, count=last - first, offset=first)
+    return out
+
+
+def _offsets(array: pa.Array, dtype: type[np.int32] | type[np.int64]) -> Ints:
+    count = len(array)
+    buffer = array.buffers()[1]
+    if buffer is None or buffer.size == 0:
+        return np.zeros(count + 1, np.int64)
+    width = np.dtype(dtype).itemsize
+    return np.frombuffer(buffer, dtype, count=count + 1, offset=array.offset * width).astype(np.int64)
+
+
+def _bits(buffer: pa.Buffer | None, offset: int, count: int) -> Mask:
+    if buffer is None or count == 0:
+        return np.zeros(count, np.bool_)
+    first = offset >> 3
+    raw = np.frombuffer(buffer, np.uint8, count=((offset + count + 7) >> 3) - first, offset=first)
+    skip = offset & 7
+    return np.unpackbits(raw, bitorder="little")[skip : skip + count].view(np.bool_)
+
+
+def _dtype(kind: pa.DataType) -> np.dtype[Any]:
+    width = kind.bit_width
+    if pa.types.is_floating(kind):
+        return np.dtype(f"<f{width // 8}")
+    if pa.types.is_unsigned_integer(kind):
+        return np.dtype(f"<u{width // 8}")
+    return np.dtype(f"<i{width // 8}")

@@ -1,0 +1,164 @@
+"""Partition values as the texts that name their directories, before escaping.
+
+Source: format.md §1.2; Java `InternalRowPartitionComputer`, `DateTimeUtils`, `LocalDateTime.toString`,
+`Float.toString` and `Double.toString` (of JDK 19 and later, which print the shortest decimal).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.errors import UnsupportedError
+from paimon_py.spec.types import Atomic, DataType, Root
+
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+_DAYS_OF_400_YEARS = 146_097
+_DAY_NANOS = 86_400_000_000_000
+_UNIT_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
+_BITS = {Root.FLOAT: pa.int32(), Root.DOUBLE: pa.int64()}
+"""How floating point values are told apart: −0.0 and 0.0 are two partitions."""
+_CHARACTERS = frozenset({Root.CHAR, Root.VARCHAR})
+
+
+def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.StringArray:
+    """The directory text of each value, null for null; `legacy` is the option `partition.legacy-name`.
+
+    Cost: one text per distinct value.
+    Raises:
+        UnsupportedError: a type whose text Java does not define usefully (binary, nested), or depends on the zone of
+            the Java process (TIMESTAMP WITH LOCAL TIME ZONE without legacy names).
+    """
+    if not isinstance(kind, Atomic):
+        raise UnsupportedError(f"partitions by {kind}", feature="nested partition keys")
+    if kind.root in _CHARACTERS:
+        return column.cast(pa.string())
+    bits = _BITS.get(kind.root)
+    distinct = (column.view(bits) if bits else column).dictionary_encode()
+    values = distinct.dictionary.view(column.type) if bits else distinct.dictionary
+    texts = _texts(values, kind, legacy)
+    return pa.array(texts, type=pa.string()).take(distinct.indices)
+
+
+def _texts(values: pa.Array, kind: Atomic, legacy: bool) -> list[str]:
+    root = kind.root
+    if root is Root.DECIMAL:
+        return [format(value, "f") for value in values.to_pylist()]
+    render = _renderer(values.type, kind, legacy)
+    return [render(value) for value in numpy_values(values).tolist()]
+
+
+def _renderer(arrow_type: pa.DataType, kind: Atomic, legacy: bool) -> Callable[..., str]:
+    root, precision = kind.root, kind.precision or 0
+    if root in _INTEGERS:
+        return str
+    if root is Root.BOOLEAN:
+        return lambda value: "true" if value else "false"
+    if root is Root.FLOAT:
+        return lambda value: java_float(value, single=True)
+    if root is Root.DOUBLE:
+        return lambda value: java_float(value, single=False)
+    if root is Root.DATE:
+        return str if legacy else lambda days: _plain_date(*_civil(days))
+    if root is Root.TIME:
+        return str if legacy else lambda millis: _time_text(millis, precision)
+    if root is Root.TIMESTAMP or (root is Root.TIMESTAMP_LTZ and legacy):
+        nanos = _UNIT_NANOS[arrow_type.unit]
+        if legacy:
+            return lambda value: iso_local(value * nanos)
+        return lambda value: _padded_timestamp(value * nanos, precision)
+    if root is Root.TIMESTAMP_LTZ:
+        raise UnsupportedError(
+            "partitions by TIMESTAMP WITH LOCAL TIME ZONE with 'partition.legacy-name' = 'false': their names depend "
+            "on the time zone of each Java process",
+            feature="local time zone partition names",
+        )
+    raise UnsupportedError(f"partitions by {root.value}", feature=f"{root.value} partition keys")
+
+
+def java_float(value: float, *, single: bool) -> str:
+    """Java's text of a FLOAT (`single`) or DOUBLE: at least one digit after the point, exponent from 10⁷ and 10⁻³."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    digits, exponent = _shortest(abs(value), single)
+    sign = "-" if value < 0 else ""
+    if -3 <= exponent < 7:
+        digits = digits.ljust(exponent + 2, "0")
+        if exponent < 0:
+            return f"{sign}0.{'0' * (-exponent - 1)}{digits.rstrip('0') or '0'}"
+        fraction = digits[exponent + 1 :].rstrip("0") or "0"
+        return f"{sign}{digits[: exponent + 1]}.{fraction}"
+    return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{exponent}"
+
+
+def _shortest(value: float, single: bool) -> tuple[str, int]:
+    """Digits and decimal exponent; where one digit would do, the best two (as Java asks)."""
+    text = np.format_float_scientific(np.float32(value) if single else np.float64(value), unique=True)
+    mantissa, exponent = text.split("e")
+    digits = mantissa.replace(".", "")
+    if len(digits) == 1:
+        mantissa, exponent = format(value, ".1e").split("e")
+        digits = mantissa.replace(".", "")
+    return digits, int(exponent)
+
+
+def iso_local(nanos: int) -> str:
+    """`LocalDateTime.toString` of nanoseconds since 1970: seconds and fraction only if needed."""
+    days, clock = divmod(nanos, _DAY_NANOS)
+    year, month, day = _civil(days)
+    seconds, fraction = divmod(clock, 1_000_000_000)
+    text = f"{_iso_year(year)}-{month:02d}-{day:02d}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
+    if seconds % 60 or fraction:
+        text += f":{seconds % 60:02d}"
+    if fraction:
+        digits = f"{fraction:09d}"
+        while digits.endswith("000"):
+            digits = digits[:-3]
+        text += f".{digits}"
+    return text
+
+
+def _civil(days: int) -> tuple[int, int, int]:
+    """Year, month, day of a number of days since 1970 in the proleptic Gregorian calendar, any year."""
+    cycles, rest = divmod(days + _EPOCH_ORDINAL - 1, _DAYS_OF_400_YEARS)
+    date = datetime.date.fromordinal(rest + 1)
+    return date.year + 400 * cycles, date.month, date.day
+
+
+def _iso_year(year: int) -> str:
+    if year > 9999:
+        return f"+{year}"
+    return f"{year:04d}" if year >= 0 else f"-{-year:04d}"
+
+
+def _plain_date(year: int, month: int, day: int) -> str:
+    return f"{year % 10_000:04d}-{month:02d}-{day:02d}"
+
+
+def _time_text(millis: int, precision: int) -> str:
+    seconds, fraction = divmod(millis % 86_400_000, 1_000)
+    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    if precision == 0:
+        return text
+    digits = f"{fraction:03d}".rstrip("0") or "0"
+    return f"{text}.{digits[:precision]}"
+
+
+def _padded_timestamp(nanos: int, precision: int) -> str:
+    days, clock = divmod(nanos, _DAY_NANOS)
+    seconds, fraction = divmod(clock, 1_000_000_000)
+    digits = f"{fraction:09d}"
+    while len(digits) > precision and digits.endswith("0"):
+        digits = digits[:-1]
+    text = f"{_plain_date(*_civil(days))} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{text}.{digits}" if digits else text

@@ -1,0 +1,247 @@
+"""The grammar of paths and file names: building, parsing, and which names are allowed.
+
+Source: format.md §1; Java `FileStorePathFactory`, `PartitionPathUtils`, `SnapshotManager`, `BranchManager`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.spec.schema import TableSchema
+
+DEFAULT_PARTITION_NAME = "__DEFAULT_PARTITION__"
+MAIN_BRANCH = "main"
+LATEST = "LATEST"
+EARLIEST = "EARLIEST"
+SNAPSHOT_PREFIX = "snapshot-"
+SCHEMA_PREFIX = "schema-"
+CHANGELOG_PREFIX = "changelog-"
+TAG_PREFIX = "tag-"
+BRANCH_PREFIX = "branch-"
+DATABASE_SUFFIX = ".db"
+POSTPONE_BUCKET = -2
+NAME_BYTES_MAX = 255
+
+_ESCAPED = frozenset({*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{}[]^"})
+_HEX_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
+_NUMBERED = re.compile("[0-9]{1,19}")
+_JAVA_BLANKS = frozenset(
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
+)
+"""What Java's `Character.isWhitespace` accepts (no-break spaces are not among them)."""
+
+
+def join(*parts: str) -> str:
+    """Path parts with single slashes between them; empty parts vanish; `scheme://` stays."""
+    head, *rest = parts
+    return "/".join([head.rstrip("/"), *(part.strip("/") for part in rest if part.strip("/"))])
+
+
+def branch_root(table: str, branch: str | None) -> str:
+    """The directory that holds `schema/`, `snapshot/`, `tag/` … of a branch; the table's own for main."""
+    if branch is None or branch == MAIN_BRANCH:
+        return table
+    return join(table, "branch", BRANCH_PREFIX + check_name("branch", branch))
+
+
+def branch_directory(table: str) -> str:
+    """Where branches lie."""
+    return join(table, "branch")
+
+
+def schema_directory(table: str) -> str:
+    """Where schemas lie."""
+    return join(table, "schema")
+
+
+def schema_path(table: str, schema_id: int) -> str:
+    """File of one schema."""
+    return join(table, "schema", f"{SCHEMA_PREFIX}{schema_id}")
+
+
+def snapshot_directory(table: str) -> str:
+    """Where snapshots and their hints lie."""
+    return join(table, "snapshot")
+
+
+def snapshot_path(table: str, snapshot_id: int) -> str:
+    """File of one snapshot."""
+    return join(table, "snapshot", f"{SNAPSHOT_PREFIX}{snapshot_id}")
+
+
+def changelog_directory(table: str) -> str:
+    """Where changelogs that outlive their snapshots lie."""
+    return join(table, "changelog")
+
+
+def latest_hint_path(table: str) -> str:
+    """File of the LATEST hint."""
+    return join(table, "snapshot", LATEST)
+
+
+def earliest_hint_path(table: str) -> str:
+    """File of the EARLIEST hint."""
+    return join(table, "snapshot", EARLIEST)
+
+
+def tag_directory(table: str) -> str:
+    """Where tags lie."""
+    return join(table, "tag")
+
+
+def tag_path(table: str, name: str) -> str:
+    """File of one tag."""
+    return join(table, "tag", TAG_PREFIX + check_name("tag", name))
+
+
+def manifest_directory(table: str) -> str:
+    """Where manifests, manifest lists and index manifests lie."""
+    return join(table, "manifest")
+
+
+def manifest_path(table: str, name: str) -> str:
+    """File of a manifest, manifest list or index manifest named by another file."""
+    return join(table, "manifest", check_file_name(name))
+
+
+def index_path(table: str, name: str) -> str:
+    """An index file under `index/`, named by an index manifest."""
+    return join(table, "index", check_file_name(name))
+
+
+def statistics_path(table: str, name: str) -> str:
+    """A statistics file named by a snapshot."""
+    return join(table, "statistics", check_file_name(name))
+
+
+def parse_number(prefix: str, file_name: str) -> int | None:
+    """The id in names such as `snapshot-17`; None for anything that is not the prefix and digits."""
+    digits = file_name.removeprefix(prefix)
+    if digits == file_name or not _NUMBERED.fullmatch(digits):
+        return None
+    return int(digits)
+
+
+def escape(text: str) -> str:
+    """A partition name or value as part of a directory name."""
+    if _ESCAPED.isdisjoint(text):
+        return text
+    return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)
+
+
+def unescape(text: str) -> str:
+    """The inverse of `escape`; a percent sign without two hex digits stays."""
+    return _HEX_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text)
+
+
+def partition_path(
+    names: Sequence[str], texts: Sequence[str | None], default_name: str = DEFAULT_PARTITION_NAME
+) -> str:
+    """The directory of a partition relative to the table, without slashes around; "" without partition keys.
+
+    A value that is null, empty or blank becomes `default_name`.
+    """
+    return "/".join(
+        f"{escape(name)}={escape(default_name if text is None or _is_blank(text) else text)}"
+        for name, text in zip(names, texts, strict=True)
+    )
+
+
+def bucket_dir(bucket: int) -> str:
+    """Directory name of a bucket."""
+    return "bucket-postpone" if bucket == POSTPONE_BUCKET else f"bucket-{bucket}"
+
+
+def bucket_path(table: str, schema: TableSchema, partition: str, bucket: int) -> str:
+    """The directory of a bucket; `partition` as made by `partition_path`."""
+    data_directory = schema.options.get("data-file.path-directory", "")
+    if data_directory:
+        _check_relative(data_directory)
+    return join(table, data_directory, partition, bucket_dir(bucket))
+
+
+def data_file_path(table: str, schema: TableSchema, partition: str, bucket: int, name: str) -> str:
+    """A data file, or a file beside it, named by a manifest (without `_EXTERNAL_PATH`)."""
+    return join(bucket_path(table, schema, partition, bucket), check_file_name(name))
+
+
+def database_path(warehouse: str, database: str) -> str:
+    """Directory of a database."""
+    return join(warehouse, check_name("database", database) + DATABASE_SUFFIX)
+
+
+def table_path(warehouse: str, database: str, table: str) -> str:
+    """Directory of a table."""
+    return join(database_path(warehouse, database), check_name("table", table))
+
+
+def check_name(kind: str, name: str) -> str:
+    """`name` if it may name a database, table, tag or branch, which become directories or files.
+
+    Raises:
+        UsageError: empty, longer than 255 bytes, with a slash, backslash, control character or `%`, starting with a
+            dot, or blank at an end.
+    """
+    problem = _name_problem(name)
+    if problem is None and any(mark in name for mark in ("%", "?", "#", "*")):
+        problem = "must not contain any of % ? # *"
+    if problem:
+        raise UsageError(f"{kind} name {name!r} {problem}")
+    return name
+
+
+def check_column_name(name: str) -> str:
+    """`name` if it may name a column: any text that is not blank and has no control characters.
+
+    Raises:
+        UsageError: otherwise, and for names of more than 255 bytes.
+    """
+    if not name or name.isspace():
+        raise UsageError(f"column name {name!r} is empty")
+    if any(letter < " " or letter == "\x7f" for letter in name):
+        raise UsageError(f"column name {name!r} has control characters")
+    if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
+        raise UsageError(f"column name {name[:40]!r}… is longer than {NAME_BYTES_MAX} bytes")
+    return name
+
+
+def check_file_name(name: str) -> str:
+    """`name` if it is a plain file name, as every name inside metadata must be.
+
+    Raises:
+        CorruptionError: it would leave its directory.
+    """
+    if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
+        raise CorruptionError(f"metadata names a file {name!r}, which is not a plain file name", path=name)
+    return name
+
+
+def _name_problem(name: str) -> str | None:
+    if not name:
+        return "is empty"
+    if name != name.strip():
+        return "must not begin or end with a blank"
+    if name.startswith("."):
+        return "must not begin with a dot"
+    if "/" in name or "\\" in name:
+        return "must not contain slashes"
+    if any(letter < " " or letter == "\x7f" for letter in name):
+        return "must not contain control characters"
+    if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
+        return f"must not be longer than {NAME_BYTES_MAX} bytes"
+    return None
+
+
+def _check_relative(directory: str) -> None:
+    parts = directory.strip("/").split("/")
+    if directory.startswith("/") or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise CorruptionError(
+            f"option data-file.path-directory {directory!r} must be a plain relative directory", path=directory
+        )
+
+
+def _is_blank(text: str) -> bool:
+    return _JAVA_BLANKS.issuperset(text)
