@@ -42,7 +42,8 @@ class Atomic(msgspec.Struct, frozen=True, tag="atomic"):
     """A type without parts.
 
     `length` belongs to CHAR, VARCHAR, BINARY, VARBINARY (STRING is VARCHAR and BYTES is VARBINARY of MAX_LENGTH);
-    `precision` to DECIMAL, TIME and the timestamps; `scale` to DECIMAL.
+    `precision` to DECIMAL, TIME and the timestamps; `scale` to DECIMAL; `parameters` (reference system, edge
+    algorithm) to GEOMETRY and GEOGRAPHY.
     """
 
     root: Root
@@ -50,41 +51,42 @@ class Atomic(msgspec.Struct, frozen=True, tag="atomic"):
     length: int | None = None
     precision: int | None = None
     scale: int | None = None
+    parameters: tuple[str, ...] = ()
 
 
 class ArrayType(msgspec.Struct, frozen=True, tag="array"):
     """ARRAY of one element type."""
 
-    element: "DataType"
+    element: DataType
     nullable: bool = True
 
 
 class MultisetType(msgspec.Struct, frozen=True, tag="multiset"):
     """MULTISET: elements with their counts."""
 
-    element: "DataType"
+    element: DataType
     nullable: bool = True
 
 
 class MapType(msgspec.Struct, frozen=True, tag="map"):
     """MAP from key to value."""
 
-    key: "DataType"
-    value: "DataType"
+    key: DataType
+    value: DataType
     nullable: bool = True
 
 
 class RowType(msgspec.Struct, frozen=True, tag="row"):
     """ROW of named fields."""
 
-    fields: tuple["Field", ...]
+    fields: tuple[Field, ...]
     nullable: bool = True
 
 
 class VectorType(msgspec.Struct, frozen=True, tag="vector"):
     """VECTOR of a fixed number of elements (refused by the core today)."""
 
-    element: "DataType"
+    element: DataType
     length: int
     nullable: bool = True
 

@@ -1,0 +1,172 @@
+"""Schema files: JSON text and `TableSchema`, in the very layout that Java writes.
+
+Fields of the JSON that are not known here are kept in `extra` and written back.
+
+Source: format.md §3; Java `SchemaSerializer`, `DataField.serializeJson`, Jackson's `DefaultPrettyPrinter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import UNASSIGNED, contains, parse_field, print_field
+from paimon_py.spec.types import DataType, Field, RowType
+
+CURRENT_VERSION = 3
+_BUCKET_DEFAULT_OF_VERSION_1 = "1"
+_FORMAT_DEFAULT_OF_VERSION_2 = "orc"
+_KNOWN = frozenset(
+    ("version", "id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options", "comment", "timeMillis")
+)
+_SHORT_ESCAPES = {'"': '"', "\\": "\\", "\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r"}
+_ESCAPES = {i: f"\\u{i:04X}" for i in range(32)} | {ord(char): "\\" + name for char, name in _SHORT_ESCAPES.items()}
+
+
+def decode_object(data: bytes, path: str) -> dict[str, Any]:
+    """The JSON object in a metadata file.
+
+    Raises:
+        CorruptionError: the bytes are not one JSON object.
+    """
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CorruptionError(f"{path}: not JSON: {error}", path=path) from error
+    except RecursionError as error:
+        raise CorruptionError(f"{path}: JSON is nested too deeply", path=path) from error
+    if not isinstance(value, dict):
+        raise CorruptionError(f"{path}: expected a JSON object, got {type(value).__name__}", path=path)
+    return value
+
+
+def pretty(value: Any) -> bytes:
+    """JSON as Jackson's default pretty printer lays it out: objects on lines of two more spaces, lists in one line."""
+    parts: list[str] = []
+    _print(value, "\n", parts.append)
+    return "".join(parts).encode("utf-8", "replace")
+
+
+def schema_from_json(data: bytes, path: str) -> TableSchema:
+    """The schema in a schema file.
+
+    Old versions get the defaults of their time as options: bucket 1 up to version 1, ORC files up to version 2.
+
+    Raises:
+        CorruptionError: not a schema.
+        UnsupportedError: a schema version newer than this library.
+    """
+    value = decode_object(data, path)
+    version = _number(value, "version", path, missing=1)
+    if version > CURRENT_VERSION:
+        raise UnsupportedError(
+            f"{path}: schema version {version} is newer than {CURRENT_VERSION}, the newest known here",
+            feature=f"schema version {version}",
+            path=path,
+        )
+    options = _options(value, path)
+    if version <= 1:
+        options.setdefault("bucket", _BUCKET_DEFAULT_OF_VERSION_1)
+    if version <= 2:
+        options.setdefault("file.format", _FORMAT_DEFAULT_OF_VERSION_2)
+    comment = value.get("comment")
+    fields = _fields(value, path)
+    return TableSchema(
+        id=_number(value, "id", path),
+        fields=fields,
+        highest_field_id=_number(value, "highestFieldId", path),
+        partition_keys=_keys(value, "partitionKeys", fields, path),
+        primary_keys=_keys(value, "primaryKeys", fields, path),
+        options=options,
+        comment=None if comment is None else _text(comment),
+        time_millis=_number(value, "timeMillis", path, missing=0),
+        version=version,
+        extra={key: item for key, item in value.items() if key not in _KNOWN},
+    )
+
+
+def schema_to_json(schema: TableSchema) -> bytes:
+    """The bytes of a schema file, laid out as Java does."""
+    value: dict[str, Any] = {
+        "version": schema.version,
+        "id": schema.id,
+        "fields": [print_field(field) for field in schema.fields],
+        "highestFieldId": schema.highest_field_id,
+        "partitionKeys": list(schema.partition_keys),
+        "primaryKeys": list(schema.primary_keys),
+        "options": dict(schema.options),
+    }
+    if schema.comment is not None:
+        value["comment"] = schema.comment
+    value["timeMillis"] = schema.time_millis or 0
+    value.update(schema.extra)
+    return pretty(value)
+
+
+def _print(value: Any, indent: str, emit: Any) -> None:
+    if isinstance(value, str):
+        emit('"' + value.translate(_ESCAPES) + '"')
+    elif isinstance(value, Mapping):
+        inner = indent + "  "
+        for index, (key, item) in enumerate(value.items()):
+            emit(("{" if index == 0 else ",") + inner + '"' + str(key).translate(_ESCAPES) + '" : ')
+            _print(item, inner, emit)
+        emit(indent + "}" if value else "{ }")
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            emit("[ " if index == 0 else ", ")
+            _print(item, indent, emit)
+        emit(" ]" if value else "[ ]")
+    else:
+        emit(msgspec.json.encode(value).decode())
+
+
+def _fields(value: Mapping[str, Any], path: str) -> tuple[Field, ...]:
+    items = value.get("fields")
+    if not isinstance(items, list):
+        raise CorruptionError(f"{path}: 'fields' is missing or not a list", path=path)
+    try:
+        fields = tuple(parse_field(item) for item in items)
+    except SchemaError as error:
+        raise CorruptionError(f"{path}: {error}", path=path) from error
+    if any(field.id == UNASSIGNED or contains(field.type, _lacks_id) for field in fields):
+        raise CorruptionError(f"{path}: a field has no id", path=path)
+    if len({field.name for field in fields}) < len(fields):
+        raise CorruptionError(f"{path}: two columns have the same name", path=path)
+    return fields
+
+
+def _lacks_id(data_type: DataType) -> bool:
+    return isinstance(data_type, RowType) and any(field.id == UNASSIGNED for field in data_type.fields)
+
+
+def _keys(value: Mapping[str, Any], key: str, fields: tuple[Field, ...], path: str) -> tuple[str, ...]:
+    items = value.get(key)
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise CorruptionError(f"{path}: {key!r} is missing or not a list of names", path=path)
+    unknown = set(items) - {field.name for field in fields}
+    if unknown:
+        raise CorruptionError(f"{path}: {key!r} names columns that do not exist: {sorted(unknown)}", path=path)
+    return tuple(items)
+
+
+def _options(value: Mapping[str, Any], path: str) -> dict[str, str]:
+    items = value.get("options")
+    if not isinstance(items, dict):
+        raise CorruptionError(f"{path}: 'options' is missing or not an object", path=path)
+    return {key: _text(item) for key, item in items.items() if item is not None}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _number(value: Mapping[str, Any], key: str, path: str, *, missing: int | None = None) -> int:
+    number = value.get(key, missing)
+    if not isinstance(number, int) or isinstance(number, bool) or not -(2**63) <= number < 2**63:
+        raise CorruptionError(f"{path}: {key!r} is missing or not a whole number: {number!r}", path=path)
+    return number

@@ -1,0 +1,88 @@
+"""Which type changes the format allows: implicit casts keep every value, explicit ones may not.
+
+Source: format.md §3.3; Java `DataTypeCasts` (what may be asked for) and `CastExecutors` (what can be done).
+"""
+
+from __future__ import annotations
+
+from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, MapType, Root, RowType
+
+STRINGS = frozenset((Root.CHAR, Root.VARCHAR))
+BINARIES = frozenset((Root.BINARY, Root.VARBINARY))
+INTEGERS = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT))
+FLOATS = frozenset((Root.FLOAT, Root.DOUBLE))
+NUMBERS = INTEGERS | FLOATS | {Root.DECIMAL}
+TIMESTAMPS = frozenset((Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
+_ONLY_TO_STRING = TIMESTAMPS | {Root.DATE, Root.TIME}
+_INSTANTS = _ONLY_TO_STRING | {Root.INT, Root.BIGINT}
+_STRUCTURED = frozenset((ArrayType, MapType, RowType))
+
+_IMPLICIT: dict[Root, frozenset[Root]] = {
+    Root.CHAR: frozenset((Root.CHAR,)),
+    Root.VARCHAR: STRINGS,
+    Root.BINARY: frozenset((Root.BINARY,)),
+    Root.VARBINARY: BINARIES,
+    Root.DECIMAL: NUMBERS,
+    Root.SMALLINT: frozenset((Root.TINYINT,)),
+    Root.INT: frozenset((Root.TINYINT, Root.SMALLINT)),
+    Root.BIGINT: frozenset((Root.TINYINT, Root.SMALLINT, Root.INT)),
+    Root.FLOAT: INTEGERS | {Root.DECIMAL},
+    Root.DOUBLE: NUMBERS,
+    Root.DATE: frozenset((Root.TIMESTAMP,)),
+    Root.TIME: frozenset((Root.TIMESTAMP,)),
+    Root.TIMESTAMP: TIMESTAMPS,
+    Root.TIMESTAMP_LTZ: TIMESTAMPS,
+}
+
+_TO_STRING = NUMBERS | STRINGS | BINARIES | {Root.BOOLEAN}
+_TO_SMALL = NUMBERS | STRINGS | {Root.BOOLEAN}
+_EXPLICIT: dict[Root, frozenset[Root]] = {
+    Root.CHAR: _TO_STRING,
+    Root.VARCHAR: _TO_STRING,
+    Root.BOOLEAN: STRINGS | INTEGERS,
+    Root.BINARY: STRINGS | BINARIES,
+    Root.VARBINARY: STRINGS | BINARIES,
+    Root.DECIMAL: STRINGS | {Root.BOOLEAN},
+    Root.TINYINT: _TO_SMALL,
+    Root.SMALLINT: _TO_SMALL,
+    Root.INT: _TO_SMALL | TIMESTAMPS,
+    Root.BIGINT: _TO_SMALL | TIMESTAMPS,
+    Root.FLOAT: _TO_SMALL,
+    Root.DOUBLE: _TO_SMALL,
+    Root.DATE: TIMESTAMPS | STRINGS,
+    Root.TIME: TIMESTAMPS | STRINGS,
+    Root.TIMESTAMP: _INSTANTS | STRINGS,
+    Root.TIMESTAMP_LTZ: _INSTANTS | STRINGS,
+}
+"""Without the pairs that Java lets pass here but has no code for."""
+
+
+def supports_cast(source: DataType, target: DataType, explicit: bool) -> bool:
+    """Whether a column of type `source` may become `target`.
+
+    Nullability counts only for implicit casts: a nullable type never implicitly becomes NOT NULL. Constructed types
+    change only into text; their parts are changed by path.
+
+    Args:
+        source: the type that files have.
+        target: the type that readers are to see.
+        explicit: also allow casts that may lose information or fail on some values.
+    """
+    if source.nullable and not target.nullable and not explicit:
+        return False
+    if _same(source, target):
+        return True
+    if not isinstance(target, Atomic):
+        return False
+    if not isinstance(source, Atomic):
+        return explicit and target.root in STRINGS and type(source) in _STRUCTURED
+    if source.root in _IMPLICIT.get(target.root, ()):
+        return True
+    if source.root in _ONLY_TO_STRING and target.root in STRINGS:
+        return explicit and target.root is Root.VARCHAR and target.length == MAX_LENGTH
+    return explicit and source.root in _EXPLICIT.get(target.root, ())
+
+
+def _same(source: DataType, target: DataType) -> bool:
+    return sql_type(with_nullability(source, True)) == sql_type(with_nullability(target, True))

@@ -1,0 +1,211 @@
+"""Option names: which are known, and which unknown ones are probably a known one misspelled.
+
+Unknown options pass through untouched, as in Java; one that is nearly an option would be ignored without a word, so
+it is refused with the right name.
+
+Source: names of Java's `CoreOptions`, `FlinkConnectorOptions`, `SparkConnectorOptions`, `IcebergOptions` from
+release 0.5 to main of August 2026.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from paimon_py.errors import OptionError
+from paimon_py.spec import option_rows, option_rows_more
+
+FIELDS_PREFIX = "fields."
+DEFAULT_AGGREGATE = "fields.default-aggregate-function"
+
+FALLBACKS: dict[str, tuple[str, ...]] = {
+    "ignore-delete": ("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"),
+    "variant.shreddingSchema": ("parquet.variant.shreddingSchema",),
+    "snapshot.clean-empty-directories": ("snapshot.expire.clean-empty-directories",),
+    "write-only": ("write.compaction-skip",),
+    "write.batch-size": ("orc.write.batch-size",),
+    "scan.mode": ("log.scan",),
+    "scan.timestamp-millis": ("log.scan.timestamp-millis",),
+    "lookup-wait": ("changelog-producer.lookup-wait",),
+    "file-operation.thread-num": ("delete-file.thread-num",),
+    "clustering.columns": ("sink.clustering.by-columns",),
+    "clustering.strategy": ("sink.clustering.strategy",),
+    "blob-descriptor-field": ("blob.stored-descriptor-fields",),
+    "format-table.file.compression": ("file.compression",),
+}
+"""Older names under which an option is still found."""
+
+FIELD_OPTIONS = (
+    "aggregate-function",
+    "sequence-group",
+    "ignore-retract",
+    "distinct",
+    "list-agg-delimiter",
+    "nested-key",
+    "nested-key-null-strategy",
+    "nested-sequence-field",
+    "count-limit",
+    "ts-field",
+    "stats-mode",
+    "map.storage-layout",
+    "map.shared-shredding.max-columns",
+    "map.shared-shredding.column-placement-policy",
+)
+"""What may follow `fields.<column>.`."""
+
+_OF_ENGINES = """
+    add-column-before-partition auto-create-if-not-exists blob-external-storage-field blob-external-storage-path
+    changelog-producer.compaction-interval changelog.precommit-compact changelog.precommit-compact.buffer-size
+    changelog.precommit-compact.thread-num commit.custom-listeners compaction.bucket-distribution-strategy
+    compaction.early-max.file-num compaction.max.file-num compression end-input.watermark
+    filesystem.job-level-settings.enabled format-table.repair.collect-statistics format-table.statistics.parallelism
+    legacy-timestamp-mapping.enabled log.changelog-mode log.consistency log.format log.ignore-delete log.key.format
+    log.scan.remove-normalize log.system log.system.partitions log.system.replication lookup.async
+    lookup.async-thread-number lookup.bootstrap-parallelism lookup.cache lookup.dynamic-partition
+    lookup.dynamic-partition.refresh-interval lookup.dynamic-partition.refresh.async lookup.local-file-type
+    lookup.refresh.async lookup.refresh.async.pending-snapshot-count lookup.refresh.full-load-threshold
+    lookup.refresh.time-periods-blacklist manifest.format metadata.iceberg-compatible
+    metadata.iceberg.compaction.max.file-num metadata.iceberg.compaction.min.file-num metadata.iceberg.database
+    metadata.iceberg.delete-after-commit.enabled metadata.iceberg.format-version metadata.iceberg.glue.skip-archive
+    metadata.iceberg.hadoop-conf-dir metadata.iceberg.hive-client-class metadata.iceberg.hive-conf-dir
+    metadata.iceberg.hive-skip-update-stats metadata.iceberg.manifest-compression
+    metadata.iceberg.manifest-legacy-version metadata.iceberg.previous-versions-max metadata.iceberg.storage
+    metadata.iceberg.storage-location metadata.iceberg.table metadata.iceberg.uri object-location
+    partition.idle-time-to-done partition.mark-done-action.http.timeout partition.mark-done-action.mode
+    partition.mark-done.recover-from-state partition.time-interval precommit-compact read.allow.fullScan read.changelog
+    read.parallelism read.shuffle-bucket-with-partition read.stream.maxBytesPerTrigger read.stream.maxFilesPerTrigger
+    read.stream.maxRowsPerTrigger read.stream.maxTriggerDelayMs read.stream.minRowsPerTrigger
+    record-level.time-field-type requiredSparkConfsCheck.enabled scan.bounded scan.dedicated-split-generation
+    scan.infer-parallelism scan.infer-parallelism.max scan.max-snapshot.count scan.parallelism scan.partitions
+    scan.push-down scan.remove-normalize scan.split-enumerator.batch-size scan.split-enumerator.mode
+    scan.watermark.alignment.group scan.watermark.alignment.max-drift scan.watermark.alignment.update-interval
+    scan.watermark.emit.strategy scan.watermark.idle-timeout sequence.auto-padding sink.clustering.sample-factor
+    sink.clustering.sort-in-cluster sink.committer-cpu sink.committer-memory sink.committer-operator-chaining
+    sink.coordinator-commit.enabled sink.cross-partition.managed-memory sink.key-only-deletes.enabled
+    sink.managed.writer-buffer-memory sink.operator-uid.suffix sink.parallelism sink.savepoint.auto-tag
+    sink.use-managed-memory-allocator sink.writer-coordinator.cache-expire-after-access
+    sink.writer-coordinator.cache-memory sink.writer-coordinator.cache-soft-values sink.writer-coordinator.enabled
+    sink.writer-coordinator.page-size sink.writer-coordinator.prefetch-manifests sink.writer-cpu sink.writer-memory
+    sink.writer-refresh-detectors source.checkpoint-align.enabled source.checkpoint-align.timeout
+    source.operator-uid.suffix source.split.target-size-with-column-pruning streaming-compact streaming-read-mode
+    streaming-read.shuffle-bucket-with-partition unaware-bucket.compaction.parallelism unaware-bucket.no-shuffle
+    upsert-key vector-search.lateral-join.parallelism write-manifest-cache write-mode
+    write.data-evolution.update-conflict-retry.max-attempts write.data-evolution.update-conflict-retry.wait-ms
+    write.hive-style-dynamic-partition.enabled write.merge-schema write.merge-schema.explicit-cast
+    write.merge-schema.type-widening write.use-v2-write
+    owner provider connector location external comment transient_lastDdlTime
+"""
+
+_FOREIGN_PREFIXES = (
+    "avro.",
+    "csv.",
+    "dfs.",
+    "fs.",
+    "gs.",
+    "hadoop.",
+    "hive.",
+    "json.",
+    "orc.",
+    "oss.",
+    "parquet.",
+    "s3.",
+    "spark.",
+    "flink.",
+)
+"""Families of names that belong to file systems, file formats and engines; they are never questioned."""
+
+
+@functools.lru_cache(maxsize=1)
+def known_names() -> frozenset[str]:
+    """Every option name that any release knows."""
+    rows = (row[0] for row in (*option_rows.ROWS, *option_rows_more.ROWS))
+    older = (name for names in FALLBACKS.values() for name in names)
+    return frozenset((*rows, *older, *_OF_ENGINES.split()))
+
+
+def check_names(options: Mapping[str, str]) -> None:
+    """Refuse option names that are nearly, but not quite, an option.
+
+    Raises:
+        OptionError: names the option that was probably meant.
+    """
+    for name in options:
+        meant = suggestion(name)
+        if meant is not None:
+            raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name, value=options[name])
+
+
+@functools.lru_cache(maxsize=1024)
+def suggestion(name: str) -> str | None:
+    """The option that an unknown name probably means, None if the name is known or unlike any."""
+    known = known_names()
+    if name in known or name.startswith(_FOREIGN_PREFIXES):
+        return None
+    if name.startswith(FIELDS_PREFIX):
+        return _suggest_field_option(name)
+    if any(name.startswith(row[0] + ".") for row in option_rows.ROWS if row[1] == option_rows.MAP):
+        return None
+    return _nearest(name, known)
+
+
+def _suggest_field_option(name: str) -> str | None:
+    if name.endswith(tuple("." + option for option in FIELD_OPTIONS)):
+        return None
+    if "." not in name[len(FIELDS_PREFIX) :]:
+        return _nearest(name, frozenset((DEFAULT_AGGREGATE,)))
+    head, _, last = name.rpartition(".")
+    meant = _nearest(last, frozenset(option for option in FIELD_OPTIONS if "." not in option))
+    return None if meant is None else f"{head}.{meant}"
+
+
+def _nearest(name: str, known: frozenset[str]) -> str | None:
+    plain, letters = _plain(name), set(name)
+    best: tuple[int, str] | None = None
+    for candidate in sorted(known):
+        if _plain(candidate) == plain:
+            return candidate
+        allowed = _allowed(min(len(candidate), len(name)))
+        if abs(len(candidate) - len(name)) > allowed or len(letters ^ set(candidate)) > 2 * allowed:
+            continue
+        distance = edit_distance(name, candidate)
+        if _only_swapped(name, candidate):
+            distance = 1
+        elif distance > allowed or len(candidate) < 6:
+            continue
+        if best is None or distance < best[0]:
+            best = (distance, candidate)
+    return None if best is None else best[1]
+
+
+def _allowed(length: int) -> int:
+    return 1 if length < 10 else 2
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name.lower() if char.isalnum())
+
+
+def _only_swapped(name: str, candidate: str) -> bool:
+    different = [i for i, (a, b) in enumerate(zip(name, candidate, strict=False)) if a != b]
+    return (
+        len(name) == len(candidate)
+        and len(different) == 2
+        and different[1] == different[0] + 1
+        and name[different[0]] == candidate[different[1]]
+        and name[different[1]] == candidate[different[0]]
+    )
+
+
+def edit_distance(a: str, b: str) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours that turn one text into the other."""
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        next_row = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(row[j] + 1, next_row[j - 1] + 1, row[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            next_row.append(cost)
+        before, row = row, next_row
+    return row[-1]

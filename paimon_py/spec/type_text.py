@@ -1,0 +1,410 @@
+"""Data types from and to text and JSON.
+
+A schema file spells an atomic type as text (`DECIMAL(10, 2) NOT NULL`) and a constructed one as a JSON object
+(`{"type": "ARRAY", "element": …}`). For people the text form also takes whole constructed types
+(`MAP<STRING, ARRAY<INT>>`, `ROW<x INT, y DOUBLE>`), which is how `sql_type` prints them.
+
+Source: format.md §3.1; Java `DataTypeJsonParser`, `DataType.asSQLString`, release 2.0.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from paimon_py.errors import SchemaError
+from paimon_py.spec.types import (
+    MAX_LENGTH,
+    ArrayType,
+    Atomic,
+    DataType,
+    Field,
+    MapType,
+    MultisetType,
+    Root,
+    RowType,
+    VectorType,
+)
+
+UNASSIGNED = -1
+"""Id of a row field whose JSON has none; `new_schema.assign_ids` gives it one."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<word>[^\W\d][^\s<>(),.`']*)|(?P<number>\d{1,18})|(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'(?:[^']|'')*')"
+    r"|(?P<mark>[<>(),]))"
+)
+_PLAIN = {
+    "BOOLEAN": Root.BOOLEAN,
+    "TINYINT": Root.TINYINT,
+    "SMALLINT": Root.SMALLINT,
+    "INT": Root.INT,
+    "INTEGER": Root.INT,
+    "BIGINT": Root.BIGINT,
+    "FLOAT": Root.FLOAT,
+    "DATE": Root.DATE,
+    "VARIANT": Root.VARIANT,
+    "BLOB": Root.BLOB,
+}
+_SIZED = {"CHAR": Root.CHAR, "VARCHAR": Root.VARCHAR, "BINARY": Root.BINARY, "VARBINARY": Root.VARBINARY}
+_MAX_SIZED = {"STRING": Root.VARCHAR, "BYTES": Root.VARBINARY}
+_DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
+_GEO = {"GEOMETRY": Root.GEOMETRY, "GEOGRAPHY": Root.GEOGRAPHY}
+_GEO_DEFAULTS = {Root.GEOMETRY: ("OGC:CRS84",), Root.GEOGRAPHY: ("OGC:CRS84", "spherical")}
+_NOT_NULL = re.compile(r"\bNOT\s+NULL\b", re.IGNORECASE)
+_BARE_CRS = re.compile(r"[^\W\d][^\s<>(),.`']*")
+
+
+def parse_type(value: str | Mapping[str, Any] | DataType) -> DataType:
+    """The type that a text or a JSON object of a schema file means.
+
+    Args:
+        value: type text in any case, or a JSON object whose parts are again texts or objects. A `DataType` is
+            returned as it is. Fields of a ROW without an id get `UNASSIGNED`.
+
+    Raises:
+        SchemaError: not a type of Paimon, or a length, precision or scale out of range.
+    """
+    try:
+        if isinstance(value, str):
+            return _parse_text(value)
+        if isinstance(value, Mapping):
+            return _parse_object(value)
+    except RecursionError as error:
+        raise SchemaError("a type is nested too deeply") from error
+    if isinstance(value, (Atomic, ArrayType, MultisetType, MapType, RowType, VectorType)):
+        return value
+    raise SchemaError(f"a type is text such as 'INT NOT NULL', an object or a DataType, not {type(value).__name__}")
+
+
+def print_type(data_type: DataType) -> str | dict[str, Any]:
+    """The form of a type in a schema file: text for an atomic type, an object in Java's key order otherwise."""
+    if isinstance(data_type, Atomic):
+        return _atomic_text(data_type)
+    null = "" if data_type.nullable else " NOT NULL"
+    if isinstance(data_type, ArrayType):
+        return {"type": "ARRAY" + null, "element": print_type(data_type.element)}
+    if isinstance(data_type, MultisetType):
+        return {"type": "MULTISET" + null, "element": print_type(data_type.element)}
+    if isinstance(data_type, MapType):
+        return {"type": "MAP" + null, "key": print_type(data_type.key), "value": print_type(data_type.value)}
+    if isinstance(data_type, VectorType):
+        return {"type": "VECTOR" + null, "element": print_type(data_type.element), "length": data_type.length}
+    return {"type": "ROW" + null, "fields": [print_field(field) for field in data_type.fields]}
+
+
+def print_field(field: Field) -> dict[str, Any]:
+    """The form of a column or row field in a schema file."""
+    printed: dict[str, Any] = {"id": field.id, "name": field.name, "type": print_type(field.type)}
+    if field.description is not None:
+        printed["description"] = field.description
+    if field.default is not None:
+        printed["defaultValue"] = field.default
+    return printed
+
+
+def sql_type(data_type: DataType) -> str:
+    """The type as one line of SQL, for people; `parse_type` reads it back (ids and comments apart)."""
+    if isinstance(data_type, Atomic):
+        return _atomic_text(data_type)
+    null = "" if data_type.nullable else " NOT NULL"
+    if isinstance(data_type, ArrayType):
+        return f"ARRAY<{sql_type(data_type.element)}>{null}"
+    if isinstance(data_type, MultisetType):
+        return f"MULTISET<{sql_type(data_type.element)}>{null}"
+    if isinstance(data_type, MapType):
+        return f"MAP<{sql_type(data_type.key)}, {sql_type(data_type.value)}>{null}"
+    if isinstance(data_type, VectorType):
+        return f"VECTOR<{sql_type(data_type.element)}, {data_type.length}>{null}"
+    fields = ", ".join(f"{_quoted(field.name)} {sql_type(field.type)}" for field in data_type.fields)
+    return f"ROW<{fields}>{null}"
+
+
+def with_nullability(data_type: DataType, nullable: bool) -> DataType:
+    """The same type, nullable or NOT NULL."""
+    return data_type if data_type.nullable == nullable else msgspec.structs.replace(data_type, nullable=nullable)
+
+
+def children(data_type: DataType) -> tuple[DataType, ...]:
+    """The types directly inside a constructed type; none for an atomic one."""
+    if isinstance(data_type, (ArrayType, MultisetType, VectorType)):
+        return (data_type.element,)
+    if isinstance(data_type, MapType):
+        return (data_type.key, data_type.value)
+    if isinstance(data_type, RowType):
+        return tuple(field.type for field in data_type.fields)
+    return ()
+
+
+def contains(data_type: DataType, matches: Callable[[DataType], bool]) -> bool:
+    """Whether the type or any type inside it matches."""
+    return matches(data_type) or any(contains(child, matches) for child in children(data_type))
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "`" + name.replace("`", "``") + "`"
+
+
+def _atomic_text(data_type: Atomic) -> str:
+    root, null = data_type.root, "" if data_type.nullable else " NOT NULL"
+    if root is Root.VARCHAR and data_type.length == MAX_LENGTH:
+        return "STRING" + null
+    if root is Root.VARBINARY and data_type.length == MAX_LENGTH:
+        return "BYTES" + null
+    if data_type.length is not None:
+        return f"{root.value}({data_type.length}){null}"
+    if root is Root.DECIMAL:
+        return f"DECIMAL({data_type.precision}, {data_type.scale}){null}"
+    if root is Root.TIMESTAMP_LTZ:
+        return f"TIMESTAMP({data_type.precision}) WITH LOCAL TIME ZONE{null}"
+    if data_type.precision is not None:
+        return f"{root.value}({data_type.precision}){null}"
+    if data_type.parameters:
+        crs, *rest = data_type.parameters
+        shown = crs if _BARE_CRS.fullmatch(crs) else "'" + crs.replace("'", "''") + "'"
+        return f"{root.value}({', '.join([shown, *rest])}){null}"
+    return f"{root.value}{null}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse_text(text: str) -> DataType:
+    parser = _Parser(text)
+    data_type = parser.type()
+    if parser.peek() is not None:
+        raise parser.error(f"unexpected {parser.peek()!r}")
+    return data_type
+
+
+def _parse_object(value: Mapping[str, Any]) -> DataType:
+    text = value.get("type")
+    if not isinstance(text, str) or not text.strip():
+        raise SchemaError(f"a type object needs the key 'type' with a text, got {value!r}")
+    head = text.split(None, 1)[0].upper()
+    nullable = _NOT_NULL.search(text) is None
+    if head == "ARRAY":
+        return ArrayType(parse_type(_part(value, "element")), nullable)
+    if head == "MULTISET":
+        return MultisetType(parse_type(_part(value, "element")), nullable)
+    if head == "MAP":
+        return MapType(parse_type(_part(value, "key")), parse_type(_part(value, "value")), nullable)
+    if head == "VECTOR":
+        return VectorType(parse_type(_part(value, "element")), _whole(value, "length"), nullable)
+    if head == "ROW":
+        fields = value.get("fields")
+        if not isinstance(fields, Sequence) or isinstance(fields, str):
+            raise SchemaError(f"a ROW type needs 'fields', a list, got {value!r}")
+        return RowType(tuple(parse_field(field) for field in fields), nullable)
+    raise SchemaError(f"unknown constructed type {text!r}; known are ARRAY, MAP, MULTISET, ROW, VECTOR")
+
+
+def parse_field(value: Any) -> Field:
+    """A column or row field from its JSON object.
+
+    Raises:
+        SchemaError: it is not a field.
+    """
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"a field is an object with 'name' and 'type', got {value!r}")
+    name = value.get("name")
+    if not isinstance(name, str):
+        raise SchemaError(f"a field needs 'name', a text, got {value!r}")
+    number = value.get("id", UNASSIGNED)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise SchemaError(f"field {name!r}: 'id' is a whole number, got {number!r}")
+    return Field(
+        id=number,
+        name=name,
+        type=parse_type(_part(value, "type")),
+        description=_optional_text(value, "description"),
+        default=_optional_text(value, "defaultValue"),
+    )
+
+
+def _part(value: Mapping[str, Any], key: str) -> Any:
+    if key not in value:
+        raise SchemaError(f"{value.get('type') or 'field'!r} needs the key {key!r}, got {value!r}")
+    return value[key]
+
+
+def _whole(value: Mapping[str, Any], key: str) -> int:
+    number = _part(value, key)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise SchemaError(f"{value.get('type')!r}: {key!r} is a positive whole number, got {number!r}")
+    return number
+
+
+def _optional_text(value: Mapping[str, Any], key: str) -> str | None:
+    text = value.get(key)
+    if text is not None and not isinstance(text, str):
+        raise SchemaError(f"field {value.get('name')!r}: {key!r} is a text, got {text!r}")
+    return text
+
+
+class _Parser:
+    """A recursive-descent parser over the tokens of one type text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str]] = []
+        self.at = 0
+        position = 0
+        stripped = text.rstrip()
+        while position < len(stripped):
+            match = _TOKEN.match(stripped, position)
+            if match is None:
+                raise SchemaError(f"type {text!r}: cannot read at position {position}: {stripped[position:]!r}")
+            self.tokens.append((match.lastgroup or "", match.group(match.lastgroup or 0)))
+            position = match.end()
+
+    def error(self, reason: str) -> SchemaError:
+        return SchemaError(f"type {self.text!r}: {reason}")
+
+    def peek(self, ahead: int = 0) -> str | None:
+        """The next token in capitals, None at the end; a quoted one keeps its quotes."""
+        index = self.at + ahead
+        return self.tokens[index][1].upper() if index < len(self.tokens) else None
+
+    def take(self, *words: str) -> bool:
+        """Step over these tokens if all of them come next."""
+        if any(self.peek(index) != word for index, word in enumerate(words)):
+            return False
+        self.at += len(words)
+        return True
+
+    def expect(self, word: str) -> None:
+        if not self.take(word):
+            raise self.error(f"expected {word!r}, found {self.peek() or 'the end'!r}")
+
+    def number(self) -> int:
+        if self.at >= len(self.tokens) or self.tokens[self.at][0] != "number":
+            raise self.error(f"expected a number, found {self.peek() or 'the end'!r}")
+        self.at += 1
+        return int(self.tokens[self.at - 1][1])
+
+    def nullable(self) -> bool:
+        if self.take("NOT", "NULL"):
+            return False
+        self.take("NULL")
+        return True
+
+    def type(self) -> DataType:
+        parsed = self.base()
+        parsed = with_nullability(parsed, self.nullable())
+        while True:
+            if self.take("ARRAY"):
+                parsed = ArrayType(parsed, self.nullable())
+            elif self.take("MULTISET"):
+                parsed = MultisetType(parsed, self.nullable())
+            else:
+                return parsed
+
+    def base(self) -> DataType:
+        word = self.peek()
+        if word is None:
+            raise self.error("a type is missing")
+        self.at += 1
+        if word in _PLAIN:
+            return Atomic(_PLAIN[word])
+        if word == "DOUBLE":
+            self.take("PRECISION")
+            return Atomic(Root.DOUBLE)
+        if word in _SIZED:
+            return Atomic(_SIZED[word], length=self.parameter(1, 1, MAX_LENGTH, "length"))
+        if word in _MAX_SIZED:
+            return Atomic(_MAX_SIZED[word], length=MAX_LENGTH)
+        if word in _DECIMALS:
+            return self.decimal()
+        if word == "TIME":
+            precision = self.parameter(0, 0, 9, "precision")
+            self.take("WITHOUT", "TIME", "ZONE")
+            return Atomic(Root.TIME, precision=precision)
+        if word in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+            return self.timestamp(local=word == "TIMESTAMP_LTZ")
+        if word in _GEO:
+            return self.geo(_GEO[word])
+        return self.constructed(word)
+
+    def parameter(self, default: int, low: int, high: int, what: str) -> int:
+        if not self.take("("):
+            return default
+        number = self.number()
+        self.expect(")")
+        if not low <= number <= high:
+            raise self.error(f"{what} must be between {low} and {high}, got {number}")
+        return number
+
+    def decimal(self) -> Atomic:
+        precision, scale = 10, 0
+        if self.take("("):
+            precision = self.number()
+            if self.take(","):
+                scale = self.number()
+            self.expect(")")
+        if not 1 <= precision <= 38:
+            raise self.error(f"precision must be between 1 and 38, got {precision}")
+        if not 0 <= scale <= precision:
+            raise self.error(f"scale must be between 0 and the precision {precision}, got {scale}")
+        return Atomic(Root.DECIMAL, precision=precision, scale=scale)
+
+    def timestamp(self, *, local: bool) -> Atomic:
+        precision = self.parameter(6, 0, 9, "precision")
+        if not local and self.take("WITH", "LOCAL", "TIME", "ZONE"):
+            local = True
+        elif not local:
+            self.take("WITHOUT", "TIME", "ZONE")
+        return Atomic(Root.TIMESTAMP_LTZ if local else Root.TIMESTAMP, precision=precision)
+
+    def geo(self, root: Root) -> Atomic:
+        parameters = list(_GEO_DEFAULTS[root])
+        if self.take("("):
+            for index in range(len(parameters)):
+                if index and not self.take(","):
+                    break
+                parameters[index] = self.name()
+            self.expect(")")
+        return Atomic(root, parameters=tuple(parameters))
+
+    def name(self) -> str:
+        """An identifier, quoted or not, or a quoted text."""
+        if self.at >= len(self.tokens) or self.tokens[self.at][0] not in ("word", "quoted", "text"):
+            raise self.error(f"expected a name, found {self.peek() or 'the end'!r}")
+        kind, token = self.tokens[self.at]
+        self.at += 1
+        if kind == "word":
+            return token
+        quote = token[0]
+        return token[1:-1].replace(quote * 2, quote)
+
+    def constructed(self, word: str) -> DataType:
+        if word not in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR"):
+            raise self.error(f"unknown type {self.tokens[self.at - 1][1]!r}")
+        self.expect("<")
+        parsed: DataType
+        if word == "MAP":
+            key = self.type()
+            self.expect(",")
+            parsed = MapType(key, self.type())
+        elif word == "ROW":
+            parsed = RowType(self.row_fields())
+        elif word == "VECTOR":
+            element = self.type()
+            self.expect(",")
+            parsed = VectorType(element, self.number())
+        else:
+            parsed = ArrayType(self.type()) if word == "ARRAY" else MultisetType(self.type())
+        self.expect(">")
+        return parsed
+
+    def row_fields(self) -> tuple[Field, ...]:
+        fields: list[Field] = []
+        while self.peek() != ">":
+            if fields:
+                self.expect(",")
+            name = self.name()
+            data_type = self.type()
+            comment = self.name() if self.at < len(self.tokens) and self.tokens[self.at][0] == "text" else None
+            fields.append(Field(UNASSIGNED, name, data_type, comment))
+        return tuple(fields)
