@@ -115,7 +115,7 @@ def _values(array: pa.Array, valid: Mask | None) -> list[Part]:
     if pa.types.is_boolean(kind):
         return [_ranged(numpy_values(array).astype(np.uint64), valid)]
     if pa.types.is_floating(kind):
-        return [_ranged(_float_words(array), valid)]
+        return [_ranged(float_words(array), valid)]
     if pa.types.is_decimal128(kind):
         return _decimal(array, valid)
     if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind):
@@ -147,7 +147,7 @@ def _ranged(words: Words, valid: Mask | None) -> Fixed:
     return Fixed(squeezed, int(high - low).bit_length())
 
 
-def _float_words(array: pa.Array) -> Words:
+def float_words(array: pa.Array) -> Words:
     """Bits that order like Java's compare: −0.0 below 0.0, every NaN equal and last."""
     wide = numpy_values(array).astype(np.float64)
     bits = wide.view(np.uint64)

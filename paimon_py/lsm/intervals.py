@@ -1,0 +1,52 @@
+"""Which files must be merged with each other: files → sections → runs, on integer key ranks.
+
+Source: Java `IntervalPartition`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+def sections_of(min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
+    """Cut files into sections whose key ranges do not touch, in key order.
+
+    Shapes: two int64 arrays with one slot per file → file numbers per section, ordered by (min, max) in each.
+    Cost: one sort of the files.
+    """
+    count = len(min_ranks)
+    if not count:
+        return []
+    order = np.lexsort((max_ranks, min_ranks))
+    reach = np.maximum.accumulate(max_ranks[order])
+    begins = np.flatnonzero(min_ranks[order][1:] > reach[:-1]) + 1
+    files = order.tolist()
+    edges = [0, *begins.tolist(), count]
+    return [files[start:end] for start, end in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def runs_of(section: Sequence[int], min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
+    """Cut one section, ordered by (min, max), into as few sorted runs as its overlaps allow.
+
+    Shapes: file numbers → file numbers per run; inside a run key ranges ascend and do not touch.
+    """
+    if len(section) == 1:
+        return [list(section)]
+    lows, highs = min_ranks[list(section)].tolist(), max_ranks[list(section)].tolist()
+    runs: list[list[int]] = []
+    ends: list[tuple[int, int]] = []
+    for file, low, high in zip(section, lows, highs, strict=True):
+        if ends and ends[0][0] < low:
+            number = ends[0][1]
+            heapq.heapreplace(ends, (high, number))
+            runs[number].append(file)
+        else:
+            heapq.heappush(ends, (high, len(runs)))
+            runs.append([file])
+    return runs

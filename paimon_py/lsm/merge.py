@@ -1,0 +1,220 @@
+"""Sorted runs → windows of complete keys → merged batches, in bounded memory.
+
+Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including it
+every run is complete, since a run holds a key once. The rows of a window are sorted once, an engine picks or computes
+one row per key, and only what it kept is gathered.
+
+Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in docs/performance.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.errors import CorruptionError
+from paimon_py.lsm.groups import Engine, Groups, Merged
+from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.lsm.probe import Key, KeyProbe
+from paimon_py.lsm.words import Ints, Mask, combined
+from paimon_py.spec.schema import VALUE_KIND
+
+WINDOW_ROWS = 131_072
+WINDOW_BYTES = 32 * 1024 * 1024
+_LEAST_SHARE = 256
+_BATCH_ROWS = 32_768
+
+
+class RunSource(msgspec.Struct, frozen=True):
+    """One sorted run to merge.
+
+    `name`: for errors. `row_count`, `row_bytes`: estimates that shape the windows. `open(batch_rows)`: its batches in
+    key order, all with the same columns in every run.
+    """
+
+    name: str
+    row_count: int
+    row_bytes: int
+    open: Callable[[int], Iterator[pa.RecordBatch]]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How to merge: key order, engine, the columns to return (None: all), whether −U and −D results are dropped."""
+
+    order: MergeOrder
+    engine: Engine
+    columns: tuple[str, ...] | None = None
+    drop_deletes: bool = True
+    window_rows: int = WINDOW_ROWS
+    window_bytes: int = WINDOW_BYTES
+
+
+def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
+    """Merge sorted runs, oldest first, into batches with at most one row per key, ordered by key.
+
+    Shapes: in — batches with the key columns, the sequence fields, `_SEQUENCE_NUMBER` unless the order of runs is the
+        order of sequence numbers, `_VALUE_KIND` if a row may be −U or −D; out — `plan.columns` of the results.
+    Cost: two windows in memory besides the readers, whatever the size of the runs; 50-250 ns a row on top of decoding.
+    Raises: CorruptionError if a run goes backwards or holds a key twice.
+    """
+    budget = _first_budget(sources, plan)
+    total = max(1, sum(source.row_count for source in sources))
+    weights = [source.row_count / total for source in sources]
+    cursors = [
+        _Cursor(source, plan, batch_rows=min(_BATCH_ROWS, max(_LEAST_SHARE, int(budget * weight))))
+        for source, weight in zip(sources, weights, strict=True)
+    ]
+    try:
+        while True:
+            for cursor, weight in zip(cursors, weights, strict=True):
+                cursor.fill(max(_LEAST_SHARE, int(budget * weight)))
+            slices = _window(cursors)
+            table = pa.Table.from_batches([batch for part in slices for batch in part]) if any(slices) else None
+            if table is None:
+                return
+            budget = min(plan.window_rows, plan.window_bytes * table.num_rows // max(1, table.nbytes))
+            yield from _reduce(table, slices, sources, plan).to_batches()
+    finally:
+        for cursor in cursors:
+            cursor.close()
+
+
+def gather(table: pa.Table, rows: Ints) -> pa.Table:
+    """The given rows of a table; consecutive rows are a slice, without a copy."""
+    if not len(rows):
+        return table.slice(0, 0)
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all()):
+        return table.slice(first, len(rows))
+    return table.take(from_numpy(rows, pa.int64()))
+
+
+def _first_budget(sources: Sequence[RunSource], plan: Plan) -> int:
+    widest = max((source.row_bytes for source in sources), default=1)
+    return min(plan.window_rows, max(_LEAST_SHARE, plan.window_bytes // max(1, widest)))
+
+
+class _Cursor:
+    """A run's buffered batches that no window has taken yet."""
+
+    def __init__(self, source: RunSource, plan: Plan, *, batch_rows: int) -> None:
+        self._source = source
+        self._keys = [field.name for field in plan.order.keys]
+        self._batches = source.open(batch_rows)
+        self._pieces: deque[tuple[pa.RecordBatch, KeyProbe]] = deque()
+        self._rows = 0
+        self._newest: Key | None = None
+        self.finished = False
+
+    def fill(self, rows: int) -> None:
+        """Buffer at least `rows` rows, or all that are left."""
+        while self._rows < rows and not self.finished:
+            batch = next(self._batches, None)
+            if batch is None:
+                self.finished = True
+            elif batch.num_rows:
+                self._append(batch)
+
+    def _append(self, batch: pa.RecordBatch) -> None:
+        probe = KeyProbe([batch.column(name) for name in self._keys])
+        if self._newest is not None and probe.key(0) <= self._newest:
+            raise _backwards(self._source.name)
+        self._newest = probe.key(len(probe) - 1)
+        self._pieces.append((batch, probe))
+        self._rows += batch.num_rows
+
+    def bound(self) -> Key | None:
+        """The last buffered key if more rows may follow, else None."""
+        return None if self.finished else self._newest
+
+    def take(self, bound: Key | None) -> list[pa.RecordBatch]:
+        """Hand over the rows up to and including `bound` (None: all)."""
+        taken = []
+        while self._pieces:
+            batch, probe = self._pieces[0]
+            whole = bound is None or probe.key(len(probe) - 1) <= bound
+            count = len(probe) if whole else probe.count_up_to(bound or ())
+            if count:
+                taken.append(batch.slice(0, count))
+                self._rows -= count
+            if whole:
+                self._pieces.popleft()
+                continue
+            if count:
+                self._keep(batch.slice(count), probe.key(count - 1))
+            break
+        return taken
+
+    def _keep(self, rest: pa.RecordBatch, before: Key) -> None:
+        probe = KeyProbe([rest.column(name) for name in self._keys])
+        if probe.key(0) <= before:
+            raise _backwards(self._source.name)
+        self._pieces[0] = (rest, probe)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+
+
+def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
+    """The rows of every run that are complete, by run."""
+    bounds = [bound for cursor in cursors if (bound := cursor.bound()) is not None]
+    bound = min(bounds, default=None)
+    return [cursor.take(bound) for cursor in cursors]
+
+
+def _reduce(
+    table: pa.Table, slices: Sequence[Sequence[pa.RecordBatch]], sources: Sequence[RunSource], plan: Plan
+) -> pa.Table:
+    """One row per key of a window."""
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    order, starts = sort_batch(plan.order, columns, runs_sorted=True)
+    _check_runs(order, starts, slices, sources)
+    merged = plan.engine(Groups(order, starts), columns)
+    keep = _additions(merged, columns) if plan.drop_deletes else None
+    rows = merged.rows if keep is None else merged.rows[keep]
+    names = plan.columns if plan.columns is not None else tuple(table.column_names)
+    kept = gather(table.select([name for name in names if name not in merged.columns]), rows)
+    if not merged.columns:
+        return kept
+    computed = {name: merged.columns[name] for name in names if name in merged.columns}
+    if keep is not None:
+        computed = {name: column.filter(from_numpy(keep, pa.bool_())) for name, column in computed.items()}
+    return pa.table({name: computed[name] if name in computed else kept.column(name) for name in names})
+
+
+def _additions(merged: Merged, columns: dict[str, pa.ChunkedArray]) -> Mask | None:
+    """Which results are +I or +U; None if all are."""
+    if VALUE_KIND not in columns:
+        return None
+    if VALUE_KIND in merged.columns:
+        kinds = numpy_values(combined(merged.columns[VALUE_KIND]))
+    else:
+        kinds = numpy_values(combined(columns[VALUE_KIND]))[merged.rows]
+    adds: Mask = (kinds & 1) == 0
+    return None if adds.all() else adds
+
+
+def _check_runs(
+    order: Ints, starts: Mask, slices: Sequence[Sequence[pa.RecordBatch]], sources: Sequence[RunSource]
+) -> None:
+    """Within every run keys must grow from row to row."""
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(starts)
+    back = group[1:] <= group[:-1]
+    ends = np.cumsum([sum(batch.num_rows for batch in part) for part in slices])
+    borders = ends[(ends > 0) & (ends < len(order))]
+    back[borders - 1] = False
+    if back.any():
+        raise _backwards(sources[int(np.searchsorted(ends, int(np.argmax(back)), side="right"))].name)
+
+
+def _backwards(name: str) -> CorruptionError:
+    return CorruptionError(f"keys do not grow from row to row in the sorted run that begins with {name}", path=name)

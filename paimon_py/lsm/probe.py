@@ -1,0 +1,70 @@
+"""Single keys of a batch as Python values that compare in key order: for the few comparisons between batches.
+
+Bulk work goes through `lsm.order`; this is for the handful of keys a merge looks at to place its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.lsm.words import float_words
+
+Key = tuple[tuple[object, ...], ...]
+
+
+class KeyProbe:
+    """Random access to the keys of some rows.
+
+    Shapes: key columns of equal length; `key(row)` is a tuple that compares as the format orders keys.
+    Cost: about 1 µs per column and call.
+    """
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        self._cells = [_cells(column) for column in columns]
+        self._count = len(columns[0])
+
+    def __len__(self) -> int:
+        return self._count
+
+    def key(self, row: int) -> Key:
+        """The key of one row."""
+        return tuple(cell(row) for cell in self._cells)
+
+    def count_up_to(self, bound: Key) -> int:
+        """How many leading rows have a key of at most `bound`."""
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            if self.key(middle) <= bound:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def _cells(column: pa.Array) -> Callable[[int], tuple[object, ...]]:
+    plain = _plain_cells(column)
+    if not column.null_count:
+        return lambda row: (1, plain(row))
+    return lambda row: (1, plain(row)) if column[row].is_valid else (0,)
+
+
+def _plain_cells(column: pa.Array) -> Callable[[int], object]:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return lambda row: column[row].as_py().encode()
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        if not pa.types.is_decimal(kind):
+            return lambda row: column[row].as_py()
+    if pa.types.is_decimal(kind):
+        halves = numpy_values(column)
+        return lambda row: (int(halves[row, 1].view(np.int64)), int(halves[row, 0]))
+    if pa.types.is_floating(kind):
+        words = float_words(column)
+        return lambda row: int(words[row])
+    values = numpy_values(column)
+    return lambda row: int(values[row])

@@ -1,0 +1,63 @@
+"""Sorted runs: files of one bucket that are ordered by key and do not overlap, and the age of runs.
+
+Source: format.md §12.1, §13.1; Java `SortedRun`, `Levels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from paimon_py.spec.data_file import DataFile
+
+
+class SortedRun(msgspec.Struct, frozen=True):
+    """Files in key order that do not overlap; every key lies in at most one of them, once."""
+
+    files: tuple[DataFile, ...]
+
+    @property
+    def row_count(self) -> int:
+        """Rows in all files, deletes included."""
+        return sum(file.row_count for file in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def min_sequence(self) -> int:
+        """Smallest sequence number."""
+        return min(file.min_sequence for file in self.files)
+
+    @property
+    def max_sequence(self) -> int:
+        """Largest sequence number."""
+        return max(file.max_sequence for file in self.files)
+
+    @property
+    def may_delete(self) -> bool:
+        """Whether a row may be −U or −D (an unknown count may)."""
+        return any(file.delete_row_count != 0 for file in self.files)
+
+
+def oldest_first(runs: Iterable[SortedRun]) -> tuple[SortedRun, ...]:
+    """Runs by age, which decides between rows that nothing else can tell apart."""
+    return tuple(sorted(runs, key=_age))
+
+
+def ages_are_disjoint(runs: Sequence[SortedRun]) -> bool:
+    """Whether, of runs ordered oldest first, every row is older than every row of the next run.
+
+    Then the order of runs is the order of sequence numbers and nobody needs to read them.
+    """
+    return all(older.max_sequence < newer.min_sequence for older, newer in zip(runs[:-1], runs[1:], strict=True))
+
+
+def _age(run: SortedRun) -> tuple[int, int, int, int, str]:
+    """Larger is newer: by sequence, then level (a smaller one is newer), creation time and name as in `Levels`."""
+    level = max(file.level for file in run.files)
+    created = max(file.creation_time_millis or 0 for file in run.files)
+    return run.max_sequence, run.min_sequence, -level, created, run.files[0].name

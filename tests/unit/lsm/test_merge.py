@@ -1,0 +1,138 @@
+"""Questions to `lsm.merge`: is the merge right for any runs and any window, and are broken runs noticed?"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_py.errors import CorruptionError
+from paimon_py.lsm.engines.deduplicate import deduplicate
+from paimon_py.lsm.groups import Merged
+from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.order import MergeOrder
+from paimon_py.spec.types import Atomic, Field, Root
+
+SCHEMA = pa.schema(
+    [
+        ("k", pa.string()),
+        ("n", pa.int32()),
+        ("v", pa.int64()),
+        ("_SEQUENCE_NUMBER", pa.int64()),
+        ("_VALUE_KIND", pa.int8()),
+    ]
+)
+ORDER = MergeOrder(keys=(Field(0, "k", Atomic(Root.VARCHAR)), Field(1, "n", Atomic(Root.INT))))
+
+
+def source(rows, batch_rows=None, columns=SCHEMA.names, name="run"):
+    table = pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA).select(columns)
+
+    def open_run(wanted):
+        return iter(table.to_batches(max_chunksize=batch_rows or wanted))
+
+    return RunSource(name, len(rows), 40, open_run)
+
+
+def plan(**changes):
+    return Plan(**{"order": ORDER, "engine": deduplicate, **changes})
+
+
+def merged(sources, **changes):
+    batches = list(merge(sources, plan(**changes)))
+    return pa.Table.from_batches(batches).to_pylist() if batches else []
+
+
+@st.composite
+def run_sets(draw):
+    keys = [
+        (text, number) for text in ("", "a", "a\0", "key-000000000000001", "key-000000000000002") for number in range(9)
+    ]
+    runs, sequence = [], 0
+    for _ in range(draw(st.integers(1, 5))):
+        picked = sorted(draw(st.sets(st.sampled_from(keys), max_size=45)))
+        rows = [
+            (text, number, sequence + at, sequence + draw(st.integers(0, 30)), draw(st.sampled_from([0, 0, 2, 3])))
+            for at, (text, number) in enumerate(picked)
+        ]
+        sequence += draw(st.sampled_from([0, 50]))
+        runs.append(rows)
+    return runs
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(run_sets(), st.integers(1, 7), st.integers(1, 60))
+def test_a_merge_equals_a_dictionary_filled_in_order_of_sequence(runs, batch_rows, window_rows):
+    expected: dict = {}
+    for run in runs:
+        for row in run:
+            held = expected.get(row[:2])
+            if held is None or (row[3], row[4] % 2 == 0) >= (held[3], held[4] % 2 == 0):
+                expected[row[:2]] = row
+    wanted = [expected[key] for key in sorted(expected, key=lambda k: (k[0].encode(), k[1])) if expected[key][4] != 3]
+    got = merged([source(run, batch_rows) for run in runs], window_rows=window_rows)
+    assert [tuple(row.values()) for row in got] == wanted
+
+
+def test_rows_come_out_without_columns_that_were_only_needed_to_merge():
+    got = merged([source([("a", 1, 7, 0, 0)]), source([("a", 1, 8, 1, 2)])], columns=("v",))
+    assert got == [{"v": 8}]
+
+
+def test_order_of_runs_decides_when_sequence_numbers_are_not_read():
+    columns = ["k", "n", "v"]
+    runs = [source([("a", 1, value, 0, 0)], columns=columns) for value in (3, 1, 2)]
+    assert merged(runs) == [{"k": "a", "n": 1, "v": 2}]
+
+
+def test_deletes_stay_when_asked_for():
+    got = merged(
+        [source([("a", 1, 7, 0, 0)]), source([("a", 1, 8, 1, 3)])], drop_deletes=False, columns=("v", "_VALUE_KIND")
+    )
+    assert got == [{"v": 8, "_VALUE_KIND": 3}]
+
+
+def test_an_engine_may_compute_columns_and_kinds():
+    def engine(groups, columns):
+        assert columns["v"].to_pylist() == [1, 2, 3]
+        kinds = pa.array([3, 0], pa.int8())
+        return Merged(groups.newest_rows, {"v": pa.array([10, 20], pa.int64()), "_VALUE_KIND": kinds})
+
+    runs = [source([("a", 1, 1, 0, 0), ("b", 1, 2, 1, 0)]), source([("b", 1, 3, 2, 0)])]
+    assert merged(runs, engine=engine, columns=("k", "v")) == [{"k": "b", "v": 20}]
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 10])
+@pytest.mark.parametrize("second", ["a", "b"])
+def test_a_run_that_goes_backwards_or_repeats_a_key_is_corrupt(batch_rows, second):
+    rows = [("b", 1, 1, 0, 0), (second, 1, 2, 1, 0), ("c", 1, 3, 2, 0)]
+    with pytest.raises(CorruptionError, match="broken"):
+        merged([source([("b", 1, 1, 0, 0)]), source(rows, batch_rows, name="broken.parquet")], window_rows=1)
+
+
+def test_runs_are_closed_when_the_reader_stops_early():
+    closed = []
+
+    def open_run(wanted):
+        try:
+            yield pa.record_batch({"k": ["a"], "n": pa.array([1], pa.int32())})
+        finally:
+            closed.append(True)
+
+    stream = merge([RunSource("a", 1, 1, open_run)] * 2, plan())
+    next(stream)
+    stream.close()
+    assert len(closed) == 2
+
+
+def test_windows_stay_small_when_rows_are_wide():
+    seen = []
+
+    def engine(groups, columns):
+        seen.append(len(groups.order))
+        return deduplicate(groups, columns)
+
+    rows = [(f"{n:06d}", 1, n, n, 0) for n in range(4000)]
+    list(merge([source(rows), source(rows)], plan(engine=engine, window_bytes=20_000)))
+    assert max(seen) <= 1100 and sum(seen) == 8000
