@@ -6,6 +6,7 @@ Source: Java `IntervalPartition`.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ def sections_of(min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:
     begins = np.flatnonzero(min_ranks[order][1:] > reach[:-1]) + 1
     files = order.tolist()
     edges = [0, *begins.tolist(), count]
-    return [files[start:end] for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    return [files[start:end] for start, end in itertools.pairwise(edges)]
 
 
 def runs_of(section: Sequence[int], min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:

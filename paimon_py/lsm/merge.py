@@ -1,8 +1,8 @@
 """Sorted runs → windows of complete keys → merged batches, in bounded memory.
 
-Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including it
-every run is complete, since a run holds a key once. The rows of a window are sorted once, an engine picks or computes
-one row per key, and only what it kept is gathered.
+Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including
+it every run is complete, since a run holds a key once. The rows of a window are sorted once, an engine picks or
+computes one row per key, and only what it kept is gathered.
 
 Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in docs/performance.
 """

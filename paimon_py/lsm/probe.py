@@ -57,12 +57,11 @@ def _plain_cells(column: pa.Array) -> Callable[[int], object]:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return lambda row: column[row].as_py().encode()
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        if not pa.types.is_decimal(kind):
-            return lambda row: column[row].as_py()
     if pa.types.is_decimal(kind):
         halves = numpy_values(column)
         return lambda row: (int(halves[row, 1].view(np.int64)), int(halves[row, 0]))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return lambda row: column[row].as_py()
     if pa.types.is_floating(kind):
         words = float_words(column)
         return lambda row: int(words[row])

@@ -5,6 +5,7 @@ Source: format.md §12.1, §13.1; Java `SortedRun`, `Levels`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -53,7 +54,7 @@ def ages_are_disjoint(runs: Sequence[SortedRun]) -> bool:
 
     Then the order of runs is the order of sequence numbers and nobody needs to read them.
     """
-    return all(older.max_sequence < newer.min_sequence for older, newer in zip(runs[:-1], runs[1:], strict=True))
+    return all(older.max_sequence < newer.min_sequence for older, newer in itertools.pairwise(runs))
 
 
 def _age(run: SortedRun) -> tuple[int, int, int, int, str]:
