@@ -35,6 +35,7 @@ from paimon_py.codec.columns import (
     word_view,
 )
 from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
 
 _COUNT_TYPE = Atomic(Root.INT, nullable=False)
@@ -158,7 +159,7 @@ def _values(region: _Region, bases: Ints, positions: Ints, kind: DataType, valid
         case MultisetType(element=element):
             return _map(region, starts, lengths, (kind, element, _COUNT_TYPE), valid)
         case _:
-            raise UnsupportedError(f"{kind} inside a BinaryRow", feature=type(kind).__name__)
+            raise UnsupportedError(f"{sql_type(kind)} inside a BinaryRow", feature=type(kind).__name__)
 
 
 def _atomic(region: _Region, bases: Ints, positions: Ints, words: Words, kind: Atomic, valid: Mask | None) -> pa.Array:

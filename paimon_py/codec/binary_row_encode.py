@@ -27,6 +27,7 @@ from paimon_py.codec.columns import (
     word_view,
 )
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
 
 ARITY_BYTES = 4
@@ -190,7 +191,7 @@ def _nested_bodies(array: pa.Array, kind: DataType) -> Slices:
         case MultisetType(element=element):
             return _map_bodies(array, element, _COUNT_TYPE)
         case _:
-            raise UnsupportedError(f"{kind} inside a BinaryRow", feature=type(kind).__name__)
+            raise UnsupportedError(f"{sql_type(kind)} inside a BinaryRow", feature=type(kind).__name__)
 
 
 def _children(array: pa.Array, children: Sequence[pa.Array]) -> tuple[Ints, list[pa.Array]]:

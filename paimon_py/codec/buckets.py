@@ -24,6 +24,7 @@ from paimon_py.codec.columns import (
     validity_mask,
 )
 from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Root
 
 Int32s = npt.NDArray[np.int32]
@@ -83,7 +84,7 @@ def _cleared(hashes: UInt32s, array: pa.Array) -> UInt32s:
 def _hive(array: pa.Array, kind: DataType) -> UInt32s:
     """Hive's hash of each value; arbitrary for nulls."""
     if not isinstance(kind, Atomic):
-        raise UnsupportedError(f"a bucket key of type {kind}", feature="hive bucket function")
+        raise UnsupportedError(f"a bucket key of type {sql_type(kind)}", feature="hive bucket function")
     root = kind.root
     if root in _TEXTS:
         return _hive_bytes(slices_of(array))

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Root
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
@@ -36,7 +37,7 @@ def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.Str
             the Java process (TIMESTAMP WITH LOCAL TIME ZONE without legacy names).
     """
     if not isinstance(kind, Atomic):
-        raise UnsupportedError(f"partitions by {kind}", feature="nested partition keys")
+        raise UnsupportedError(f"partitions by {sql_type(kind)}", feature="nested partition keys")
     if kind.root in _CHARACTERS:
         return column.cast(pa.string())
     bits = _BITS.get(kind.root)
