@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import zlib
 
+import golden
 import numpy as np
 import pyarrow as pa
 import pytest
 from values import python_value
 
-import golden
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode, hash_rows
 from paimon_py.codec.buckets import bucket_numbers

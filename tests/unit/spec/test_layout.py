@@ -72,7 +72,8 @@ def test_only_prefix_and_digits_are_numbered_names():
 
 
 @pytest.mark.parametrize(
-    "name", ["", "..", ".hidden", "a/b", "a\\b", "a\0b", "a\nb", " a", "a ", "x" * 256, "é" * 128, "a%2Fb", "a?b", "a#b"]
+    "name",
+    ["", "..", ".hidden", "a/b", "a\\b", "a\0b", "a\nb", " a", "a ", "x" * 256, "é" * 128, "a%2Fb", "a?b", "a#b"],
 )
 def test_hostile_names_are_refused(name):
     for kind in ("database", "table", "tag", "branch"):

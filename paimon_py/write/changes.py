@@ -1,0 +1,134 @@
+"""What writers did to a table, ready to be committed: values that travel as bytes.
+
+Paimon's documentation calls them *commit messages*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.spec.data_file import DataFile
+
+VERSION = 1
+_MAGIC = b"paimon-changes-1:"
+
+
+class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What one writer did to one bucket.
+
+    `partition`: serialized BinaryRow. `total_buckets`: buckets of the partition, −1 without fixed buckets.
+    `new_files`, `deleted_files` and `changelog_files` make the first snapshot of a commit; the `compact_…` files its
+    second one.
+    """
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    new_files: tuple[DataFile, ...] = ()
+    deleted_files: tuple[DataFile, ...] = ()
+    changelog_files: tuple[DataFile, ...] = ()
+    compact_before: tuple[DataFile, ...] = ()
+    compact_after: tuple[DataFile, ...] = ()
+    compact_changelog: tuple[DataFile, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing happened."""
+        return not (
+            self.new_files
+            or self.deleted_files
+            or self.changelog_files
+            or self.compact_before
+            or self.compact_after
+            or self.compact_changelog
+        )
+
+    @property
+    def added_files(self) -> tuple[DataFile, ...]:
+        """Every file that the writer made: what has to go if the changes are given up."""
+        return self.new_files + self.changelog_files + self.compact_after + self.compact_changelog
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What one or more writers did; commit it with `Table.commit`.
+
+    `bytes(changes)` travels between processes, `Changes.from_bytes` brings it back.
+
+    Attributes:
+        version: version of this value.
+        schema_id: schema that the rows were written with (the newest, if writers differ).
+        base_snapshot_id: latest snapshot when the (first) writer opened, None on an empty table.
+        buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
+            times, wrote to it, the earlier first.
+        watermark: event-time watermark in epoch milliseconds, None for unknown.
+    """
+
+    version: int = VERSION
+    schema_id: int
+    base_snapshot_id: int | None
+    buckets: tuple[BucketChanges, ...]
+    watermark: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return all(bucket.is_empty for bucket in self.buckets)
+
+    @property
+    def row_count(self) -> int:
+        """Rows in the new files."""
+        return sum(file.row_count for bucket in self.buckets for file in bucket.new_files)
+
+    @property
+    def file_count(self) -> int:
+        """Number of new files."""
+        return sum(len(bucket.new_files) for bucket in self.buckets)
+
+    def __bytes__(self) -> bytes:
+        return _MAGIC + msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Changes:
+        """The changes that `bytes` made.
+
+        Raises:
+            CorruptionError: `data` is not a Changes value of this version.
+        """
+        if not data.startswith(_MAGIC):
+            raise CorruptionError("these bytes are not changes of this version of paimon_py")
+        try:
+            return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise CorruptionError(f"these bytes are not changes: {error}") from error
+
+    @classmethod
+    def concat(cls, parts: Iterable[Changes]) -> Changes:
+        """All changes as one, in order.
+
+        The base is the oldest one, the watermark the largest.
+
+        Raises:
+            UsageError: nothing is given.
+        """
+        parts = list(parts)
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            raise UsageError("nothing to commit: give at least one Changes value, as writer.changes() returns it")
+        bases = [part.base_snapshot_id for part in parts]
+        watermarks = [part.watermark for part in parts if part.watermark is not None]
+        return cls(
+            schema_id=max(part.schema_id for part in parts),
+            base_snapshot_id=None if None in bases else min(base for base in bases if base is not None),
+            buckets=tuple(bucket for part in parts for bucket in part.buckets),
+            watermark=max(watermarks, default=None),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Changes(schema_id={self.schema_id}, base_snapshot_id={self.base_snapshot_id}, "
+            f"buckets={len(self.buckets)}, files={self.file_count}, rows={self.row_count})"
+        )
