@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import OptionError, SchemaError, UsageError
+from paimon_py.spec.layout import check_column_name
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.type_text import UNASSIGNED, parse_field, parse_type, sql_type, with_nullability
+from paimon_py.spec.type_text import UNASSIGNED, children, parse_field, parse_type, sql_type, with_nullability
 from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetType, RowType, VectorType
 
 CURRENT_VERSION = 3
@@ -89,10 +90,12 @@ def new_table_schema(schema: Schema, spec: TableSpec, *, time_millis: int) -> Ta
 
     Raises:
         OptionError: keys given twice.
+        UsageError: a hostile column name.
     """
     options = dict(spec.options)
     partition_keys = _moved_out(options, "partition", spec.partition_keys)
     primary_keys = _moved_out(options, "primary-key", spec.primary_keys)
+    check_column_names(schema.fields)
     fields, highest = assign_ids(schema.fields)
     return TableSchema(
         id=0,
@@ -120,9 +123,28 @@ def with_key_nullability(
     )
 
 
+def check_column_names(fields: Iterable[Field]) -> None:
+    """Refuse names that no new column, and no field inside one, should have.
+
+    Raises:
+        UsageError: blank, too long, or with control characters.
+    """
+    for field in fields:
+        check_column_name(field.name)
+        _check_nested_names(field.type)
+
+
 def split_keys(text: str) -> tuple[str, ...]:
     """Names out of a list separated by commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _check_nested_names(data_type: DataType) -> None:
+    if isinstance(data_type, RowType):
+        check_column_names(data_type.fields)
+    else:
+        for child in children(data_type):
+            _check_nested_names(child)
 
 
 def _moved_out(options: dict[str, str], name: str, given: tuple[str, ...]) -> tuple[str, ...]:

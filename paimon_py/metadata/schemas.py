@@ -1,0 +1,130 @@
+"""The schema versions of one table: reading them, adding one, and altering the latest.
+
+Source: format.md §2, §3; Java `SchemaManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from paimon_py.codec.json import schema_from_json, schema_to_json
+from paimon_py.env import Clock
+from paimon_py.errors import CommitRetriesExhaustedError, CorruptionError, StorageUnknownError, TableNotFoundError
+from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SchemaChange, apply
+from paimon_py.spec.supported import check_same_features
+from paimon_py.storage.store import FileMissingError, Get, List, PutNew
+
+ALTER_ATTEMPTS = 30
+_FIRST_WAIT_SECONDS = 0.01
+_LONGEST_WAIT_SECONDS = 0.5
+
+
+class SchemaStore(Get, PutNew, List, Protocol):
+    """What this module asks of a store."""
+
+
+class Schemas:
+    """The schemas of one table directory (or branch directory).
+
+    A schema file never changes, so every version is read once. Pickles carry the store and the path.
+    """
+
+    __slots__ = ("_cache", "_path", "_store")
+
+    def __init__(self, store: SchemaStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self._cache: dict[int, TableSchema] = {}
+
+    def ids(self) -> list[int]:
+        """Ids of all versions, ascending. Cost: one list."""
+        statuses = self._store.list(schema_directory(self._path))
+        numbers = (parse_number(SCHEMA_PREFIX, status.name) for status in statuses if not status.is_directory)
+        return sorted(number for number in numbers if number is not None)
+
+    def latest(self) -> TableSchema:
+        """The newest version. Cost: one list and, the first time, one get.
+
+        Raises:
+            TableNotFoundError: there is no schema, so there is no table.
+        """
+        ids = self.ids()
+        if not ids:
+            raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=self._path)
+        return self.get(ids[-1])
+
+    def get(self, schema_id: int) -> TableSchema:
+        """One version. Cost: one get, the first time.
+
+        Raises:
+            TableNotFoundError: it does not exist.
+            CorruptionError: it is not a schema, or that of another id.
+        """
+        schema = self._cache.get(schema_id)
+        if schema is None:
+            path = schema_path(self._path, schema_id)
+            try:
+                data = self._store.get(path)
+            except FileMissingError as error:
+                raise TableNotFoundError(f"schema {schema_id} of {self._path} does not exist", path=path) from error
+            schema = schema_from_json(data, path)
+            if schema.id != schema_id:
+                raise CorruptionError(f"{path} holds schema {schema.id}", path=path)
+            self._cache[schema_id] = schema
+        return schema
+
+    def add(self, schema: TableSchema) -> bool:
+        """Publish a version. True if this call did, False if its id is taken.
+
+        After a lost answer the file is read back: what is there is ours if it equals what we wrote.
+
+        Raises:
+            StorageUnknownError: the answer was lost and the file is not (yet) there.
+        """
+        path, data = schema_path(self._path, schema.id), schema_to_json(schema)
+        try:
+            return self._store.put_new(path, data)
+        except StorageUnknownError as unknown:
+            try:
+                return self._store.get(path) == data
+            except FileMissingError:
+                raise unknown from None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Schemas, (self._store, self._path)
+
+    def __repr__(self) -> str:
+        return f"Schemas({self._path!r})"
+
+
+def alter(
+    schemas: Schemas, changes: Sequence[SchemaChange], *, has_snapshots: Callable[[], bool], clock: Clock
+) -> TableSchema:
+    """Apply changes to the latest schema and publish the result as the next version.
+
+    When somebody else takes the next id first, the changes are applied anew to what they published.
+
+    Args:
+        schemas: the versions of the table.
+        changes: all of them make one new version.
+        has_snapshots: whether the table holds data; some options cannot change then.
+        clock: gives the creation time and waits between attempts.
+
+    Raises:
+        UsageError: a change breaks a rule, or asks for a feature that is not handled yet.
+        CommitRetriesExhaustedError: the race was lost every time.
+    """
+    wait = _FIRST_WAIT_SECONDS
+    for attempt in range(ALTER_ATTEMPTS):
+        if attempt:
+            clock.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+        latest = schemas.latest()
+        schema = apply(latest, changes, has_snapshots=has_snapshots(), time_millis=clock.millis())
+        check_same_features(latest, schema)
+        if schemas.add(schema):
+            return schema
+    raise CommitRetriesExhaustedError(f"others changed the schema of {schemas!r} in all {ALTER_ATTEMPTS} attempts")

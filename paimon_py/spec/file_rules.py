@@ -1,0 +1,113 @@
+"""Rules about what files can hold: formats, the types each of them takes, statistics, default values.
+
+Source: format.md §8.3-8.5, §9; Java `AvroFileFormat`, `OrcFileFormat`, `SchemaValidation`, `SimpleColStatsCollector`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paimon_py.errors import OptionError, SchemaError
+from paimon_py.spec.default_values import parse_default
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import children, sql_type
+from paimon_py.spec.types import Atomic, DataType, Root, RowType
+
+FORMATS = ("parquet", "orc", "avro")
+"""File formats that can be read and written."""
+
+OTHER_FORMATS = ("csv", "json", "text", "row", "blob", "lance", "vortex", "mosaic")
+"""File formats of Java that are not handled here."""
+
+_STATS_MODE = re.compile(r"none|counts|full|truncate\([0-9]{1,9}\)", re.IGNORECASE)
+_FORMAT_OPTIONS = ("file.format", "changelog-file.format")
+_STATS_OPTIONS = ("metadata.stats-mode", "changelog-file.stats-mode")
+_STATS_BY_LEVEL = "metadata.stats-mode.per.level"
+_AVRO_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def data_formats(options: Options) -> set[str]:
+    """Every format in which new files of the table may be written, in small letters."""
+    named = (options.find_str(name) for name in _FORMAT_OPTIONS)
+    return {name.lower() for name in (*named, *options.get_map("file.format.per.level").values()) if name}
+
+
+def _formats(_schema: TableSchema, options: Options) -> None:
+    known = (*FORMATS, *OTHER_FORMATS)
+    for name in data_formats(options):
+        if name not in known:
+            named = (o for o in _FORMAT_OPTIONS if (options.find_str(o) or "").lower() == name)
+            option = next(named, "file.format.per.level")
+            raise OptionError(
+                f"option {option!r}: there is no file format {name!r}; use one of {', '.join(FORMATS)}",
+                option=option,
+                value=name,
+            )
+    for name in ("file.format.per.level", "file.compression.per.level", _STATS_BY_LEVEL):
+        for level in options.get_map(name):
+            if not level.isdecimal():
+                raise OptionError(f"option {name!r}: {level!r} is not a level", option=name, value=options.get(name))
+
+
+def _types(schema: TableSchema, options: Options) -> None:
+    formats = data_formats(options)
+    for name, check in (("avro", _avro_problem), ("orc", _orc_problem)):
+        if name not in formats:
+            continue
+        for field in schema.fields:
+            problem = check(field.type)
+            if name == "avro" and problem is None and not _AVRO_NAME.fullmatch(field.name):
+                problem = f"Avro takes only letters, digits and _ in names, not {field.name!r}"
+            if problem is not None:
+                raise SchemaError(f"column {field.name!r}: {problem}; use another 'file.format'", fields=(field.name,))
+
+
+def _avro_problem(data_type: DataType) -> str | None:
+    if isinstance(data_type, Atomic):
+        precision = data_type.precision or 0
+        if data_type.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ) and precision > 6:
+            return f"Avro files hold timestamps up to precision 6, not {sql_type(data_type)}"
+        if data_type.root is Root.TIME and precision > 3:
+            return f"Avro files hold times up to precision 3, not {sql_type(data_type)}"
+        return _other_problem("Avro", data_type)
+    if isinstance(data_type, RowType):
+        for field in data_type.fields:
+            if not _AVRO_NAME.fullmatch(field.name):
+                return f"Avro takes only letters, digits and _ in names, not {field.name!r}"
+    return next((problem for child in children(data_type) if (problem := _avro_problem(child))), None)
+
+
+def _orc_problem(data_type: DataType) -> str | None:
+    if isinstance(data_type, Atomic):
+        return _other_problem("ORC", data_type)
+    return next((problem for child in children(data_type) if (problem := _orc_problem(child))), None)
+
+
+def _other_problem(name: str, data_type: Atomic) -> str | None:
+    if data_type.root in (Root.VARIANT, Root.GEOMETRY, Root.GEOGRAPHY):
+        return f"{name} files cannot hold {sql_type(data_type)}"
+    return None
+
+
+def _statistics(_schema: TableSchema, options: Options) -> None:
+    modes = [(name, options.find_str(name)) for name in _STATS_OPTIONS]
+    modes += [item for item in options.items() if item[0].startswith("fields.") and item[0].endswith(".stats-mode")]
+    modes += [(_STATS_BY_LEVEL, text) for text in options.get_map(_STATS_BY_LEVEL).values()]
+    for name, text in modes:
+        if text is not None and not _STATS_MODE.fullmatch(text):
+            raise OptionError(
+                f"option {name!r} is {text!r}; it must be none, counts, full or truncate(n)", option=name, value=text
+            )
+
+
+def _defaults(schema: TableSchema, _options: Options) -> None:
+    for field in schema.fields:
+        if field.default is not None:
+            try:
+                parse_default(field.type, field.default)
+            except SchemaError as error:
+                raise SchemaError(f"column {field.name!r}: {error}", fields=(field.name,)) from error
+
+
+FILE_RULES = (_formats, _types, _statistics, _defaults)

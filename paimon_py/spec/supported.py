@@ -1,0 +1,221 @@
+"""Which valid tables paimon_py can read and write; everything else is refused by name before a file is touched.
+
+One row per feature: how to recognise it, whether tables with it can be read and whether they can be written. Rows
+disappear as features arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from paimon_py.errors import UnsupportedError
+from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
+from paimon_py.spec.option_names import FIELDS_PREFIX
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.type_text import contains
+from paimon_py.spec.types import Atomic, DataType, Root, VectorType
+from paimon_py.spec.validation import POSTPONE
+
+Detect = Callable[[TableSchema, Options], str | None]
+
+_OTHER_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+_OTHER_STARTS = frozenset(
+    ("incremental", "compacted-full", "from-file-creation-time", "from-creation-timestamp", "latest-delta")
+)
+
+
+class Feature(msgspec.Struct, frozen=True):
+    """A feature with limits. `detect` gives its name in a table that uses it, else None."""
+
+    detect: Detect
+    readable: bool = False
+    writable: bool = False
+    hint: str = ""
+
+
+def check_readable(schema: TableSchema) -> None:
+    """Refuse tables whose rows paimon_py cannot give exactly.
+
+    Raises:
+        UnsupportedError: names the first such feature.
+    """
+    for feature, name in _used(schema):
+        if not feature.readable:
+            raise _refusal("read", name, feature)
+
+
+def check_writable(schema: TableSchema) -> None:
+    """Refuse tables that paimon_py cannot write or overwrite correctly.
+
+    Raises:
+        UnsupportedError: names the first such feature.
+    """
+    for feature, name in _used(schema):
+        if not feature.writable:
+            raise _refusal("write", name, feature)
+
+
+def check_same_features(before: TableSchema, after: TableSchema) -> None:
+    """Refuse a schema change that brings in a feature whose rules are not known here.
+
+    Raises:
+        UnsupportedError: names it.
+    """
+    known = {name for _, name in _used(before)}
+    for feature, name in _used(after):
+        if name not in known:
+            raise _refusal("alter", name, feature)
+
+
+def _used(schema: TableSchema) -> Iterator[tuple[Feature, str]]:
+    options = Options(schema.options)
+    for feature in _FEATURES:
+        name = feature.detect(schema, options)
+        if name is not None:
+            yield feature, name
+
+
+def _refusal(verb: str, name: str, feature: Feature) -> UnsupportedError:
+    hint = f"; {feature.hint}" if feature.hint else ""
+    return UnsupportedError(f"paimon_py cannot {verb} tables with {name} yet{hint}", feature=name)
+
+
+def _switched_on(name: str) -> Detect:
+    return lambda _, options: name if options.get_bool(name) else None
+
+
+def _given(name: str) -> Detect:
+    return lambda _, options: name if options.find_str(name) else None
+
+
+def _other_than(name: str, *values: str) -> Detect:
+    def detect(_: TableSchema, options: Options) -> str | None:
+        value = options.get_enum(name)
+        return None if value in values else f"{name}={value}"
+
+    return detect
+
+
+def _in_text(name: str, *values: str) -> Detect:
+    """An option that is not in the table of options, with any value but these."""
+
+    def detect(_: TableSchema, options: Options) -> str | None:
+        value = options.get(name)
+        return None if value is None or value.lower() in values else f"{name}={value}"
+
+    return detect
+
+
+def _merge_engine(schema: TableSchema, options: Options) -> str | None:
+    engine = options.get_enum("merge-engine")
+    return f"merge-engine={engine}" if schema.primary_keys and engine != "deduplicate" else None
+
+
+def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
+    producer = options.get_enum("changelog-producer")
+    return f"changelog-producer={producer}" if producer != "none" else None
+
+
+def _dynamic_bucket(schema: TableSchema, options: Options) -> str | None:
+    return "bucket=-1 (dynamic buckets)" if schema.primary_keys and options.get_int("bucket") == -1 else None
+
+
+def _postpone(_schema: TableSchema, options: Options) -> str | None:
+    return "bucket=-2 (postpone)" if options.get_int("bucket") == POSTPONE else None
+
+
+def _format(_schema: TableSchema, options: Options) -> str | None:
+    return next((f"file.format={name}" for name in sorted(data_formats(options)) if name in OTHER_FORMATS), None)
+
+
+def _type(schema: TableSchema, _options: Options) -> str | None:
+    for field in schema.fields:
+        if contains(field.type, _is_other_type):
+            return next(f"{name} type" for name in _type_names(field.type))
+    return None
+
+
+def _is_other_type(data_type: DataType) -> bool:
+    return isinstance(data_type, VectorType) or (isinstance(data_type, Atomic) and data_type.root in _OTHER_TYPES)
+
+
+def _type_names(data_type: DataType) -> list[str]:
+    found: list[str] = []
+
+    def look(inner: DataType) -> bool:
+        if _is_other_type(inner):
+            found.append(inner.root.value if isinstance(inner, Atomic) else "VECTOR")
+        return False
+
+    contains(data_type, look)
+    return found
+
+
+def _shredded_map(_schema: TableSchema, options: Options) -> str | None:
+    for name, value in options.items():
+        if name.startswith(FIELDS_PREFIX) and name.endswith(".map.storage-layout") and value.lower() != "default":
+            return f"map.storage-layout={value}"
+    return None
+
+
+def _branch(_schema: TableSchema, options: Options) -> str | None:
+    return None if options.get_str("branch") == "main" else "branch"
+
+
+def _start(_schema: TableSchema, options: Options) -> str | None:
+    mode = options.get_enum("scan.mode")
+    if mode in _OTHER_STARTS:
+        return f"scan.mode={mode}"
+    names = ("scan.file-creation-time-millis", "scan.creation-time-millis", "scan.bucket", "incremental-between",
+             "incremental-between-timestamp", "incremental-to-auto-tag")  # fmt: skip
+    return next((name for name in names if options.is_set(name)), None)
+
+
+def _index_columns(_schema: TableSchema, options: Options) -> str | None:
+    kinds = ("vector", "btree", "bitmap", "multivalue", "full-text")
+    return next((name for kind in kinds if options.find_str(name := f"pk-{kind}.index.columns")), None)
+
+
+def _encryption(_schema: TableSchema, options: Options) -> str | None:
+    return next((name for name in options if name.startswith("encryption.")), None)
+
+
+def _row_kind_column(schema: TableSchema, _options: Options) -> str | None:
+    return f"a column called {ROW_KIND_COLUMN}" if ROW_KIND_COLUMN in schema.names else None
+
+
+_FEATURES = (
+    Feature(_other_than("type", "table")),
+    Feature(_type),
+    Feature(_format),
+    Feature(_merge_engine),
+    Feature(_switched_on("deletion-vectors.enabled")),
+    Feature(_postpone),
+    Feature(_switched_on("row-tracking.enabled")),
+    Feature(_switched_on("data-evolution.enabled")),
+    Feature(_given("record-level.expire-time")),
+    Feature(_switched_on("sequence.snapshot-ordering")),
+    Feature(_switched_on("primary-key.nullable")),
+    Feature(_switched_on("pk-clustering-override")),
+    Feature(_given("data-file.external-paths")),
+    Feature(_switched_on("query-auth.enabled")),
+    Feature(_encryption),
+    Feature(_branch),
+    Feature(_given("scan.fallback-branch")),
+    Feature(_given("scan.primary-branch")),
+    Feature(_switched_on("chain-table.enabled")),
+    Feature(_shredded_map),
+    Feature(_in_text("manifest.format", "avro")),
+    Feature(_start, writable=True),
+    Feature(_changelog_producer, readable=True),
+    Feature(_dynamic_bucket, readable=True, hint="set the option 'bucket' to a number of buckets such as '4'"),
+    Feature(_index_columns, readable=True),
+    Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
+    Feature(_in_text("metadata.iceberg.storage", "disabled"), readable=True),
+    Feature(_other_than("tag.automatic-creation", "none"), readable=True),
+    Feature(_given("commit.callbacks"), readable=True),
+    Feature(_row_kind_column, readable=True),
+)

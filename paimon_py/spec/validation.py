@@ -1,0 +1,333 @@
+"""What makes a table schema valid: the rules that Java checks before it writes a schema file.
+
+Each rule is a small function over the schema and its options; the first one broken raises. Rules about file formats,
+statistics and default values are in `file_rules`; what is valid but not handled here yet is in `supported`.
+
+Source: format.md §3, §7.3, §12; Java `Schema.normalizeFields`, `TableSchema`, `SchemaValidation`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from paimon_py.errors import OptionError, SchemaError
+from paimon_py.spec.file_rules import FILE_RULES
+from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_FIELD_ID_START, VALUE_KIND, TableSchema
+from paimon_py.spec.type_text import children, sql_type
+from paimon_py.spec.types import Atomic, DataType, Root, RowType
+
+SYSTEM_COLUMNS = frozenset((SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"))
+POSTPONE = -2
+_NO_KEY_TYPES = frozenset((Root.VARIANT, Root.GEOMETRY, Root.GEOGRAPHY))
+_TIME_TYPES = frozenset((Root.INT, Root.BIGINT, Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
+_START_OPTIONS = {
+    "from-timestamp": ("scan.timestamp-millis", "scan.timestamp"),
+    "from-snapshot": ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version"),
+    "from-snapshot-full": ("scan.snapshot-id",),
+    "from-file-creation-time": ("scan.file-creation-time-millis",),
+    "from-creation-timestamp": ("scan.creation-time-millis",),
+    "incremental": ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
+}
+
+
+def validate(schema: TableSchema) -> None:
+    """Check every rule.
+
+    Raises:
+        SchemaError: columns or keys break a rule; the message names it.
+        OptionError: an option breaks a rule.
+    """
+    options = Options(schema.options)
+    for rule in (*_RULES, *FILE_RULES):
+        rule(schema, options)
+
+
+def is_cross_partition(schema: TableSchema) -> bool:
+    """Whether a row's key can move from one partition to another: the primary key lacks a partition key."""
+    return bool(schema.primary_keys) and not set(schema.partition_keys) <= set(schema.primary_keys)
+
+
+def _columns(schema: TableSchema, _options: Options) -> None:
+    if not schema.fields:
+        raise SchemaError("a table needs at least one column")
+    _refuse_duplicates("columns", schema.names)
+    for field in schema.fields:
+        _refuse_nested_duplicates(field.type)
+        if field.name in SYSTEM_COLUMNS:
+            raise SchemaError(
+                f"column name {field.name!r} is kept for the system, as are {', '.join(sorted(SYSTEM_COLUMNS))}",
+                fields=(field.name,),
+            )
+        if field.name.startswith(KEY_PREFIX):
+            raise SchemaError(f"column name {field.name!r} must not start with {KEY_PREFIX}", fields=(field.name,))
+    if schema.highest_field_id >= SYSTEM_FIELD_ID_START:
+        raise SchemaError("field ids have run into those of system fields")
+
+
+def _keys(schema: TableSchema, options: Options) -> None:
+    for what, keys in (("partition keys", schema.partition_keys), ("primary key", schema.primary_keys)):
+        _refuse_duplicates(what, keys)
+        _refuse_unknown(schema, what, keys)
+        for name in keys:
+            data_type = schema.field(name).type
+            if not isinstance(data_type, Atomic) or data_type.root in _NO_KEY_TYPES:
+                raise SchemaError(
+                    f"column {name!r} of type {sql_type(data_type)} cannot be one of the {what}", fields=(name,)
+                )
+    if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
+        raise SchemaError(
+            f"primary key {list(schema.primary_keys)} has nothing but partition keys "
+            f"{list(schema.partition_keys)}: a partition could hold one row only",
+            fields=schema.primary_keys,
+        )
+    if options.get_bool("primary-key.nullable") and not schema.primary_keys:
+        raise OptionError("'primary-key.nullable' needs a primary key", option="primary-key.nullable", value="true")
+
+
+def _bucket_key(schema: TableSchema, options: Options) -> None:
+    text = options.find_str("bucket-key")
+    if text is None or not text.strip():
+        return
+    keys = tuple(text.split(","))
+
+    def refuse(reason: str) -> OptionError:
+        return OptionError(f"option 'bucket-key' = {text!r} {reason}", option="bucket-key", value=text)
+
+    missing = [key for key in keys if key not in schema.names]
+    if missing:
+        hint = " (no blanks around commas)" if any(key != key.strip() for key in missing) else ""
+        raise refuse(f"names {missing}, which are not columns{hint}; there are {list(schema.names)}")
+    if set(keys) & set(schema.partition_keys):
+        raise refuse(f"must not name partition keys {list(schema.partition_keys)}")
+    if schema.primary_keys and not set(keys) <= set(schema.primary_keys):
+        raise refuse(f"must name only columns of the primary key {list(schema.primary_keys)}")
+
+
+def _bucket(schema: TableSchema, options: Options) -> None:
+    bucket = options.get_int("bucket")
+    if bucket == -1:
+        if options.find_str("bucket-key") is not None:
+            raise OptionError("'bucket-key' needs a fixed number of buckets, 'bucket' >= 1", option="bucket-key")
+        if not schema.primary_keys and options.is_set("full-compaction.delta-commits"):
+            raise OptionError(
+                "'full-compaction.delta-commits' needs a primary key or a fixed number of buckets",
+                option="full-compaction.delta-commits",
+            )
+        return
+    if bucket < 1 and not (bucket == POSTPONE and schema.primary_keys):
+        raise OptionError(
+            f"option 'bucket' is {bucket}; it must be -1, at least 1, or -2 with a primary key",
+            option="bucket",
+            value=str(bucket),
+        )
+    if not schema.bucket_keys and not (bucket == 1 and schema.version <= 1):
+        raise OptionError(
+            f"a table with {bucket} buckets and no primary key needs the option 'bucket-key'", option="bucket-key"
+        )
+    for name in schema.bucket_keys:
+        data_type = schema.field(name).type
+        if not isinstance(data_type, Atomic):
+            raise SchemaError(f"column {name!r} of type {sql_type(data_type)} cannot be a bucket key", fields=(name,))
+    if options.get_enum("bucket-function.type") == "mod":
+        types = [schema.field(name).type for name in schema.bucket_keys]
+        if len(types) != 1 or not isinstance(types[0], Atomic) or types[0].root not in (Root.INT, Root.BIGINT):
+            raise OptionError(
+                f"'bucket-function.type' = 'mod' needs one bucket key of type INT or BIGINT, "
+                f"not {list(schema.bucket_keys)}",
+                option="bucket-function.type",
+                value="mod",
+            )
+
+
+def _start(_schema: TableSchema, options: Options) -> None:
+    given = {name for names in _START_OPTIONS.values() for name in names if options.is_set(name)}
+    if not given and not options.is_set("scan.mode"):
+        return
+    mode = options.get_enum("scan.mode")
+    if mode == "default":
+        mode = next((mode for mode, names in _START_OPTIONS.items() if given & set(names)), "latest-full")
+    wanted = _START_OPTIONS.get(mode, ())
+    if wanted and len(given & set(wanted)) != 1:
+        raise OptionError(
+            f"'scan.mode' = {mode!r} needs exactly one of {', '.join(wanted)}", option="scan.mode", value=mode
+        )
+    others = sorted(given - set(wanted))
+    if others:
+        raise OptionError(f"option {others[0]!r} does not go with 'scan.mode' = {mode!r}", option=others[0])
+
+
+def _field_options(schema: TableSchema, options: Options) -> None:
+    for name in options:
+        if not name.startswith(FIELDS_PREFIX) or name == DEFAULT_AGGREGATE:
+            continue
+        parts = name.split(".")
+        columns = parts[1].split(",")
+        unknown = [column for column in columns if column not in schema.names]
+        if unknown:
+            raise OptionError(f"option {name!r} names column {unknown[0]!r}, which does not exist", option=name)
+        if len(parts) > 3 and len(columns) == 1 and isinstance(schema.field(columns[0]).type, RowType):
+            raise OptionError(f"option {name!r} goes into a ROW column; that is not possible", option=name)
+
+
+def _sequence(schema: TableSchema, options: Options) -> None:
+    text = options.find_str("sequence.field")
+    if text is None:
+        return
+    names = tuple(part.strip() for part in text.split(","))
+
+    def refuse(reason: str) -> OptionError:
+        return OptionError(f"option 'sequence.field' = {text!r} {reason}", option="sequence.field", value=text)
+
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise refuse(f"names {unknown}, which are not columns")
+    if len(set(names)) < len(names):
+        raise refuse("names a column twice")
+    aggregated = [name for name in names if options.get(f"fields.{name}.aggregate-function") is not None]
+    if aggregated:
+        raise refuse(f"names {aggregated}, which have an aggregate function")
+    if options.get_enum("merge-engine") == "first-row":
+        raise refuse("does not go with 'merge-engine' = 'first-row'")
+    if is_cross_partition(schema):
+        raise refuse(
+            f"needs a primary key that holds all partition keys; {list(schema.primary_keys)} lacks some of "
+            f"{list(schema.partition_keys)}"
+        )
+
+
+def _snapshot_ordering(schema: TableSchema, options: Options) -> None:
+    name = "sequence.snapshot-ordering"
+    if not options.get_bool(name):
+        return
+    if not schema.primary_keys:
+        raise OptionError(f"{name!r} needs a primary key", option=name, value="true")
+    if options.get_list("sequence.field"):
+        raise OptionError(f"{name!r} does not go with 'sequence.field'", option=name, value="true")
+    if not options.get_bool("write-only"):
+        raise OptionError(f"{name!r} needs 'write-only' = 'true'", option=name, value="true")
+
+
+def _row_kind(schema: TableSchema, options: Options) -> None:
+    name = options.find_str("rowkind.field")
+    if name is not None and name not in schema.names:
+        raise OptionError(
+            f"option 'rowkind.field' = {name!r} is not a column", option="rowkind.field", value=name
+        )
+
+
+def _changelog_producer(schema: TableSchema, options: Options) -> None:
+    producer = options.get_enum("changelog-producer")
+    by_compaction = producer in ("full-compaction", "lookup")
+
+    def refuse(reason: str) -> OptionError:
+        return OptionError(
+            f"option 'changelog-producer' = {producer!r} {reason}", option="changelog-producer", value=producer
+        )
+
+    if producer != "none" and not schema.primary_keys:
+        raise refuse("needs a primary key")
+    if by_compaction and options.get_bool("streaming-read-overwrite"):
+        raise refuse("does not go with 'streaming-read-overwrite' = 'true': changes would be read twice")
+    if producer == "lookup" and options.is_set("full-compaction.delta-commits"):
+        raise refuse("does not go with 'full-compaction.delta-commits'; use 'full-compaction'")
+    if not schema.primary_keys and options.get_bool("streaming-read-overwrite"):
+        raise OptionError(
+            "'streaming-read-overwrite' needs a primary key; append tables have 'streaming-read-append-overwrite'",
+            option="streaming-read-overwrite",
+            value="true",
+        )
+    if options.get_enum("merge-engine") == "first-row" and producer not in ("none", "lookup"):
+        raise refuse("does not go with 'merge-engine' = 'first-row'; 'none' and 'lookup' do")
+    if options.get_bool("deletion-vectors.enabled"):
+        if producer == "full-compaction":
+            raise refuse("does not go with 'deletion-vectors.enabled' = 'true'")
+        if options.get_enum("merge-engine") == "first-row" and not options.get_bool("pk-clustering-override"):
+            raise OptionError(
+                "'deletion-vectors.enabled' does not go with 'merge-engine' = 'first-row'",
+                option="deletion-vectors.enabled",
+                value="true",
+            )
+    if options.get_bool("table-read.sequence-number.enabled") and not schema.primary_keys:
+        raise OptionError(
+            "'table-read.sequence-number.enabled' needs a primary key", option="table-read.sequence-number.enabled"
+        )
+
+
+def _retention(_schema: TableSchema, options: Options) -> None:
+    for kind in ("snapshot", "changelog"):
+        low_name, high_name = f"{kind}.num-retained.min", f"{kind}.num-retained.max"
+        low, high = options.find_int(low_name), options.find_int(high_name)
+        low = options.get_int("snapshot.num-retained.min") if low is None else low
+        high = options.get_int("snapshot.num-retained.max") if high is None else high
+        if low < 1:
+            raise OptionError(f"option {low_name!r} is {low}; it must be at least 1", option=low_name, value=str(low))
+        if low > high:
+            raise OptionError(
+                f"option {low_name!r} is {low}, more than {high_name!r}, {high}", option=low_name, value=str(low)
+            )
+    rows = options.get_int("target-file-row-num")
+    if rows < 1:
+        raise OptionError(f"'target-file-row-num' is {rows}; it must be at least 1", option="target-file-row-num")
+
+
+def _row_tracking(schema: TableSchema, options: Options) -> None:
+    name = "row-tracking.enabled"
+    if options.get_bool(name):
+        if schema.primary_keys:
+            raise OptionError(f"{name!r} does not go with a primary key", option=name, value="true")
+        if options.get_int("bucket") != -1:
+            raise OptionError(f"{name!r} needs 'bucket' = '-1'", option=name, value="true")
+    elif options.get_bool("data-evolution.enabled"):
+        raise OptionError("'data-evolution.enabled' needs 'row-tracking.enabled'", option="data-evolution.enabled")
+
+
+def _record_expiry(schema: TableSchema, options: Options) -> None:
+    name = options.find_str("record-level.time-field")
+    if name is None:
+        return
+    _refuse_unknown(schema, "option 'record-level.time-field'", (name,))
+    data_type = schema.field(name).type
+    if not isinstance(data_type, Atomic) or data_type.root not in _TIME_TYPES:
+        raise SchemaError(
+            f"'record-level.time-field' must be INT, BIGINT or a timestamp; {name!r} is {sql_type(data_type)}",
+            fields=(name,),
+        )
+
+
+def _refuse_nested_duplicates(data_type: DataType) -> None:
+    if isinstance(data_type, RowType):
+        _refuse_duplicates("fields of a ROW", [field.name for field in data_type.fields])
+    for child in children(data_type):
+        _refuse_nested_duplicates(child)
+
+
+def _refuse_duplicates(what: str, names: Sequence[str]) -> None:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise SchemaError(f"{what} {list(names)} name {twice} more than once", fields=tuple(twice))
+
+
+def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise SchemaError(f"{what}: {unknown} are not columns; there are {list(schema.names)}", fields=tuple(unknown))
+
+
+_RULES = (
+    _columns,
+    _keys,
+    _bucket_key,
+    _bucket,
+    _start,
+    _field_options,
+    _sequence,
+    _snapshot_ordering,
+    _row_kind,
+    _changelog_producer,
+    _retention,
+    _row_tracking,
+    _record_expiry,
+)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from paimon_py.codec.json import schema_to_json
+from paimon_py.env import SystemClock
+from paimon_py.errors import (
+    CommitRetriesExhaustedError,
+    CorruptionError,
+    StorageUnknownError,
+    TableNotFoundError,
+    UnsupportedError,
+)
+from paimon_py.metadata.schemas import ALTER_ATTEMPTS, Schemas, alter
+from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
+from paimon_py.spec.schema_changes import AddColumn, SetOption
+from paimon_py.storage.memory_store import MemoryStore
+
+TABLE = "memory://w/db.db/t"
+
+
+class Clock(SystemClock):
+    def __init__(self):
+        self.slept = []
+
+    def millis(self):
+        return 1_000
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+
+
+class Counting(MemoryStore):
+    gets = 0
+
+    def get(self, path):
+        self.gets += 1
+        return super().get(path)
+
+
+def first():
+    return new_table_schema(Schema([("a", "INT")]), TableSpec(), time_millis=1)
+
+
+def opened(store=None):
+    schemas = Schemas(store or MemoryStore(), TABLE)
+    assert schemas.add(first())
+    return schemas
+
+
+def no_data():
+    return False
+
+
+def test_no_schema_means_no_table():
+    with pytest.raises(TableNotFoundError):
+        Schemas(MemoryStore(), TABLE).latest()
+
+
+def test_versions_are_listed_and_read_and_names_that_are_no_schema_are_ignored():
+    store = MemoryStore()
+    schemas = opened(store)
+    store.put(TABLE + "/schema/schema-x", b"")
+    store.put(TABLE + "/schema/.schema-1.tmp", b"")
+    assert schemas.ids() == [0]
+    assert schemas.latest() == schemas.get(0) == first()
+    with pytest.raises(TableNotFoundError):
+        schemas.get(7)
+
+
+def test_a_taken_id_is_not_overwritten():
+    schemas = opened()
+    assert not schemas.add(first())
+
+
+def test_a_version_is_read_once():
+    store = Counting()
+    schemas = opened(store)
+    assert schemas.latest() is schemas.latest()
+    assert store.gets == 1
+
+
+def test_a_file_with_the_wrong_id_is_corrupt():
+    store = MemoryStore()
+    store.put(TABLE + "/schema/schema-3", schema_to_json(first()))
+    with pytest.raises(CorruptionError, match="schema-3"):
+        Schemas(store, TABLE).latest()
+
+
+def test_pickles_find_the_table_again():
+    schemas = opened()
+    assert pickle.loads(pickle.dumps(schemas)).latest() == first()
+
+
+def test_alter_publishes_the_next_version():
+    schemas = opened()
+    changed = alter(schemas, [AddColumn("b", "INT")], has_snapshots=no_data, clock=Clock())
+    assert (changed.id, changed.time_millis) == (1, 1_000)
+    assert schemas.latest() == changed
+
+
+def test_alter_applies_its_changes_anew_to_what_somebody_else_published():
+    class Raced(MemoryStore):
+        races = 2
+
+        def put_new(self, path, data):
+            if path.endswith("schema-1") and self.races:
+                self.races = 0
+                alter(Schemas(self, TABLE), [AddColumn("other", "INT")], has_snapshots=no_data, clock=Clock())
+            return super().put_new(path, data)
+
+    schemas, clock = opened(Raced()), Clock()
+    changed = alter(schemas, [AddColumn("mine", "INT")], has_snapshots=no_data, clock=clock)
+    assert (changed.id, changed.names) == (2, ("a", "other", "mine"))
+    assert len(clock.slept) == 1
+
+
+def test_alter_gives_up_in_the_end():
+    class Lost(MemoryStore):
+        def put_new(self, path, data):
+            return path.endswith("schema-0") and super().put_new(path, data)
+
+    clock = Clock()
+    with pytest.raises(CommitRetriesExhaustedError):
+        alter(opened(Lost()), [AddColumn("b", "INT")], has_snapshots=no_data, clock=clock)
+    assert len(clock.slept) == ALTER_ATTEMPTS - 1
+
+
+@pytest.mark.parametrize(("happened", "result"), [("ours", True), ("theirs", False)])
+def test_after_a_lost_answer_the_file_says_what_happened(happened, result):
+    class Lossy(MemoryStore):
+        def put_new(self, path, data):
+            super().put_new(path, data if happened == "ours" else b"{}")
+            raise StorageUnknownError("lost", path=path, operation="put_new")
+
+    assert Schemas(Lossy(), TABLE).add(first()) is result
+
+
+def test_a_lost_answer_without_a_file_stays_unknown():
+    class Lossy(MemoryStore):
+        def put_new(self, path, data):
+            raise StorageUnknownError("lost", path=path, operation="put_new")
+
+    with pytest.raises(StorageUnknownError):
+        Schemas(Lossy(), TABLE).add(first())
+
+
+def test_alter_refuses_features_whose_rules_are_not_known():
+    schemas = opened()
+    with pytest.raises(UnsupportedError, match="row-tracking"):
+        alter(schemas, [SetOption("row-tracking.enabled", "true")], has_snapshots=no_data, clock=Clock())
+    assert schemas.ids() == [0]

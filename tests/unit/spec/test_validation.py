@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import pytest
+
+from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
+from paimon_py.spec.supported import check_readable, check_same_features, check_writable
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.validation import is_cross_partition, validate
+
+COLUMNS = [("k", "INT"), ("p", "STRING"), ("v", "INT"), ("t", "TIMESTAMP(9)"), ("a", "ARRAY<INT>")]
+
+
+def table(columns=COLUMNS, primary_keys=(), partition_keys=(), **options):
+    spec = TableSpec(primary_keys=primary_keys, partition_keys=partition_keys, options=options)
+    return new_table_schema(Schema(columns), spec, time_millis=1)
+
+
+PK = {"primary_keys": ("k",), "bucket": "2"}
+
+GOOD = [
+    {},
+    {"partition_keys": ("p",)},
+    {"bucket": "2", "bucket-key": "k,v"},
+    PK,
+    {**PK, "primary_keys": ("k", "p"), "partition_keys": ("p",), "bucket-key": "k", "sequence.field": "v, t"},
+    {**PK, "rowkind.field": "p", "changelog-producer": "input"},
+    {**PK, "primary_keys": ("k",), "partition_keys": ("p",)},
+    {**PK, "bucket": "-2"},
+    {**PK, "bucket-function.type": "mod"},
+    {**PK, "snapshot.num-retained.min": "3", "snapshot.num-retained.max": "3"},
+    {"metadata.stats-mode": "FULL", "fields.v.stats-mode": "truncate(4)"},
+    {"scan.snapshot-id": "3"},
+    {"columns": [("a", "INT"), ("b c", "TIMESTAMP(9)")], "file.format": "orc"},
+    {"columns": [("a", "INT", None, "7"), ("d", "DATE", None, "2024-01-02"), ("s", "STRING", None, "'x'")]},
+]
+
+
+@pytest.mark.parametrize("good", GOOD)
+def test_good_schemas_pass(good):
+    validate(table(**good))
+
+
+BAD = [
+    ({"columns": []}, "at least one column"),
+    ({"columns": [("a", "INT"), ("a", "INT")]}, "more than once"),
+    ({"columns": [("_KEY_a", "INT")]}, "_KEY_"),
+    ({"columns": [("_SEQUENCE_NUMBER", "INT")]}, "system"),
+    ({"columns": [("rowkind", "INT")]}, "system"),
+    ({"columns": [(" ", "INT")]}, "empty"),
+    ({"columns": [("a", "ARRAY<ROW<`\n` INT>>")]}, "control"),
+    ({"columns": [("a", "MAP<INT, ROW<x INT, x INT>>")]}, "more than once"),
+    ({"primary_keys": ("zz",)}, "zz"),
+    ({"primary_keys": ("k", "k")}, "more than once"),
+    ({"partition_keys": ("zz",)}, "zz"),
+    ({"primary_keys": ("a",)}, "ARRAY"),
+    ({"partition_keys": ("a",)}, "ARRAY"),
+    ({"primary_keys": ("p",), "partition_keys": ("p",)}, "nothing but partition keys"),
+    ({"bucket": "0"}, "bucket"),
+    ({"bucket": "-2"}, "bucket"),
+    ({"bucket": "2"}, "bucket-key"),
+    ({"bucket-key": "k"}, "fixed number"),
+    ({"bucket": "2", "bucket-key": "zz"}, "zz"),
+    ({"bucket": "2", "bucket-key": "k, v"}, "blanks"),
+    ({"bucket": "2", "bucket-key": "a"}, "ARRAY"),
+    ({"bucket": "2", "bucket-key": "p", "partition_keys": ("p",)}, "partition keys"),
+    ({**PK, "bucket-key": "v"}, "primary key"),
+    ({"bucket": "2", "bucket-key": "k,v", "bucket-function.type": "mod"}, "mod"),
+    ({**PK, "sequence.field": "zz"}, "zz"),
+    ({**PK, "sequence.field": "v,v"}, "twice"),
+    ({**PK, "sequence.field": "v", "merge-engine": "first-row"}, "first-row"),
+    ({**PK, "sequence.field": "v", "fields.v.aggregate-function": "sum"}, "aggregate"),
+    ({**PK, "sequence.field": "v", "partition_keys": ("p",)}, "partition keys"),
+    ({**PK, "rowkind.field": "zz"}, "zz"),
+    ({**PK, "fields.zz.aggregate-function": "sum"}, "zz"),
+    ({"changelog-producer": "input"}, "primary key"),
+    ({**PK, "changelog-producer": "lookup", "full-compaction.delta-commits": "3"}, "full-compaction"),
+    ({**PK, "changelog-producer": "lookup", "streaming-read-overwrite": "true"}, "twice"),
+    ({**PK, "changelog-producer": "input", "merge-engine": "first-row"}, "first-row"),
+    ({**PK, "changelog-producer": "full-compaction", "deletion-vectors.enabled": "true"}, "deletion-vectors"),
+    ({**PK, "merge-engine": "first-row", "deletion-vectors.enabled": "true"}, "first-row"),
+    ({"streaming-read-overwrite": "true"}, "append"),
+    ({"snapshot.num-retained.min": "0"}, "at least 1"),
+    ({"snapshot.num-retained.max": "5"}, "snapshot.num-retained.min"),
+    ({"changelog.num-retained.max": "2"}, "changelog.num-retained.min"),
+    ({"target-file-row-num": "0"}, "target-file-row-num"),
+    ({"file.format": "parqet"}, "parqet"),
+    ({"file.format.per.level": "x:avro"}, "level"),
+    ({"file.format": "avro"}, "TIMESTAMP"),
+    ({"columns": [("t", "TIME(6)")], "file.format": "avro"}, "TIME"),
+    ({"columns": [("b c", "INT")], "file.format": "avro"}, "letters"),
+    ({**PK, "file.format.per.level": "0:avro"}, "TIMESTAMP"),
+    ({"columns": [("v", "VARIANT")], "file.format": "orc"}, "VARIANT"),
+    ({"metadata.stats-mode": "some"}, "some"),
+    ({"fields.v.stats-mode": "truncate(x)"}, "truncate"),
+    ({"columns": [("a", "INT", None, "x")]}, "default"),
+    ({"columns": [("a", "DECIMAL(3, 1)", None, "1000")]}, "default"),
+    ({"scan.mode": "from-snapshot"}, "scan.snapshot-id"),
+    ({"scan.mode": "latest", "scan.snapshot-id": "3"}, "scan.snapshot-id"),
+    ({"primary-key.nullable": "true"}, "primary key"),
+    ({**PK, "row-tracking.enabled": "true"}, "row-tracking"),
+    ({"data-evolution.enabled": "true"}, "row-tracking"),
+    ({"sequence.snapshot-ordering": "true"}, "primary key"),
+    ({**PK, "record-level.time-field": "p"}, "record-level"),
+]
+
+
+@pytest.mark.parametrize(("bad", "rule"), BAD)
+def test_a_broken_rule_is_named(bad, rule):
+    with pytest.raises(UsageError, match=rule):
+        validate(table(**bad))
+
+
+def test_keys_given_as_options_move_into_the_schema():
+    schema = table(**{"primary-key": "k, p", "partition": "p", "bucket": "1"})
+    assert (schema.primary_keys, schema.partition_keys, schema.options) == (("k", "p"), ("p",), {"bucket": "1"})
+    with pytest.raises(OptionError, match="not both"):
+        table(primary_keys=("k",), **{"primary-key": "k"})
+
+
+def test_primary_key_columns_become_not_null():
+    schema = table(primary_keys=("k",), bucket="1")
+    assert sql_type(schema.field("k").type) == "INT NOT NULL"
+    assert sql_type(schema.field("v").type) == "INT"
+
+
+def test_cross_partition_means_a_key_without_all_partition_keys():
+    assert is_cross_partition(table(primary_keys=("k",), partition_keys=("p",)))
+    assert not is_cross_partition(table(primary_keys=("k", "p"), partition_keys=("p",)))
+    assert not is_cross_partition(table(partition_keys=("p",)))
+
+
+NOT_READABLE = [
+    ({**PK, "merge-engine": "partial-update"}, "merge-engine=partial-update"),
+    ({**PK, "merge-engine": "AGGREGATION"}, "merge-engine=aggregation"),
+    ({**PK, "deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
+    ({**PK, "bucket": "-2"}, "bucket=-2 (postpone)"),
+    ({**PK, "record-level.expire-time": "1 d"}, "record-level.expire-time"),
+    ({"row-tracking.enabled": "true"}, "row-tracking.enabled"),
+    ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
+    ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
+    ({"type": "format-table"}, "type=format-table"),
+    ({"file.format": "csv"}, "file.format=csv"),
+    ({"data-file.external-paths": "file:/x"}, "data-file.external-paths"),
+    ({"branch": "b1"}, "branch"),
+    ({"query-auth.enabled": "true"}, "query-auth.enabled"),
+    ({"scan.fallback-branch": "b"}, "scan.fallback-branch"),
+]
+
+
+@pytest.mark.parametrize(("options", "feature"), NOT_READABLE)
+def test_features_that_would_change_the_answer_are_refused_by_name(options, feature):
+    for check in (check_readable, check_writable):
+        with pytest.raises(UnsupportedError) as caught:
+            check(table(**options))
+        assert caught.value.feature == feature
+
+
+@pytest.mark.parametrize(
+    ("options", "feature"),
+    [
+        ({**PK, "changelog-producer": "lookup"}, "changelog-producer=lookup"),
+        ({"primary_keys": ("k",)}, "bucket=-1 (dynamic buckets)"),
+        ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
+        ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
+    ],
+)
+def test_some_tables_can_be_read_but_not_written(options, feature):
+    check_readable(table(**options))
+    with pytest.raises(UnsupportedError) as caught:
+        check_writable(table(**options))
+    assert caught.value.feature == feature
+
+
+@pytest.mark.parametrize("good", [good for good in GOOD if good.get("bucket") != "-2" and "input" not in good.values()])
+def test_plain_tables_can_be_read_and_written(good):
+    check_readable(table(**good))
+    check_writable(table(**good))
+
+
+def test_a_change_may_not_bring_in_a_feature_without_rules():
+    check_same_features(table(**PK), table(**{**PK, "write-only": "true"}))
+    with pytest.raises(UnsupportedError, match="alter"):
+        check_same_features(table(**PK), table(**{**PK, "deletion-vectors.enabled": "true"}))
+
+
+def test_a_column_that_is_no_column_is_a_usage_error():
+    for column in ("a INT", ("a",), ("a", "INT", 3), (1, "INT")):
+        with pytest.raises(UsageError):
+            Schema([column])
