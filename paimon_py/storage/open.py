@@ -12,11 +12,13 @@ from urllib.parse import unquote, urlsplit
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.retry import RetryStore
 from paimon_py.storage.store import Store
 
 FSYNC_OPTION = "fs.local.fsync"
 """`false`: do not wait for local disks; a power failure may then lose commits."""
 
+_RETRIED_BY_SDK = {"s3", "gs", "az", "abfs", "abfss"}
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")
 _memory = MemoryStore(name="memory")
 
@@ -44,7 +46,8 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     module = importlib.import_module("paimon_py.storage.fsspec_store")
     scheme = module.ALIASES.get(scheme, scheme)
     root = _normalised(url, scheme)
-    return cast(Store, module.FsspecStore.open(scheme, root, options)), root
+    store = cast(Store, module.FsspecStore.open(scheme, root, options))
+    return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), root
 
 
 def _fsync(options: Mapping[str, str]) -> bool:

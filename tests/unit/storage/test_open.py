@@ -46,6 +46,6 @@ def test_a_drive_letter_is_no_scheme():
 
 
 def test_local_stores_do_not_load_fsspec():
-    code = "import sys; from paimon_py.storage.open import open_store; open_store('/x', {}); print('fsspec' in sys.modules)"
+    code = "import sys; import paimon_py.storage.open as o; o.open_store('/x', {}); print('fsspec' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"

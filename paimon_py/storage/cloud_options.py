@@ -1,0 +1,124 @@
+"""Paimon's options for object stores as the arguments of the fsspec packages. Pure.
+
+Source: Java `S3FileIO`, `GSFileIO`, `AzureFileIO` (prefixes and mirrored keys); Paimon docs, "Filesystems".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from paimon_py.errors import OptionError
+
+SECRET_ARGUMENTS = frozenset(
+    {"key", "secret", "token", "account_key", "sas_token", "connection_string", "client_secret", "credential"}
+)
+"""fsspec arguments that never appear in a text or a pickle."""
+
+_AZURE_ACCOUNT = re.compile(r"^(?P<key>.+)\.(?P<account>[^.]+)\.(?:blob|dfs)\.[a-z0-9.]+$")
+_TENANT = re.compile(r"^https?://[^/]+/(?P<tenant>[^/]+)/oauth2")
+
+
+def fsspec_arguments(scheme: str, options: Mapping[str, str]) -> dict[str, object]:
+    """Arguments of the fsspec file system for a scheme; empty where nothing is configured.
+
+    Raises:
+        OptionError: half of a key pair, or a value that is not allowed.
+    """
+    translate = _TRANSLATE.get(scheme)
+    return translate(options) if translate else {}
+
+
+def _with_prefixes(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    """Options below any of the prefixes, first prefix first, with `-` spelled as `.` (`access-key` is `access.key`)."""
+    found: dict[str, str] = {}
+    for prefix in prefixes:
+        for name, value in options.items():
+            if name.startswith(prefix) and value.strip():
+                found.setdefault(name[len(prefix) :].replace("-", "."), value.strip())
+    return found
+
+
+def _s3(options: Mapping[str, str]) -> dict[str, object]:
+    given = _with_prefixes(options, ("s3.", "s3a.", "fs.s3a."))
+    arguments: dict[str, object] = {}
+    if ("access.key" in given) != ("secret.key" in given):
+        raise OptionError("options s3.access-key and s3.secret-key belong together", option="s3.secret-key")
+    if "access.key" in given:
+        arguments.update(key=given["access.key"], secret=given["secret.key"])
+    if "session.token" in given:
+        arguments["token"] = given["session.token"]
+    if given.get("aws.credentials.provider", "").endswith("AnonymousAWSCredentialsProvider"):
+        arguments["anon"] = True
+    client: dict[str, object] = {}
+    if "endpoint" in given:
+        encrypted = _boolean(given, "connection.ssl.enabled", default=True, option="s3.connection.ssl.enabled")
+        client["endpoint_url"] = _with_scheme(given["endpoint"], encrypted=encrypted)
+    region = given.get("region") or given.get("endpoint.region")
+    if region:
+        client["region_name"] = region
+    if client:
+        arguments["client_kwargs"] = client
+    if _boolean(given, "path.style.access", default=False, option="s3.path.style.access"):
+        arguments["config_kwargs"] = {"s3": {"addressing_style": "path"}}
+    return arguments
+
+
+def _gcs(options: Mapping[str, str]) -> dict[str, object]:
+    given = _with_prefixes(options, ("gs.", "fs.gs."))
+    arguments: dict[str, object] = {}
+    kinds = {"UNAUTHENTICATED": "anon", "APPLICATION_DEFAULT": "google_default", "COMPUTE_ENGINE": "cloud"}
+    kind = given.get("auth.type", "").upper()
+    if "auth.service.account.json.keyfile" in given:
+        arguments["token"] = given["auth.service.account.json.keyfile"]
+    elif kind in kinds:
+        arguments["token"] = kinds[kind]
+    elif kind:
+        raise OptionError(f"option fs.gs.auth.type does not know {kind}", option="fs.gs.auth.type", value=kind)
+    if "project.id" in given:
+        arguments["project"] = given["project.id"]
+    if "storage.root.url" in given:
+        arguments["endpoint_url"] = given["storage.root.url"].rstrip("/")
+    return arguments
+
+
+def _azure(options: Mapping[str, str]) -> dict[str, object]:
+    arguments: dict[str, object] = {}
+    for name, value in _with_prefixes(options, ("azure.", "fs.azure.")).items():
+        match = _AZURE_ACCOUNT.match(name)
+        key = match.group("key") if match else name
+        if match:
+            arguments["account_name"] = match.group("account")
+        if key == "account.key":
+            arguments["account_key"] = value
+        elif key == "sas.fixed.token":
+            arguments["sas_token"] = value
+        elif key == "account.oauth2.client.id":
+            arguments["client_id"] = value
+        elif key == "account.oauth2.client.secret":
+            arguments["client_secret"] = value
+        elif key == "account.oauth2.client.endpoint" and (tenant := _TENANT.match(value)):
+            arguments["tenant_id"] = tenant.group("tenant")
+    return arguments
+
+
+_TRANSLATE: dict[str, Callable[[Mapping[str, str]], dict[str, object]]] = {
+    "s3": _s3,
+    "gs": _gcs,
+    "abfs": _azure,
+    "abfss": _azure,
+    "az": _azure,
+}
+
+
+def _boolean(given: Mapping[str, str], name: str, *, default: bool, option: str) -> bool:
+    text = given.get(name, str(default)).lower()
+    if text not in ("true", "false"):
+        raise OptionError(f"option {option} must be true or false, not {text!r}", option=option, value=text)
+    return text == "true"
+
+
+def _with_scheme(endpoint: str, *, encrypted: bool) -> str:
+    if "://" in endpoint:
+        return endpoint
+    return f"{'https' if encrypted else 'http'}://{endpoint}"

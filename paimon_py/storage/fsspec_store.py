@@ -1,0 +1,352 @@
+"""Object stores and everything else that fsspec reaches; the only module that imports fsspec.
+
+Publishing a file needs one request that fails when the name exists. S3, Google Cloud Storage and Azure Blob Storage
+have it (`If-None-Match: *`, `ifGenerationMatch=0`), and each bucket is asked once per process whether it keeps the
+promise. Elsewhere reading and plain writing work and `put_new` is refused by name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import io
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
+
+import fsspec
+
+from paimon_py.env import Ids, SystemIds
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.storage.cloud_options import SECRET_ARGUMENTS, fsspec_arguments
+from paimon_py.storage.store import FileMissingError, FileStatus, join
+
+ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+_EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
+_EXISTS_STATUS = {"s3": {412}, "gs": {412}, "abfs": {409, 412}, "abfss": {409, 412}, "az": {409, 412}}
+_REFUSED_STATUS = {400, 401, 403, 404, 405, 411, 413}
+_TRANSIENT_STATUS = {408, 409, 429, 500, 502, 503, 504}
+_NEVER_SENT = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "RefreshError"}
+_ONE_PUT_BYTES = 32 << 20
+_READ_BLOCK_BYTES = 1 << 20
+
+_kept_promise: set[tuple[str, str, str]] = set()
+"""Buckets that were seen to refuse a second creation, as (scheme, endpoint, bucket)."""
+
+
+class FsspecStore:
+    """Files of one fsspec scheme; paths are URLs (`s3://bucket/key`).
+
+    Pickles carry the settings without secrets: where the credentials came as options, the receiving process uses the
+    cloud's own chain.
+
+    Args:
+        scheme: the fsspec protocol.
+        arguments: of the fsspec file system.
+    """
+
+    def __init__(self, scheme: str, arguments: Mapping[str, Any], *, ids: Ids | None = None) -> None:
+        self.scheme = scheme
+        self._arguments = dict(arguments)
+        self._ids = ids or SystemIds()
+        self._opened: dict[tuple[int, bool], Any] = {}
+
+    @classmethod
+    def open(cls, scheme: str, root: str, options: Mapping[str, str]) -> FsspecStore:
+        """The store for a root URL.
+
+        Raises:
+            UsageError: the scheme is unknown or its package is not installed.
+        """
+        system = _system_class(scheme)
+        return cls(scheme, {**system._get_kwargs_from_urls(root), **fsspec_arguments(scheme, options)})
+
+    def __repr__(self) -> str:
+        return f"FsspecStore({self.scheme!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        public = {name: value for name, value in self._arguments.items() if name not in SECRET_ARGUMENTS}
+        return FsspecStore, (self.scheme, public)
+
+    def get(self, path: str) -> bytes:
+        with self._translated("get", path):
+            return bytes(self._system().cat_file(path))
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        self._check_promise(path)
+        return self._create(path, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        with self._translated("put", path):
+            self._system().pipe_file(path, data)
+
+    def list(self, directory: str) -> list[FileStatus]:
+        system = self._system()
+        with self._translated("list", directory):
+            system.invalidate_cache()
+            try:
+                found = system.ls(directory, detail=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        here = system._strip_protocol(directory).rstrip("/")
+        children = [_status(directory, info) for info in found if _is_child(here, info)]
+        return sorted(children, key=lambda child: child.name)
+
+    def stat(self, path: str) -> FileStatus | None:
+        system = self._system()
+        with self._translated("stat", path):
+            system.invalidate_cache()
+            try:
+                return _status(path.rpartition("/")[0], system.info(path))
+            except FileNotFoundError:
+                return None
+
+    def delete(self, path: str) -> None:
+        with self._translated("delete", path):
+            try:
+                self._system().rm_file(path)
+            except FileNotFoundError:
+                return
+
+    def delete_tree(self, directory: str) -> None:
+        system = self._system()
+        with self._translated("delete_tree", directory):
+            system.invalidate_cache()
+            try:
+                system.rm(directory, recursive=True)
+            except FileNotFoundError:
+                return
+
+    def open_read(self, path: str) -> BinaryIO:
+        with self._translated("open_read", path):
+            file = self._system().open(path, "rb", block_size=_READ_BLOCK_BYTES, cache_type="readahead")
+        return cast(BinaryIO, _Stream(self, file, path, "open_read"))
+
+    def open_write(self, path: str) -> BinaryIO:
+        with self._translated("open_write", path):
+            if self.scheme not in _EXISTS_STATUS:
+                self._system().makedirs(path.rpartition("/")[0], exist_ok=True)
+            file = self._system().open(path, "wb")
+        return cast(BinaryIO, io.BufferedWriter(cast(Any, _Stream(self, file, path, "open_write")), _READ_BLOCK_BYTES))
+
+    def make_directory(self, path: str) -> None:
+        if self.scheme not in _EXISTS_STATUS:
+            with self._translated("make_directory", path):
+                self._system().makedirs(path, exist_ok=True)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        """Refused: these stores copy file by file, and a commit in between would be lost."""
+        raise UnsupportedError(
+            f"cannot rename {source}: {self.scheme} has no atomic rename of a directory to {target}",
+            feature=f"rename on {self.scheme}",
+            path=source,
+        )
+
+    def _create(self, path: str, data: bytes) -> bool:
+        """One conditional request, without the retries that would turn success into "exists already"."""
+        if len(data) > _ONE_PUT_BYTES:
+            raise UsageError(f"{path}: {len(data)} bytes are too many for one conditional request")
+        extra = {"retry_total": 0} if _EXTRAS.get(self.scheme) == "azure" else {}
+        try:
+            self._system(once=True).pipe_file(path, data, mode="create", **extra)
+        except Exception as error:
+            if isinstance(error, FileExistsError) or _http_status(error) in _EXISTS_STATUS[self.scheme]:
+                return False
+            raise self._error("put_new", path, error, ambiguous=True) from error
+        return True
+
+    def _check_promise(self, path: str) -> None:
+        """Refuse stores that cannot create exclusively, or that say so and do not.
+
+        Cost: two conditional requests and a delete, once per process and bucket.
+        """
+        if self.scheme not in _EXISTS_STATUS:
+            raise UnsupportedError(
+                f"cannot create {path} safely: {self.scheme} offers no request that fails when the file exists."
+                " Tables can be written on local disks, S3, Google Cloud Storage and Azure Blob Storage",
+                feature=f"commit on {self.scheme}",
+                path=path,
+            )
+        directory = path.rpartition("/")[0]
+        bucket = path.split("://", 1)[1].split("/", 1)[0]
+        place = (self.scheme, self._endpoint(), bucket)
+        if place in _kept_promise:
+            return
+        probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
+        first = self._create(probe, b"1")
+        second = self._create(probe, b"2")
+        self.delete(probe)
+        if not first or second:
+            raise UnsupportedError(
+                f"bucket {bucket} at {self._endpoint() or self.scheme} let a second writer create a file that existed"
+                " (an old server, or an old s3fs, botocore, gcsfs or adlfs); commits there could be lost",
+                feature="commit on a store without conditional writes",
+                path=path,
+            )
+        _kept_promise.add(place)
+
+    def _endpoint(self) -> str:
+        client = self._arguments.get("client_kwargs", {})
+        known = (client.get("endpoint_url"), self._arguments.get("endpoint_url"), self._arguments.get("account_name"))
+        return next((str(value) for value in known if value), "")
+
+    def _system(self, *, once: bool = False) -> Any:
+        """The fsspec file system of this process; `once`: the one for requests that must not be repeated."""
+        key = (os.getpid(), once)
+        if key not in self._opened:
+            self._opened[key] = self._open_system(once=once)
+        return self._opened[key]
+
+    def _open_system(self, *, once: bool) -> Any:
+        arguments = {"use_listings_cache": False, **self._arguments}
+        if not once:
+            return _system_class(self.scheme)(**arguments)
+        if self.scheme == "s3":
+            config = {**arguments.get("config_kwargs", {}), "retries": {"total_max_attempts": 1}}
+            system = _system_class(self.scheme)(**{**arguments, "config_kwargs": config, "skip_instance_cache": True})
+            system.retries = 1
+            return system
+        system = _system_class(self.scheme)(**arguments, skip_instance_cache=True)
+        unwrapped = getattr(getattr(type(system), "_request", None), "__wrapped__", None)
+        if self.scheme == "gs" and unwrapped is not None:
+            system._request = functools.partial(unwrapped, system)
+        return system
+
+    @contextmanager
+    def _translated(self, operation: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from error
+        except Exception as error:
+            raise self._error(operation, path, error) from error
+
+    def _error(self, operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
+        if isinstance(error, StorageError):
+            return error
+        status = _http_status(error)
+        text = f"{operation} of {path} failed: {type(error).__name__}: {self._redacted(str(error))}"
+        refused = status in _REFUSED_STATUS or type(error).__name__ in _NEVER_SENT
+        if ambiguous and not refused:
+            return StorageUnknownError(text, path=path, operation=operation, transient=True)
+        transient = status in _TRANSIENT_STATUS or (
+            status is None and isinstance(error, TimeoutError | ConnectionError)
+        )
+        return StorageError(text, path=path, operation=operation, transient=transient)
+
+    def _redacted(self, text: str) -> str:
+        for name in SECRET_ARGUMENTS & self._arguments.keys():
+            text = text.replace(str(self._arguments[name]), "***")
+        return text
+
+
+class _Stream(io.RawIOBase):
+    """An open fsspec file whose failures are storage errors."""
+
+    def __init__(self, store: FsspecStore, file: Any, path: str, operation: str) -> None:
+        super().__init__()
+        self._store = store
+        self._file = file
+        self._path = path
+        self._operation = operation
+
+    def readable(self) -> bool:
+        return self._operation == "open_read"
+
+    def writable(self) -> bool:
+        return self._operation == "open_write"
+
+    def seekable(self) -> bool:
+        return self.readable()
+
+    def read(self, size: int | None = -1) -> bytes:
+        with self._store._translated("read", self._path):
+            return bytes(self._file.read(-1 if size is None else size))
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def write(self, data: Any) -> int:
+        with self._store._translated("write", self._path):
+            return int(self._file.write(data))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            with self._store._translated("close", self._path):
+                self._file.close()
+        finally:
+            super().close()
+
+
+def _system_class(scheme: str) -> Any:
+    try:
+        return fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        extra = _EXTRAS.get(scheme)
+        install = f'pip install "paimon-py[{extra}]"' if extra else str(error)
+        raise UsageError(f"{scheme}:// needs a package that is not installed: {install}") from error
+    except ValueError as error:
+        raise UsageError(f"unknown URL scheme {scheme}://") from error
+
+
+def _http_status(error: BaseException | None) -> int | None:
+    """The HTTP status behind an error, whatever class an SDK gave it."""
+    seen = 0
+    while error is not None and seen < 8:
+        response = getattr(error, "response", None)
+        if isinstance(response, dict):
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        else:
+            status = (
+                getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(error, "code", None)
+            )
+        if isinstance(status, int) or (isinstance(status, str) and status.isdigit()):
+            return int(status)
+        error = error.__cause__ or error.__context__
+        seen += 1
+    return None
+
+
+def _is_child(directory: str, info: Mapping[str, Any]) -> bool:
+    """Whether an entry lies in a directory: listings may hold the directory itself, or the file that was listed."""
+    parent, _, name = str(info["name"]).rstrip("/").rpartition("/")
+    return bool(name) and parent.endswith(directory)
+
+
+def _status(directory: str, info: Mapping[str, Any]) -> FileStatus:
+    name = str(info["name"]).rstrip("/").rpartition("/")[2]
+    is_directory = info.get("type") == "directory"
+    return FileStatus(
+        path=join(directory, name),
+        name=name,
+        size_bytes=0 if is_directory else int(info.get("size") or 0),
+        is_directory=is_directory,
+        modified_millis=None if is_directory else _modified(info),
+    )
+
+
+def _modified(info: Mapping[str, Any]) -> int | None:
+    for name in ("LastModified", "last_modified", "mtime", "updated", "modified"):
+        value = info.get(name)
+        if isinstance(value, str):
+            value = datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
+        if isinstance(value, datetime.datetime):
+            return int(value.timestamp() * 1000)
+        if isinstance(value, int | float):
+            return int(value * 1000)
+    return None

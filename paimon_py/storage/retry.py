@@ -1,0 +1,97 @@
+"""A store that tries again when an error says it may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO, TypeVar
+
+from paimon_py.env import Clock, Ids, SystemClock, SystemIds
+from paimon_py.errors import StorageError
+from paimon_py.storage.store import FileStatus, Store
+
+T = TypeVar("T")
+
+
+class RetryStore:
+    """Repeats reads, replacements and deletions after transient errors: a bounded number of times, with growing waits.
+
+    `put_new` is never repeated: its second try could not tell its own file from another's. Streams and renames are not
+    repeated either; opening a stream is.
+
+    Args:
+        store: the store that may fail.
+        attempts: tries in all.
+        first_wait_seconds: the longest first wait; each further one may be twice as long, up to `longest_wait_seconds`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        attempts: int = 4,
+        first_wait_seconds: float = 0.1,
+        longest_wait_seconds: float = 5.0,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        self._store = store
+        self._attempts = attempts
+        self._first = first_wait_seconds
+        self._longest = longest_wait_seconds
+        self._clock = clock or SystemClock()
+        self._ids = ids or SystemIds()
+
+    def __repr__(self) -> str:
+        return f"RetryStore({self._store!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reopen, (self._store, self._attempts, self._first, self._longest)
+
+    def get(self, path: str) -> bytes:
+        return self._retried(lambda: self._store.get(path))
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        return self._store.put_new(path, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._retried(lambda: self._store.put(path, data))
+
+    def list(self, directory: str) -> list[FileStatus]:
+        return self._retried(lambda: self._store.list(directory))
+
+    def stat(self, path: str) -> FileStatus | None:
+        return self._retried(lambda: self._store.stat(path))
+
+    def delete(self, path: str) -> None:
+        self._retried(lambda: self._store.delete(path))
+
+    def delete_tree(self, directory: str) -> None:
+        self._retried(lambda: self._store.delete_tree(directory))
+
+    def open_read(self, path: str) -> BinaryIO:
+        return self._retried(lambda: self._store.open_read(path))
+
+    def open_write(self, path: str) -> BinaryIO:
+        return self._retried(lambda: self._store.open_write(path))
+
+    def make_directory(self, path: str) -> None:
+        self._retried(lambda: self._store.make_directory(path))
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self._store.rename_directory(source, target)
+
+    def _retried(self, action: Callable[[], T]) -> T:
+        wait = self._first
+        for _ in range(self._attempts - 1):
+            try:
+                return action()
+            except StorageError as error:
+                if not error.transient:
+                    raise
+            self._clock.sleep(wait * self._ids.jitter())
+            wait = min(2 * wait, self._longest)
+        return action()
+
+
+def _reopen(store: Store, attempts: int, first: float, longest: float) -> RetryStore:
+    return RetryStore(store, attempts=attempts, first_wait_seconds=first, longest_wait_seconds=longest)

@@ -1,0 +1,75 @@
+"""A store that counts its calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import BinaryIO
+
+from paimon_py.storage.store import FileStatus, Store
+
+
+class CountingStore:
+    """Passes every verb on and counts it.
+
+    Attributes:
+        calls: calls per verb.
+        paths: (verb, path) of every call in order.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.calls: Counter[str] = Counter()
+        self.paths: list[tuple[str, str]] = []
+
+    def reset(self) -> None:
+        """Forget what was counted."""
+        self.calls.clear()
+        self.paths.clear()
+
+    def get(self, path: str) -> bytes:
+        self._count("get", path)
+        return self.store.get(path)
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        self._count("put_new", path)
+        return self.store.put_new(path, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._count("put", path)
+        self.store.put(path, data)
+
+    def list(self, directory: str) -> list[FileStatus]:
+        self._count("list", directory)
+        return self.store.list(directory)
+
+    def stat(self, path: str) -> FileStatus | None:
+        self._count("stat", path)
+        return self.store.stat(path)
+
+    def delete(self, path: str) -> None:
+        self._count("delete", path)
+        self.store.delete(path)
+
+    def delete_tree(self, directory: str) -> None:
+        self._count("delete_tree", directory)
+        self.store.delete_tree(directory)
+
+    def open_read(self, path: str) -> BinaryIO:
+        self._count("open_read", path)
+        return self.store.open_read(path)
+
+    def open_write(self, path: str) -> BinaryIO:
+        self._count("open_write", path)
+        return self.store.open_write(path)
+
+    def make_directory(self, path: str) -> None:
+        self._count("make_directory", path)
+        self.store.make_directory(path)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self._count("rename_directory", source)
+        self.store.rename_directory(source, target)
+
+    def _count(self, verb: str, path: str) -> None:
+        self.calls[verb] += 1
+        self.paths.append((verb, path))

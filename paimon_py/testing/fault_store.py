@@ -1,0 +1,219 @@
+"""A store that fails at one chosen call, and a loop that makes every call of an operation fail in turn."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Literal, TypeVar, cast
+
+import msgspec
+
+from paimon_py.errors import PaimonError, StorageError, StorageUnknownError
+from paimon_py.storage.store import FileStatus, Store
+
+T = TypeVar("T")
+
+Mode = Literal["before", "after", "lost", "die", "die_after", "short"]
+MODES: tuple[Mode, ...] = ("before", "after", "lost", "die", "die_after", "short")
+"""What happens at the chosen call.
+
+before: nothing happened, StorageError. after: it happened, StorageError. lost: it happened, StorageUnknownError.
+die, die_after: the process ends before or after the effect (`SimulatedCrash`). short: a stream's write stores half of
+its bytes and fails; like before for other calls.
+"""
+
+
+class SimulatedCrash(BaseException):
+    """The process ended here: no clean-up may run, and every later call of the store fails the same way."""
+
+
+class FaultStore:
+    """Passes every verb on, but call number `fail_at` (from 1) fails in `mode`; 0 never fails.
+
+    Every verb is a call, and so are write and close of a file being written. With `repeat` further calls fail too: the
+    next `repeat − 1` ones in the same mode, as when a store is away for a while.
+
+    Attributes:
+        count: calls so far.
+        log: what each call was, (verb, path).
+    """
+
+    def __init__(self, store: Store, fail_at: int = 0, mode: Mode = "before", *, repeat: int = 1) -> None:
+        self.store = store
+        self.fail_at = fail_at
+        self.mode: Mode = mode
+        self.repeat = repeat
+        self.count = 0
+        self.log: list[tuple[str, str]] = []
+        self.dead = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the fault was reached."""
+        return 0 < self.fail_at <= self.count
+
+    def get(self, path: str) -> bytes:
+        return self._call("get", path, lambda: self.store.get(path))
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        return self._call("put_new", path, lambda: self.store.put_new(path, data))
+
+    def put(self, path: str, data: bytes) -> None:
+        self._call("put", path, lambda: self.store.put(path, data))
+
+    def list(self, directory: str) -> list[FileStatus]:
+        return self._call("list", directory, lambda: self.store.list(directory))
+
+    def stat(self, path: str) -> FileStatus | None:
+        return self._call("stat", path, lambda: self.store.stat(path))
+
+    def delete(self, path: str) -> None:
+        self._call("delete", path, lambda: self.store.delete(path))
+
+    def delete_tree(self, directory: str) -> None:
+        self._call("delete_tree", directory, lambda: self.store.delete_tree(directory))
+
+    def open_read(self, path: str) -> BinaryIO:
+        return self._call("open_read", path, lambda: self.store.open_read(path))
+
+    def open_write(self, path: str) -> BinaryIO:
+        file = self._call("open_write", path, lambda: self.store.open_write(path))
+        return cast(BinaryIO, _FaultFile(self, file, path))
+
+    def make_directory(self, path: str) -> None:
+        self._call("make_directory", path, lambda: self.store.make_directory(path))
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self._call("rename_directory", source, lambda: self.store.rename_directory(source, target))
+
+    def _call(
+        self, verb: str, path: str, action: Callable[[], T], *, shortened: Callable[[], object] | None = None
+    ) -> T:
+        if self.dead:
+            raise SimulatedCrash(f"{verb} {path} after the crash")
+        self.count += 1
+        self.log.append((verb, path))
+        if not self.fail_at <= self.count < self.fail_at + self.repeat or self.fail_at == 0:
+            return action()
+        where = f"fault at call {self.count}, {verb} {path}, {self.mode}"
+        if self.mode == "die":
+            self.dead = True
+            raise SimulatedCrash(where)
+        if self.mode in ("after", "lost", "die_after"):
+            action()
+        elif self.mode == "short" and shortened is not None:
+            shortened()
+        if self.mode == "die_after":
+            self.dead = True
+            raise SimulatedCrash(where)
+        if self.mode == "lost":
+            raise StorageUnknownError(where, path=path, operation=verb, transient=True)
+        raise StorageError(where, path=path, operation=verb, transient=True)
+
+
+class _FaultFile(io.RawIOBase):
+    def __init__(self, faults: FaultStore, file: BinaryIO, path: str) -> None:
+        super().__init__()
+        self._faults = faults
+        self._file = file
+        self._path = path
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        block = bytes(data)
+        half = block[: len(block) // 2]
+        return self._faults._call(
+            "write", self._path, lambda: self._file.write(block), shortened=lambda: self._file.write(half)
+        )
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        if self.closed or self._faults.dead:
+            return
+        super().close()
+        self._faults._call("close", self._path, self._file.close, shortened=self._file.close)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One run of an operation with one fault; `str(fault)` says which."""
+
+    call: int
+    mode: Mode
+    verb: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"call {self.call} ({self.verb} {self.path.rsplit('/', 2)[-1]}), {self.mode}"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How an operation with a fault ended: its result, its error, or the crash."""
+
+    fault: Fault
+    result: object = None
+    error: BaseException | None = None
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the process ended."""
+        return isinstance(self.error, SimulatedCrash)
+
+
+def for_each_fault(
+    build: Callable[[], Store],
+    operation: Callable[[Store], object],
+    check: Callable[[Store, Outcome], None],
+    *,
+    modes: tuple[Mode, ...] = MODES,
+    repeat: int = 1,
+) -> int:
+    """Run an operation once for every store call it makes and every mode, failing there, and check what is left.
+
+    An error outside our family ends the loop: that is a finding too.
+
+    Args:
+        build: a store in the state before the operation, a fresh one for every run.
+        operation: what is tested, given the failing store.
+        check: given the healthy store behind it and the outcome; raises AssertionError with what is wrong.
+        modes: of failing.
+        repeat: how many calls in a row fail.
+
+    Returns:
+        The number of runs.
+    """
+    runs = 0
+    for mode in modes:
+        for call in _calls():
+            store = build()
+            faults = FaultStore(store, call, mode, repeat=repeat)
+            result, error = _run(operation, faults)
+            if not faults.failed:
+                break
+            verb, path = faults.log[call - 1]
+            outcome = Outcome(fault=Fault(call, mode, verb, path), result=result, error=error)
+            try:
+                check(store, outcome)
+            except AssertionError as wrong:
+                raise AssertionError(
+                    f"{outcome.fault}: {wrong} (the operation ended with {error!r}, {result!r})"
+                ) from wrong
+            runs += 1
+    return runs
+
+
+def _calls() -> Iterator[int]:
+    call = 1
+    while True:
+        yield call
+        call += 1
+
+
+def _run(operation: Callable[[Store], object], store: FaultStore) -> tuple[object, BaseException | None]:
+    try:
+        return operation(store), None
+    except (PaimonError, SimulatedCrash) as error:
+        return None, error

@@ -1,0 +1,174 @@
+"""Every store suite again, on real servers: versitygw for S3, fake-gcs-server, Azurite."""
+
+import concurrent.futures
+import multiprocessing
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
+from paimon_py.storage import fsspec_store
+from paimon_py.storage.open import open_store
+from paimon_py.testing.store_suite import StoreSuite
+
+LAUNCHERS = pathlib.Path(__file__).parents[2].parent / "shared" / "servers"
+PACKAGES = {"s3": "s3fs", "gcs": "gcsfs", "azure": "adlfs"}
+
+pytestmark = [
+    pytest.mark.server,
+    # The client libraries leave their sessions to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def start(name, directory):
+    """Start a server and return its environment."""
+    result = subprocess.run(
+        [str(LAUNCHERS / name), "start", "--dir", str(directory)], capture_output=True, text=True, timeout=570
+    )
+    assert result.returncode == 0, result.stderr
+    return dict(re.findall(r"^export (\w+)='?(.*?)'?$", result.stdout, re.MULTILINE))
+
+
+def stop(name, directory):
+    subprocess.run(
+        [str(LAUNCHERS / name), "stop", "--dir", str(directory)], check=True, capture_output=True, timeout=60
+    )
+
+
+def options_of(name, environment):
+    """What a user would give as table or catalog options, and the URL of the bucket."""
+    if name == "s3":
+        return "s3://warehouse", {
+            "s3.endpoint": environment["AWS_ENDPOINT_URL"],
+            "s3.access-key": environment["AWS_ACCESS_KEY_ID"],
+            "s3.secret-key": environment["AWS_SECRET_ACCESS_KEY"],
+            "s3.region": environment["AWS_DEFAULT_REGION"],
+            "s3.path.style.access": "true",
+        }
+    if name == "gcs":
+        return "gs://warehouse", {
+            "fs.gs.auth.type": "UNAUTHENTICATED",
+            "fs.gs.project.id": "test",
+            "fs.gs.storage.root.url": environment["STORAGE_EMULATOR_HOST"],
+        }
+    return "abfs://warehouse", {}
+
+
+def make_container():
+    code = (
+        "import os; from azure.storage.blob import BlobServiceClient;"
+        "BlobServiceClient.from_connection_string(os.environ['AZURE_STORAGE_CONNECTION_STRING'])"
+        ".create_container('warehouse')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session", params=sorted(PACKAGES))
+def server(request, tmp_path_factory):
+    """(name, bucket URL, options) of a running server."""
+    name = request.param
+    if not LAUNCHERS.is_dir():
+        pytest.skip(f"no server launchers at {LAUNCHERS}")
+    patch = pytest.MonkeyPatch()
+    # gcsfs reads this while it is imported; with it the emulator costs a minute per bucket.
+    patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    pytest.importorskip(PACKAGES[name])
+    directory = tmp_path_factory.mktemp(name)
+    environment = start(name, directory)
+    try:
+        if name == "azure":
+            patch.setenv("AZURE_STORAGE_CONNECTION_STRING", environment["AZURE_STORAGE_CONNECTION_STRING"])
+            make_container()
+        yield (name, *options_of(name, environment))
+    finally:
+        patch.undo()
+        stop(name, directory)
+
+
+class TestObjectStore(StoreSuite):
+    renames_directories = False
+
+    @pytest.fixture
+    def store(self, server):
+        _, url, options = server
+        return open_store(url, options)[0]
+
+    @pytest.fixture
+    def root(self, server):
+        return f"{server[1]}/{uuid.uuid4()}"
+
+    def test_the_store_survives_pickling(self, server, store, root, monkeypatch):
+        name, _, options = server
+        store.put_new(f"{root}/f", b"1")
+        pickled = pickle.dumps(store)
+        assert b"testtest" not in pickled
+        if name == "s3":
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", options["s3.access-key"])
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", options["s3.secret-key"])
+        assert pickle.loads(pickled).get(f"{root}/f") == b"1"
+
+    def test_a_directory_is_not_renamed(self, store, root):
+        with pytest.raises(UnsupportedError, match="rename"):
+            store.rename_directory(f"{root}/a", f"{root}/b")
+
+    def test_a_missing_bucket_is_a_storage_error(self, store, server):
+        scheme = server[1].split(":")[0]
+        with pytest.raises(StorageError):
+            store.put_new(f"{scheme}://nowhere-{uuid.uuid4()}/f", b"1")
+
+
+def _race(arguments):
+    url, options, root, writer, rounds = arguments
+    store, _ = open_store(url, options)
+    return [store.put_new(f"{root}/snapshot-{turn}", b"%d" % writer) for turn in range(rounds)]
+
+
+def test_processes_that_race_for_a_name_have_exactly_one_winner(server):
+    _, url, options = server
+    root = f"{url}/{uuid.uuid4()}"
+    writers, rounds = 4, 40
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(writers, mp_context=context) as pool:
+        results = list(pool.map(_race, [(url, options, root, writer, rounds) for writer in range(writers)]))
+    store, _ = open_store(url, options)
+    for turn in range(rounds):
+        winners = [writer for writer in range(writers) if results[writer][turn]]
+        assert len(winners) == 1
+        assert store.get(f"{root}/snapshot-{turn}") == b"%d" % winners[0]
+
+
+def test_a_server_that_is_gone_leaves_the_outcome_unknown(server):
+    name, url, options = server
+    if name != "s3":
+        pytest.skip("S3 only: the endpoint is an option")
+    store, _ = open_store(url, {**options, "s3.endpoint": "http://127.0.0.1:9"})
+    with pytest.raises(StorageUnknownError):
+        store.put_new(f"{url}/x", b"1")
+
+
+def test_a_store_that_breaks_the_promise_is_refused(server, monkeypatch):
+    _, url, options = server
+    store, _ = open_store(url, options)
+    monkeypatch.setattr(fsspec_store, "_kept_promise", set())
+    monkeypatch.setattr(type(store), "_create", lambda self, path, data: self.put(path, data) or True)
+    with pytest.raises(UnsupportedError, match="could be lost"):
+        store.put_new(f"{url}/{uuid.uuid4()}/snapshot-1", b"1")
+
+
+def test_wrong_credentials_are_a_plain_error_without_the_secret(server):
+    name, url, options = server
+    if name != "s3":
+        pytest.skip("the emulators accept any credentials")
+    store, _ = open_store(url, {**options, "s3.secret-key": "canary-secret"})
+    with pytest.raises(StorageError) as caught:
+        store.put_new(f"{url}/x", b"1")
+    assert not isinstance(caught.value, StorageUnknownError)
+    assert "canary-secret" not in str(caught.value) + repr(store) + repr(pickle.dumps(store))

@@ -1,0 +1,78 @@
+import pytest
+
+from paimon_py.errors import OptionError
+from paimon_py.storage.cloud_options import fsspec_arguments
+
+
+def test_paimons_own_names_become_fsspec_arguments():
+    assert fsspec_arguments(
+        "s3",
+        {
+            "s3.access-key": "a",
+            "s3.secret-key": "b",
+            "s3.endpoint": "minio:9000",
+            "s3.region": "eu",
+            "s3.path.style.access": "true",
+            "s3.connection.ssl.enabled": "false",
+        },
+    ) == {
+        "key": "a",
+        "secret": "b",
+        "client_kwargs": {"endpoint_url": "http://minio:9000", "region_name": "eu"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+    }
+
+
+def test_hadoop_spellings_mean_the_same():
+    hadoop = {"fs.s3a.access.key": "a", "fs.s3a.secret.key": "b", "fs.s3a.session.token": "t", "fs.s3a.endpoint": "h"}
+    assert fsspec_arguments("s3", hadoop) == {
+        "key": "a",
+        "secret": "b",
+        "token": "t",
+        "client_kwargs": {"endpoint_url": "https://h"},
+    }
+    assert fsspec_arguments("s3", {"s3a.access-key": "a", "s3a.secret-key": "b"}) == {"key": "a", "secret": "b"}
+
+
+def test_nothing_given_leaves_everything_to_the_clouds_own_chain():
+    for scheme in ("s3", "gs", "abfs", "ftp"):
+        assert fsspec_arguments(scheme, {"bucket": "4"}) == {}
+
+
+def test_half_a_key_pair_is_refused():
+    with pytest.raises(OptionError, match="belong together"):
+        fsspec_arguments("s3", {"s3.access-key": "a"})
+
+
+def test_bad_values_are_refused():
+    with pytest.raises(OptionError, match="true or false"):
+        fsspec_arguments("s3", {"s3.path.style.access": "yes"})
+    with pytest.raises(OptionError, match="auth.type"):
+        fsspec_arguments("gs", {"fs.gs.auth.type": "MAGIC"})
+
+
+def test_google_cloud_options():
+    assert fsspec_arguments(
+        "gs",
+        {
+            "fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE",
+            "fs.gs.auth.service.account.json.keyfile": "/k.json",
+            "gs.project.id": "p",
+        },
+    ) == {"token": "/k.json", "project": "p"}
+    assert fsspec_arguments("gs", {"fs.gs.auth.type": "UNAUTHENTICATED"}) == {"token": "anon"}
+
+
+def test_azure_options():
+    assert fsspec_arguments("abfs", {"fs.azure.account.key.acc.blob.core.windows.net": "k"}) == {
+        "account_name": "acc",
+        "account_key": "k",
+    }
+    assert fsspec_arguments(
+        "az",
+        {
+            "fs.azure.account.oauth2.client.id": "i",
+            "fs.azure.account.oauth2.client.secret": "s",
+            "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/tenant/oauth2/token",
+        },
+    ) == {"client_id": "i", "client_secret": "s", "tenant_id": "tenant"}

@@ -1,0 +1,141 @@
+import pickle
+import uuid
+
+import pytest
+
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.storage import fsspec_store
+from paimon_py.storage.fsspec_store import FsspecStore
+from paimon_py.storage.open import open_store
+from paimon_py.storage.store import FileMissingError
+
+
+class Refusal(Exception):
+    def __init__(self, status):
+        super().__init__(f"HTTP {status} for key sesame")
+        self.response = {"ResponseMetadata": {"HTTPStatusCode": status}}
+
+
+class FakeS3:
+    """A stand-in for the file system behind the store: raises what it is told to, else keeps files in a dict."""
+
+    def __init__(self, errors=(), *, honest=True):
+        self.files = {}
+        self.errors = list(errors)
+        self.honest = honest
+
+    def pipe_file(self, path, data, mode="overwrite"):
+        if self.errors:
+            raise self.errors.pop(0)
+        if mode == "create" and self.honest and path in self.files:
+            raise OSError(22, "precondition") from Refusal(412)
+        self.files[path] = data
+
+    def rm_file(self, path):
+        del self.files[path]
+
+
+@pytest.fixture
+def bucket():
+    return f"s3://bucket-{uuid.uuid4()}"
+
+
+def store_over(fake, *, promise=True, bucket="b"):
+    store = FsspecStore("s3", {"key": "open", "secret": "sesame"})
+    store._system = lambda *, once=False: fake
+    if promise:
+        fsspec_store._kept_promise.add(("s3", "", bucket.split("://")[1]))
+    return store
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
+def test_an_answer_that_leaves_open_what_happened_is_unknown(status, bucket):
+    store = store_over(FakeS3([Refusal(status)]), bucket=bucket)
+    with pytest.raises(StorageUnknownError):
+        store.put_new(f"{bucket}/x", b"1")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_refused_request_is_a_plain_error(status, bucket):
+    store = store_over(FakeS3([Refusal(status)]), bucket=bucket)
+    with pytest.raises(StorageError) as caught:
+        store.put_new(f"{bucket}/x", b"1")
+    assert not isinstance(caught.value, StorageUnknownError)
+
+
+def test_no_answer_at_all_is_unknown(bucket):
+    for error in (TimeoutError(), ConnectionResetError(), RuntimeError("connection closed")):
+        store = store_over(FakeS3([error]), bucket=bucket)
+        with pytest.raises(StorageUnknownError):
+            store.put_new(f"{bucket}/x", b"1")
+
+
+def test_the_status_decides_whatever_class_the_error_has(bucket):
+    for error in (FileExistsError("x"), Refusal(412)):
+        assert store_over(FakeS3([error]), bucket=bucket).put_new(f"{bucket}/x", b"1") is False
+    wrapped = OSError(22, "precondition failed")
+    wrapped.__cause__ = Refusal(412)
+    assert store_over(FakeS3([wrapped]), bucket=bucket).put_new(f"{bucket}/x", b"1") is False
+
+
+def test_each_bucket_is_asked_once_whether_it_keeps_the_promise(bucket):
+    fake = FakeS3()
+    store = store_over(fake, promise=False)
+    assert store.put_new(f"{bucket}/t/snapshot-1", b"1")
+    assert list(fake.files) == [f"{bucket}/t/snapshot-1"]
+    fake.honest = False
+    assert store.put_new(f"{bucket}/t/snapshot-2", b"1")
+
+
+def test_a_server_that_ignores_the_condition_is_refused(bucket):
+    fake = FakeS3(honest=False)
+    store = store_over(fake, promise=False)
+    with pytest.raises(UnsupportedError, match="could be lost"):
+        store.put_new(f"{bucket}/t/snapshot-1", b"1")
+    assert fake.files == {}
+
+
+def test_secrets_are_in_no_text_and_no_pickle(bucket):
+    store = store_over(FakeS3([Refusal(500)]), bucket=bucket)
+    with pytest.raises(StorageError) as caught:
+        store.put_new(f"{bucket}/x", b"1")
+    assert "sesame" not in str(caught.value)
+    assert "***" in str(caught.value)
+    plain = FsspecStore("s3", {"key": "open", "secret": "sesame", "client_kwargs": {"region_name": "r"}})
+    assert b"sesame" not in pickle.dumps(plain)
+    assert "sesame" not in repr(plain)
+    assert pickle.loads(pickle.dumps(plain))._arguments == {"client_kwargs": {"region_name": "r"}}
+
+
+def test_stores_without_conditional_writes_read_but_do_not_publish():
+    store, root = FsspecStore("memory", {}), f"memory://{uuid.uuid4()}"
+    with pytest.raises(UnsupportedError, match="no request that fails when the file exists"):
+        store.put_new(f"{root}/x", b"1")
+    store.put(f"{root}/d/f", b"123")
+    assert store.get(f"{root}/d/f") == b"123"
+    with store.open_write(f"{root}/d/g") as sink:
+        sink.write(b"4567")
+    with store.open_read(f"{root}/d/g") as source:
+        assert source.read() == b"4567"
+    assert [child.name for child in store.list(f"{root}/d")] == ["f", "g"]
+    status = store.stat(f"{root}/d/f")
+    assert (status.size_bytes, status.is_directory) == (3, False)
+    store.delete(f"{root}/d/f")
+    store.delete_tree(f"{root}/d")
+    assert store.list(f"{root}/d") == []
+    with pytest.raises(FileMissingError):
+        store.get(f"{root}/d/f")
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
+    def missing(scheme):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec_store.fsspec, "get_filesystem_class", missing)
+    with pytest.raises(UsageError, match=r'pip install "paimon-py\[s3\]"'):
+        open_store("s3a://bucket/x", {})
+
+
+def test_an_unknown_scheme_is_a_usage_error():
+    with pytest.raises(UsageError, match="unknown URL scheme nonsense"):
+        open_store("nonsense://x/y", {})
