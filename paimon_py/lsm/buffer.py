@@ -1,0 +1,138 @@
+"""The write buffer of one bucket: batches in, one sorted merged run out.
+
+Source: format.md §8.2, §12.1; Java `SortBufferWriteBuffer`, `MergeTreeWriter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.lsm.groups import Engine, Groups
+from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+
+WINDOW_ROWS = 131_072
+
+_SEQUENCE = pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False)
+_KIND = pa.field(VALUE_KIND, pa.int8(), nullable=False)
+
+
+def write_order(schema: TableSchema) -> MergeOrder:
+    """How the rows of a bucket are sorted before they are merged and flushed."""
+    options = Options(schema.options)
+    return MergeOrder(
+        keys=schema.key_fields,
+        sequence=tuple(schema.field(name) for name in options.get_list("sequence.field")),
+        sequence_descending=options.get_enum("sequence.field.sort-order") == "descending",
+    )
+
+
+class MergeBuffer:
+    """Collects the rows of a bucket and gives each its sequence number, in order of arrival.
+
+    Batches are kept as they come, without a copy: whoever owns their memory must not change it before `drain`.
+    """
+
+    def __init__(self, order: MergeOrder, engine: Engine, first_sequence: int) -> None:
+        self._order = order
+        self._engine = engine
+        self._batches: list[pa.RecordBatch] = []
+        self._kinds: list[pa.Array | None] = []
+        self._first_sequence = first_sequence
+        self.row_count = 0
+        self.size_bytes = 0
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence number that the next row gets."""
+        return self._first_sequence + self.row_count
+
+    def add(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
+        """Append rows; `kinds` is int8, None when all are +I."""
+        if batch.num_rows == 0:
+            return
+        self._batches.append(batch)
+        self._kinds.append(kinds)
+        self.row_count += batch.num_rows
+        self.size_bytes += batch.nbytes
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Sort, merge and empty the buffer.
+
+        Shapes: out — batches of `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the columns that came in, ordered by key over
+            all of them, each key once, with the kind and sequence number of the row that stands for it.
+        Cost: one key sort; each column is made contiguous once, then gathered a window at a time. Rows that are
+            sorted and unique already are not copied.
+        """
+        if not self._batches:
+            return
+        batches, kinds, first = self._batches, self._kinds, self._first_sequence
+        self._batches, self._kinds = [], []
+        self._first_sequence, self.row_count, self.size_bytes = self.next_sequence, 0, 0
+        kind_column = None if all(part is None for part in kinds) else _kind_column(batches, kinds)
+        columns = _contiguous(batches)
+        if kind_column is not None:
+            columns[VALUE_KIND] = kind_column
+        yield from self._merged(columns, first)
+
+    def _merged(self, columns: dict[str, pa.Array], first: int) -> Iterator[pa.RecordBatch]:
+        needed = {field.name for field in (*self._order.keys, *self._order.sequence)}
+        order, starts = sort_batch(
+            self._order, {name: columns[name] for name in columns if name in needed}, runs_sorted=False
+        )
+        merged = self._engine(Groups(order, starts), {name: pa.chunked_array([c]) for name, c in columns.items()})
+        computed = dict(merged.columns)
+        kinds = computed.pop(VALUE_KIND, None)
+        del order, starts
+        for start in range(0, len(merged.rows), WINDOW_ROWS):
+            rows = merged.rows[start : start + WINDOW_ROWS]
+            index = None if _is_range(rows) else from_numpy(rows, pa.int64())
+            arrays = [from_numpy(rows + first, pa.int64())]
+            if kinds is not None:
+                arrays.append(kinds.slice(start, len(rows)))
+            elif VALUE_KIND in columns:
+                arrays.append(_picked(columns[VALUE_KIND], rows, index))
+            else:
+                arrays.append(from_numpy(np.zeros(len(rows), np.int8), pa.int8()))
+            fields = [_SEQUENCE, _KIND]
+            for name, column in columns.items():
+                if name == VALUE_KIND:
+                    continue
+                made = computed.get(name)
+                arrays.append(_picked(column, rows, index) if made is None else made.slice(start, len(rows)))
+                fields.append(pa.field(name, column.type))
+            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _contiguous(batches: list[pa.RecordBatch]) -> dict[str, pa.Array]:
+    """Every column as one array; lets go of the batches a column at a time."""
+    table = pa.Table.from_batches(batches)
+    batches.clear()
+    columns = {}
+    for name in table.column_names:
+        columns[name] = combine(table.column(name))
+        table = table.drop_columns([name])
+    return columns
+
+
+def _kind_column(batches: list[pa.RecordBatch], kinds: list[pa.Array | None]) -> pa.Array:
+    return pa.concat_arrays(
+        [
+            from_numpy(np.zeros(batch.num_rows, np.int8), pa.int8()) if part is None else part
+            for batch, part in zip(batches, kinds, strict=True)
+        ]
+    )
+
+
+def _is_range(rows: Ints) -> bool:
+    """Whether these are consecutive row numbers."""
+    return int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())
+
+
+def _picked(column: pa.Array, rows: Ints, index: pa.Array | None) -> pa.Array:
+    return column.slice(int(rows[0]), len(rows)) if index is None else column.take(index)

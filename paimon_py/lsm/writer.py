@@ -1,0 +1,101 @@
+"""The writer of one partition and bucket of a primary-key table: rows in, sorted level-0 files out.
+
+Source: format.md §8.2, §12.1, §13; Java `MergeTreeWriter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from paimon_py.errors import StorageError
+from paimon_py.files.writer import RollingWriter
+from paimon_py.lsm.buffer import MergeBuffer
+from paimon_py.spec.data_file import DataFile
+
+
+class LSMWriter:
+    """Buffers rows of one bucket and flushes them as sorted runs of level 0.
+
+    `Table.writer()` opens one per partition and bucket. Files of one flush do not overlap; every flush makes newer
+    ones.
+
+    Attributes:
+        partition: serialized BinaryRow.
+        bucket: number of the bucket.
+    """
+
+    def __init__(
+        self, partition: bytes, bucket: int, buffer: MergeBuffer, open_files: Callable[[], RollingWriter]
+    ) -> None:
+        """Write through `buffer` into files that `open_files` begins."""
+        self.partition = partition
+        self.bucket = bucket
+        self._buffer = buffer
+        self._open_files = open_files
+        self._begun: list[RollingWriter] = []
+        self._files: list[DataFile] = []
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory of rows that are not in a file yet."""
+        return self._buffer.size_bytes
+
+    @property
+    def has_open_file(self) -> bool:
+        """Never: files are begun and finished within one flush."""
+        return False
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence number that the next row gets."""
+        return self._buffer.next_sequence
+
+    def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
+        """Add rows of the table's schema; `kinds` is int8 (0 +I, 1 −U, 2 +U, 3 −D), None when all are +I."""
+        self._buffer.add(batch, kinds)
+
+    def flush(self) -> None:
+        """Sort and merge what is buffered and write it to level 0; nothing happens if nothing is buffered.
+
+        Raises:
+            StorageError: the store failed; call `abort`.
+        """
+        if not self._buffer.row_count:
+            return
+        files = self._open_files()
+        self._begun.append(files)
+        for batch in self._buffer.drain():
+            files.write(batch)
+        self._files += files.close()
+
+    def take(self) -> tuple[DataFile, ...]:
+        """Hand over the files that are finished; they are the caller's from now on."""
+        files, self._files, self._begun = tuple(self._files), [], []
+        return files
+
+    def abort(self) -> None:
+        """Forget what is buffered and delete the files that were not handed over.
+
+        Raises:
+            StorageError: some could not be deleted; all were tried.
+        """
+        begun, self._begun, self._files = self._begun, [], []
+        abort_all(begun)
+
+
+def abort_all(writers: Iterable[RollingWriter]) -> None:
+    """Abort every writer, even if some fail.
+
+    Raises:
+        StorageError: the first failure.
+    """
+    failed: StorageError | None = None
+    for files in writers:
+        try:
+            files.abort()
+        except StorageError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed

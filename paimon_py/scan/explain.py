@@ -1,0 +1,96 @@
+"""What a scan would read, as a value that prints well."""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.scan.split import Split
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """How many manifests and files were left out, and why.
+
+    `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key` and
+    `stats` say how many cannot hold a matching row, by what told so.
+    """
+
+    all_manifests: int = 0
+    manifests: int = 0
+    all_files: int = 0
+    partition: int = 0
+    bucket: int = 0
+    key: int = 0
+    stats: int = 0
+
+    @property
+    def files(self) -> int:
+        """Files left out for any reason."""
+        return self.partition + self.bucket + self.key + self.stats
+
+
+class Pushed(msgspec.Struct, frozen=True, kw_only=True):
+    """Which parts of the predicate act before rows are merged, as text; the whole predicate decides in the end."""
+
+    partition: str | None = None
+    bucket: bool = False
+    key: str | None = None
+    stats: str | None = None
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan of a scan. `print` it, or look at its attributes."""
+
+    table: str
+    snapshot_id: int | None
+    schema_id: int
+    columns: tuple[str, ...]
+    predicate: str | None
+    limit: int | None
+    splits: tuple[Split, ...]
+    pushed: Pushed
+    skipped: Skipped
+
+    @property
+    def file_count(self) -> int:
+        """Data files that would be read."""
+        return sum(len(split.files) for split in self.splits)
+
+    @property
+    def row_count(self) -> int:
+        """Rows in these files, before merging and filtering."""
+        return sum(split.row_count for split in self.splits)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of these files."""
+        return sum(split.size_bytes for split in self.splits)
+
+    def __str__(self) -> str:
+        skipped, pushed = self.skipped, self.pushed
+        snapshot = "none (empty table)" if self.snapshot_id is None else str(self.snapshot_id)
+        lines = [
+            f"Scan of {self.table}",
+            f"  snapshot   {snapshot}, schema {self.schema_id}",
+            f"  columns    {', '.join(self.columns)}",
+        ]
+        if self.predicate is not None:
+            lines.append(f"  where      {self.predicate}")
+            lines += [
+                f"    {name:<9}{text}"
+                for name, text in (("partition", pushed.partition), ("key", pushed.key), ("stats", pushed.stats))
+                if text
+            ]
+            if pushed.bucket:
+                lines.append("    bucket   pinned by the bucket key")
+        if self.limit is not None:
+            lines.append(f"  limit      {self.limit}")
+        lines += [
+            f"  manifests  {skipped.all_manifests - skipped.manifests} read, {skipped.manifests} skipped",
+            f"  files      {self.file_count} read, {skipped.files} skipped (partition {skipped.partition}, "
+            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats})",
+            f"  rows       {self.row_count} in files, {self.size_bytes} bytes",
+            f"  splits     {len(self.splits)}, {sum(split.raw for split in self.splits)} of them without merging",
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__

@@ -1,0 +1,205 @@
+"""From live entries to splits.
+
+Source: format.md §17; Java `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator`, `BinPacking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.manifest_columns import ABSENT, EntryColumns
+from paimon_py.lsm.intervals import runs_of, sections_of
+from paimon_py.lsm.order import dense_ranks
+from paimon_py.lsm.runs import SortedRun, oldest_first
+from paimon_py.scan.split import Section, Split
+from paimon_py.spec.data_file import DataFile
+
+Ints = npt.NDArray[np.int64]
+T = TypeVar("T")
+
+
+class Packing(msgspec.Struct, frozen=True, kw_only=True):
+    """How splits are filled: their target size, and the size counted at least for one file. Units: bytes."""
+
+    target_bytes: int
+    open_file_bytes: int
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """What all splits of a plan share."""
+
+    snapshot_id: int
+    schema_id: int
+
+
+class Grouped(NamedTuple):
+    """Files cut into sections.
+
+    `files[i]` belongs to entry i. `sections`: file numbers per run, oldest run first, per section, sections in order of
+    partition, bucket and then key (append tables: of writing). `groups[i]`: the bucket that section i belongs to.
+    `keyed`: whether rows have keys, so that a run may hold deletes.
+    """
+
+    files: list[DataFile]
+    sections: list[list[list[int]]]
+    groups: list[int]
+    keyed: bool
+
+
+def append_sections(entries: EntryColumns) -> Grouped:
+    """Sections of an append table: every file alone, in the order in which files were written.
+
+    Source: Java `AppendOnlySplitGenerator`: by smallest sequence number.
+    """
+    group = _groups(entries)
+    order = np.lexsort((entries.min_sequence, group))
+    return Grouped(data_files(entries), [[[file]] for file in order.tolist()], group[order].tolist(), False)
+
+
+def keyed_sections(entries: EntryColumns, min_keys: Sequence[pa.Array], max_keys: Sequence[pa.Array]) -> Grouped:
+    """Sections and runs of a primary-key table.
+
+    Shapes: `min_keys`, `max_keys`: the key columns of the files' key ranges, one slot per entry.
+    Cost: one sort of all keys; a few µs per file.
+    """
+    files = data_files(entries)
+    if not files:
+        return Grouped([], [], [], True)
+    group = _groups(entries)
+    ranks = dense_ranks([pa.chunked_array([low, high]) for low, high in zip(min_keys, max_keys, strict=True)])
+    apart = group * (int(ranks.max()) + 1)
+    lows, highs = ranks[: len(files)] + apart, ranks[len(files) :] + apart
+    sections = []
+    groups = []
+    for section in sections_of(lows, np.maximum(lows, highs)):
+        sections.append(_aged(runs_of(section, lows, highs), files))
+        groups.append(int(group[section[0]]))
+    return Grouped(files, sections, groups, True)
+
+
+def _aged(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
+    if len(runs) == 1:
+        return runs
+    number = {files[run[0]].name: run for run in runs}
+    aged = oldest_first(SortedRun(tuple(files[file] for file in run)) for run in runs)
+    return [number[run.files[0].name] for run in aged]
+
+
+def splits_of(
+    entries: EntryColumns, grouped: Grouped, wanted: Sequence[bool] | None, place: Place, packing: Packing
+) -> list[Split]:
+    """Pack the wanted sections of every bucket into splits, in order; a section is never cut.
+
+    Source: Java `BinPacking.packForOrdered`.
+    """
+    partitions = entries.distinct("partition")
+    values = partitions[1].to_pylist()
+    codes = partitions[0]
+    splits: list[Split] = []
+    for members in _by_group(grouped, wanted):
+        sections = [_section(grouped, number) for number in members]
+        first = grouped.sections[members[0]][0][0]
+        for packed in _packed(sections, packing):
+            splits.append(
+                Split(
+                    snapshot_id=place.snapshot_id,
+                    schema_id=place.schema_id,
+                    partition=values[int(codes[first])],
+                    bucket=int(entries.bucket[first]),
+                    total_buckets=int(entries.total_buckets[first]),
+                    sections=tuple(packed),
+                )
+            )
+    return splits
+
+
+def data_files(entries: EntryColumns) -> list[DataFile]:
+    """The files of entries, without keys and statistics.
+
+    Cost: 2-3 µs each.
+    """
+    names = entries.names().to_pylist()
+    deletes = entries.delete_row_count.tolist()
+    codes, paths = entries.distinct("external_path")
+    external = paths.to_pylist()
+    rows = zip(
+        names,
+        entries.size_bytes.tolist(),
+        entries.row_count.tolist(),
+        entries.min_sequence.tolist(),
+        entries.max_sequence.tolist(),
+        entries.schema_id.tolist(),
+        entries.level.tolist(),
+        (None if count == ABSENT else count for count in deletes),
+        (external[code] for code in codes.tolist()),
+        strict=True,
+    )
+    return [
+        DataFile(
+            name=name,
+            size_bytes=size,
+            row_count=count,
+            min_sequence=low,
+            max_sequence=high,
+            schema_id=schema_id,
+            level=level,
+            delete_row_count=deleted,
+            external_path=path,
+        )
+        for name, size, count, low, high, schema_id, level, deleted, path in rows
+    ]
+
+
+def _groups(entries: EntryColumns) -> Ints:
+    """A number per (partition, bucket), in order of first appearance of partitions, then of bucket."""
+    codes, _ = entries.distinct("partition")
+    buckets = entries.bucket
+    width = int(buckets.max()) + 1 if len(buckets) else 1
+    return codes * width + buckets
+
+
+def _by_group(grouped: Grouped, wanted: Sequence[bool] | None) -> Iterator[list[int]]:
+    members: list[int] = []
+    for number, group in enumerate(grouped.groups):
+        if wanted is not None and not wanted[number]:
+            continue
+        if members and grouped.groups[members[-1]] != group:
+            yield members
+            members = []
+        members.append(number)
+    if members:
+        yield members
+
+
+def _section(grouped: Grouped, number: int) -> Section:
+    runs = tuple(tuple(grouped.files[file] for file in run) for run in grouped.sections[number])
+    raw = not grouped.keyed or (len(runs) == 1 and all(file.delete_row_count == 0 for file in runs[0]))
+    return Section(runs=runs, raw=raw)
+
+
+def _packed(sections: Iterable[Section], packing: Packing) -> Iterator[list[Section]]:
+    def weight(section: Section) -> int:
+        return max(sum(file.size_bytes for run in section.runs for file in run), packing.open_file_bytes)
+
+    return pack(sections, weight, packing.target_bytes)
+
+
+def pack(items: Iterable[T], weight: Callable[[T], int], target: int) -> Iterator[list[T]]:
+    """Fill bins with items in order; a bin is closed before the item that would overfill it."""
+    packed: list[T] = []
+    total = 0
+    for item in items:
+        size = weight(item)
+        if packed and total + size > target:
+            yield packed
+            packed, total = [], 0
+        packed.append(item)
+        total += size
+    if packed:
+        yield packed

@@ -1,0 +1,154 @@
+"""From a snapshot to splits: manifests → live entries → pruned entries → sections → splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.errors import UnsupportedError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.split import split_conjuncts
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan import prune_entries as prune
+from paimon_py.scan.explain import Pushed, Skipped
+from paimon_py.scan.plan import Grouped, Packing, Place, append_sections, keyed_sections, splits_of
+from paimon_py.scan.read import Request
+from paimon_py.scan.split import Split
+from paimon_py.spec.manifest import ManifestFile
+from paimon_py.spec.options import Options
+from paimon_py.spec.snapshot import Snapshot
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Planned(NamedTuple):
+    """The splits of a scan, and what became of everything else."""
+
+    splits: tuple[Split, ...]
+    pushed: Pushed
+    skipped: Skipped
+
+    @classmethod
+    def nothing(cls) -> Planned:
+        """The plan of an empty table."""
+        return cls((), Pushed(), Skipped())
+
+
+def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
+    """Decide what to read of a snapshot.
+
+    Cost: manifests that are not cached are read; about 5 µs per live file.
+    Raises: UnsupportedError for files that need a feature which is not built, before any data file is touched.
+    """
+    _check_indexes(root, snapshot)
+    return _Planner(root, request, snapshot).plan()
+
+
+def _check_indexes(root: TableRoot, snapshot: Snapshot) -> None:
+    if snapshot.index_manifest is None:
+        return
+    for entry in root.manifests.read_index(snapshot.index_manifest):
+        if entry.index_type == "DELETION_VECTORS":
+            raise UnsupportedError("deletion vectors are not supported", feature="deletion-vectors.enabled")
+
+
+class _Planner:
+    def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
+        self._root = root
+        self._schema = request.schema
+        self._snapshot = snapshot
+        self._predicate = request.predicate
+        self._counts: dict[str, int] = {}
+
+    def plan(self) -> Planned:
+        schema = self._schema
+        entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
+        entries = entries.take(np.flatnonzero(entries.bucket != prune.POSTPONE_BUCKET))
+        prune.check_entries(entries)
+        total = len(entries)
+        by_partition = self._only(schema.partition_keys)
+        by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
+        if by_partition is not None:
+            entries = self._drop(entries, prune.partition_mask(entries, by_partition, schema), "partition")
+        pinned = self._bucket_mask(entries)
+        if pinned is not None:
+            entries = self._drop(entries, pinned, "bucket")
+        if by_key is not None:
+            entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
+        entries, grouped, wanted = self._sections(entries)
+        place = Place(snapshot_id=self._snapshot.id, schema_id=schema.id)
+        splits = splits_of(entries, grouped, wanted, place, self._packing())
+        return Planned(tuple(splits), self._pushed(by_partition, by_key, pinned), self._skipped(total))
+
+    def _manifests(self, files: Sequence[ManifestFile]) -> Mask:
+        """Which manifests to read."""
+        by_partition = self._only(self._schema.partition_keys)
+        keep: Mask = np.ones(len(files), np.bool_)
+        if by_partition is not None:
+            keep = prune.manifest_mask(files, by_partition, self._schema)
+        self._counts["all_manifests"] = len(files)
+        self._counts["manifests"] = len(files) - int(np.count_nonzero(keep))
+        return keep
+
+    def _sections(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
+        """Sections, after statistics have taken away what they can; in tables with keys only whole sections.
+
+        A file of a section with several runs may hold the newest version of a key that an older version in another
+        file would wrongly stand for, so it goes only together with them.
+        """
+        may = self._stats_mask(entries)
+        if not self._schema.primary_keys:
+            kept = entries if may is None else self._drop(entries, may, "stats")
+            return kept, append_sections(kept), None
+        schema_of = self._root.schemas.get
+        lows = prune.key_columns(entries, "min_key", self._schema, schema_of)
+        highs = prune.key_columns(entries, "max_key", self._schema, schema_of)
+        grouped = keyed_sections(entries, lows, highs)
+        if may is None:
+            return entries, grouped, None
+        wanted = [any(may[file] for run in runs for file in run) for runs in grouped.sections]
+        gone = sum(len(run) for runs, keep in zip(grouped.sections, wanted, strict=True) if not keep for run in runs)
+        self._counts["stats"] = gone
+        return entries, grouped, wanted
+
+    def _stats_mask(self, entries: EntryColumns) -> Mask | None:
+        if self._predicate is None or not len(entries):
+            return None
+        return prune.stats_mask(entries, self._predicate, self._schema, self._root.schemas.get)
+
+    def _bucket_mask(self, entries: EntryColumns) -> Mask | None:
+        if self._predicate is None:
+            return None
+        return prune.bucket_mask(entries, self._predicate, self._schema, self._root.schemas.get)
+
+    def _only(self, columns: tuple[str, ...]) -> Predicate | None:
+        if self._predicate is None or not columns:
+            return None
+        return split_conjuncts(self._predicate, columns)[0]
+
+    def _drop(self, entries: EntryColumns, keep: Mask, reason: str) -> EntryColumns:
+        self._counts[reason] = len(entries) - int(np.count_nonzero(keep))
+        return entries if not self._counts[reason] else entries.take(np.flatnonzero(keep))
+
+    def _packing(self) -> Packing:
+        options = Options(self._schema.options)
+        return Packing(
+            target_bytes=options.get_memory("source.split.target-size"),
+            open_file_bytes=options.get_memory("source.split.open-file-cost"),
+        )
+
+    def _pushed(self, by_partition: Predicate | None, by_key: Predicate | None, pinned: Mask | None) -> Pushed:
+        return Pushed(
+            partition=None if by_partition is None else repr(by_partition),
+            bucket=pinned is not None,
+            key=None if by_key is None else repr(by_key),
+            stats=None if self._predicate is None else repr(self._predicate),
+        )
+
+    def _skipped(self, total: int) -> Skipped:
+        return Skipped(all_files=total, **self._counts)

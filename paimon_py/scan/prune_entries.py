@@ -1,0 +1,212 @@
+"""Which files of a snapshot may hold rows that a scan wants: by partition, bucket, key range and statistics.
+
+Every answer is safe: what is not known is kept.
+
+Source: format.md §9, §17; Java `AbstractFileStoreScan`, `KeyValueFileStoreScan`, `BucketSelector`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode, decode_at
+from paimon_py.codec.buckets import bucket_numbers
+from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.errors import UnsupportedError
+from paimon_py.expr.arrow import evaluate, pinned_values
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.prune import Bounds, may_match
+from paimon_py.expr.split import columns_of
+from paimon_py.files.cast import cast
+from paimon_py.files.stats_evolution import evolved_bounds
+from paimon_py.spec.manifest import ManifestFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Atomic, DataType, Field, Root
+
+Mask = npt.NDArray[np.bool_]
+SchemaOf = Callable[[int], TableSchema]
+
+POSTPONE_BUCKET = -2
+_MAX_PINNED = 1000
+_UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
+
+
+def check_entries(entries: EntryColumns) -> None:
+    """Refuse files that need a feature which is not built.
+
+    Raises: UnsupportedError naming it.
+    """
+    for field, feature in (("write_columns", "data-evolution.enabled"), ("external_path", "data-file.external-paths")):
+        present = entries.slices(field).lengths >= 0
+        if present.any():
+            name = entries.take(np.flatnonzero(present)[:1]).names()[0].as_py()
+            raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
+
+
+def partition_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema) -> Mask:
+    """Which entries lie in partitions that match; exact, since every row of a partition has its values.
+
+    Cost: one evaluation over the distinct partitions.
+    """
+    codes, values = entries.distinct("partition")
+    fields = schema.partition_fields
+    columns = decode(values, [field.type for field in fields])
+    named = {field.name: column for field, column in zip(fields, columns, strict=True)}
+    matches: Mask = numpy_values(evaluate(predicate, named)).astype(np.bool_)
+    return matches[codes]
+
+
+def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask | None:
+    """Which entries lie in the buckets of the only bucket keys that can match; None if they are not pinned.
+
+    Every partition keeps its own number of buckets. Only the default bucket function is used: Paimon 0.9 takes the
+    others for it, so a table may be laid out either way.
+    """
+    keys = [schema.field(name) for name in schema.bucket_keys]
+    pinned = pinned_values(predicate)
+    if not keys or any(field.name not in pinned or not _hashes_safely(field.type) for field in keys):
+        return None
+    if schema.options.get("bucket-function.type", "default") != "default":
+        return None
+    if any(not _same_keys(schema_of(number), keys) for number in np.unique(entries.schema_id).tolist()):
+        return None
+    columns = _combinations([pinned[field.name] for field in keys])
+    if columns is None:
+        return None
+    keep: Mask = np.ones(len(entries), np.bool_)
+    totals = entries.total_buckets
+    for total in np.unique(totals[totals > 1]).tolist():
+        wanted = bucket_numbers(columns, [field.type for field in keys], total)
+        keep &= (totals != total) | np.isin(entries.bucket, wanted)
+    return keep
+
+
+def key_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask:
+    """Which files may hold a matching key, by the statistics of each key column."""
+    keep: Mask = np.ones(len(entries), np.bool_)
+    for number in np.unique(entries.schema_id).tolist():
+        rows = np.flatnonzero(entries.schema_id == number)
+        written = schema_of(number)
+        keep[rows] = _may(entries.take(rows), predicate, written, schema, written.key_fields, "key")
+    return keep
+
+
+def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask:
+    """Which files may hold a matching row, by their value statistics.
+
+    Cost: one pass per distinct (schema, list of columns with statistics).
+    """
+    keep: Mask = np.ones(len(entries), np.bool_)
+    codes, lists = entries.lists("value_stats_columns")
+    shapes = np.stack([entries.schema_id, codes])
+    for number, code in np.unique(shapes, axis=1).T.tolist():
+        rows = np.flatnonzero((shapes[0] == number) & (shapes[1] == code))
+        written = schema_of(number)
+        names = lists[code]
+        covered = written.fields if names is None else tuple(written.field(name) for name in names)
+        keep[rows] = _may(entries.take(rows), predicate, written, schema, covered, "value")
+    return keep
+
+
+def manifest_mask(files: Sequence[ManifestFile], predicate: Predicate, schema: TableSchema) -> Mask:
+    """Which manifests may hold a partition that matches, by their partition statistics."""
+    types = [field.type for field in schema.partition_fields]
+    arity = len(types).to_bytes(4, "big")
+    known = [at for at, file in enumerate(files) if file.partition_stats.min_values.startswith(arity)]
+    keep: Mask = np.ones(len(files), np.bool_)
+    if not known:
+        return keep
+    stats = [files[at].partition_stats for at in known]
+    lows = decode([each.min_values for each in stats], types)
+    highs = decode([each.max_values for each in stats], types)
+    bounds = {}
+    for slot, field in enumerate(schema.partition_fields):
+        counts = [each.null_counts[slot] if each.null_counts else None for each in stats]
+        bounds[field.name] = Bounds(min=lows[slot], max=highs[slot], null_count=_counts(counts))
+    rows = _counts([files[at].added_files + files[at].deleted_files for at in known])
+    keep[known] = may_match(predicate, bounds, rows)
+    return keep
+
+
+def _may(
+    entries: EntryColumns,
+    predicate: Predicate,
+    written: TableSchema,
+    schema: TableSchema,
+    covered: Sequence[Field],
+    which: Literal["key", "value"],
+) -> Mask:
+    """Which entries, all of one written schema, may match by statistics of the covered columns."""
+    wanted = columns_of(predicate)
+    fields = [field for field in schema.fields if field.name in wanted]
+    bounds = evolved_bounds(entries, covered, written.fields, fields, which=which)
+    return may_match(predicate, bounds, from_numpy(entries.row_count, pa.int64()))
+
+
+def _counts(values: Sequence[int | None]) -> pa.Array:
+    numbers = np.array([0 if value is None else value for value in values], np.int64)
+    return from_numpy(numbers, pa.int64(), np.array([value is not None for value in values], np.bool_))
+
+
+def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of: SchemaOf) -> list[pa.Array]:
+    """The columns of a key row of every entry (`min_key`, `max_key`, `key_min`, `key_max`), in the schema's types.
+
+    Cost: one decoding step per distinct set of key types, usually one.
+    """
+    wanted = [field.type for field in schema.key_fields]
+    ids = entries.schema_id
+    older = [number for number in np.unique(ids).tolist() if not _same_types(schema_of(number), wanted)]
+    if not older:
+        buffer, starts = entries.rows(rows)
+        return decode_at(buffer, starts, wanted)
+    parts: list[list[pa.Array]] = []
+    places = []
+    for number in [None, *older]:
+        picked = np.flatnonzero(~np.isin(ids, older) if number is None else ids == number)
+        types = wanted if number is None else [field.type for field in schema_of(number).key_fields]
+        buffer, starts = entries.take(picked).rows(rows)
+        columns = decode_at(buffer, starts, types)
+        parts.append([cast(column, kind, to) for column, kind, to in zip(columns, types, wanted, strict=True)])
+        places.append(picked)
+    back = np.argsort(np.concatenate(places), kind="stable")
+    order = from_numpy(back, pa.int64())
+    return [pa.concat_arrays(column).take(order) for column in zip(*parts, strict=True)]
+
+
+def _same_keys(schema: TableSchema, keys: Sequence[Field]) -> bool:
+    """Whether the columns had the same types in another version of the schema."""
+    types = {field.id: _bare(field.type) for field in schema.fields}
+    return all(types.get(field.id) == _bare(field.type) for field in keys)
+
+
+def _same_types(schema: TableSchema, wanted: Sequence[DataType]) -> bool:
+    return [_bare(field.type) for field in schema.key_fields] == [_bare(kind) for kind in wanted]
+
+
+def _bare(kind: DataType) -> tuple[object, ...]:
+    if isinstance(kind, Atomic):
+        return kind.root, kind.length, kind.precision, kind.scale
+    return (kind,)
+
+
+def _hashes_safely(kind: DataType) -> bool:
+    """Whether all known writers hash values of the type alike (wide decimals and NaN differ)."""
+    if not isinstance(kind, Atomic) or kind.root in _UNSAFE_HASHES:
+        return False
+    return kind.root is not Root.DECIMAL or (kind.precision or 10) <= 18
+
+
+def _combinations(values: Sequence[pa.Array]) -> list[pa.Array] | None:
+    """Every combination of the columns' values, as columns; None if there are too many."""
+    if np.prod([len(column) for column in values]) > _MAX_PINNED:
+        return None
+    rows = list(itertools.product(*(range(len(column)) for column in values)))
+    places = np.array(rows, np.int64).reshape(len(rows), len(values))
+    return [column.take(from_numpy(places[:, at], pa.int64())) for at, column in enumerate(values)]

@@ -1,0 +1,218 @@
+"""From splits to batches: which columns to read, raw or merged, filtered, projected.
+
+Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.expr.arrow import Mask, prepare
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
+from paimon_py.files.reader import read_file
+from paimon_py.formats.base import empty_rows
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.order import MergeOrder
+from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.place import partition_directory
+from paimon_py.scan.split import Section, Split
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import data_file_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import VALUE_KIND, TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import FileMissingError
+
+RAW_BATCH_ROWS = 65_536
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What to read of every split.
+
+    `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
+    do not match are left out.
+    """
+
+    schema: TableSchema
+    columns: tuple[str, ...]
+    predicate: Predicate | None = None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The returned columns."""
+        return tuple(self.schema.field(name) for name in self.columns)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The returned columns for Arrow."""
+        return to_arrow_schema(self.fields)
+
+
+def read_split(root: TableRoot, request: Request, split: Split) -> Iterator[pa.RecordBatch]:
+    """The rows of a split, in the order of its sections.
+
+    Shapes: out — batches of `request.arrow_schema`, none empty.
+    Cost: one raw batch or one merge window in memory besides the open files.
+    Raises: SnapshotExpiredError if the files have been expired meanwhile; CorruptionError for damaged files.
+    """
+    schema = request.arrow_schema
+    for batch in _SplitReader(root, request, split).batches():
+        if batch.num_rows:
+            picked = batch.select(list(request.columns))
+            yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
+
+
+def count_split(root: TableRoot, request: Request, split: Split) -> int:
+    """How many rows `read_split` returns; from metadata alone where that is exact."""
+    if request.predicate is not None:
+        return _count(root, request, split)
+    exact = sum(file.row_count for section in split.sections if section.raw for file in section.files)
+    rest = tuple(section for section in split.sections if not section.raw)
+    return exact + (_count(root, request, msgspec.structs.replace(split, sections=rest)) if rest else 0)
+
+
+def _count(root: TableRoot, request: Request, split: Split) -> int:
+    bare = msgspec.structs.replace(request, columns=())
+    return sum(batch.num_rows for batch in _SplitReader(root, bare, split).batches())
+
+
+class _SplitReader:
+    """One pass over a split: what its sections have in common."""
+
+    def __init__(self, root: TableRoot, request: Request, split: Split) -> None:
+        schema = request.schema
+        self._root = root
+        self._request = request
+        self._split = split
+        self._directory = partition_directory(schema, split.partition)
+        self._mask = None if request.predicate is None else prepare(request.predicate)
+        wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
+        self._fields = tuple(field for field in schema.fields if field.name in wanted)
+        self._all_fields = len(schema.fields)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for section in self._split.sections:
+            if section.raw:
+                yield from self._raw(section)
+            elif len(section.runs) == 1:
+                yield from self._single(section)
+            else:
+                yield from self._merged(section)
+
+    def _raw(self, section: Section) -> Iterator[pa.RecordBatch]:
+        for file in section.files:
+            if not self._fields:
+                yield empty_rows(file.row_count)
+                continue
+            for batch in self._file(file, self._fields, self._request.predicate, RAW_BATCH_ROWS):
+                yield keep(batch, self._mask)
+
+    def _single(self, section: Section) -> Iterator[pa.RecordBatch]:
+        """One run that may hold −U and −D."""
+        for file in section.files:
+            for batch in self._file(file, (*self._fields, KIND_FIELD), self._request.predicate, RAW_BATCH_ROWS):
+                yield keep(keep(batch, _additions), self._mask)
+
+    def _merged(self, section: Section) -> Iterator[pa.RecordBatch]:
+        order = merge_order(self._request.schema)
+        keys, _ = (
+            split_conjuncts(self._request.predicate, self._request.schema.primary_keys)
+            if self._request.predicate is not None
+            else (None, None)
+        )
+        runs = [SortedRun(files) for files in section.runs]
+        fields = self._merge_fields(order, runs)
+        mask = None if keys is None else prepare(keys)
+        sources = [self._source(run, fields, keys, mask) for run in runs]
+        columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
+        plan = Plan(order=order, engine=engine_of(self._request.schema.options), columns=columns)
+        for batch in merge(sources, plan):
+            yield keep(batch, self._mask)
+
+    def _merge_fields(self, order: MergeOrder, runs: Sequence[SortedRun]) -> tuple[Field, ...]:
+        """Columns to decode: what is returned, what orders rows, and system columns only where they decide."""
+        wanted = {field.name for field in (*self._fields, *order.keys, *order.sequence)}
+        fields = [field for field in self._request.schema.fields if field.name in wanted]
+        if not ages_are_disjoint(runs):
+            fields.append(SEQUENCE_FIELD)
+        if any(run.may_delete for run in runs):
+            fields.append(KIND_FIELD)
+        return tuple(fields)
+
+    def _source(
+        self, run: SortedRun, fields: tuple[Field, ...], keys: Predicate | None, mask: Mask | None
+    ) -> RunSource:
+        def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
+            for file in run.files:
+                for batch in self._file(file, fields, keys, batch_rows):
+                    yield keep(batch, mask)
+
+        row_bytes = max(16, 3 * run.size_bytes * len(fields) // max(1, run.row_count * self._all_fields))
+        return RunSource(run.files[0].name, run.row_count, row_bytes + 8 * len(fields), batches)
+
+    def _file(
+        self, file: DataFile, fields: Sequence[Field], predicate: Predicate | None, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        schema = self._request.schema
+        file_schema = schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
+        path = data_file_path(self._root.path, schema, self._directory, self._split.bucket, file.name)
+        try:
+            yield from read_file(
+                self._root.store, path, file, file_schema, fields, predicate=predicate, batch_rows=batch_rows
+            )
+        except FileMissingError as error:
+            raise self._missing(path) from error
+
+    def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
+        number = self._split.snapshot_id
+        kept = self._root.snapshots.find(number) is not None
+        if not kept and not any(tag.snapshot.id == number for tag in self._root.tags.list()):
+            return SnapshotExpiredError(
+                f"snapshot {number} expired while it was read: {path} is gone. Read again from the latest snapshot, "
+                "keep snapshots longer (options snapshot.time-retained, snapshot.num-retained.min), or pin one with "
+                "table.create_tag(...) before a long read",
+                path=path,
+                snapshot_id=number,
+            )
+        return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
+
+
+def merge_order(schema: TableSchema) -> MergeOrder:
+    """The order of rows and of versions in a primary-key table."""
+    options = Options(schema.options)
+    return MergeOrder(
+        keys=schema.key_fields,
+        sequence=tuple(schema.field(name) for name in options.get_list("sequence.field")),
+        sequence_descending=options.get_enum("sequence.field.sort-order") == "descending",
+    )
+
+
+def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:
+    """The rows for which the mask is true; neighbouring rows are a slice, without a copy."""
+    if mask is None or not batch.num_rows:
+        return batch
+    flags = mask(batch)
+    count = flags.true_count
+    if count == batch.num_rows:
+        return batch
+    if count == 0:
+        return batch.slice(0, 0)
+    rows = np.flatnonzero(numpy_values(flags))
+    if int(rows[-1]) - int(rows[0]) == count - 1:
+        return batch.slice(int(rows[0]), count)
+    return batch.filter(flags)
+
+
+def _additions(batch: pa.RecordBatch) -> pa.Array:
+    return from_numpy((numpy_values(batch.column(VALUE_KIND)) & 1) == 0, pa.bool_())

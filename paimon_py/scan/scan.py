@@ -1,0 +1,241 @@
+"""`Scan`: a lazy read of one state of a table."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.errors import UsageError
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.sql import parse_where
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan import convert
+from paimon_py.scan.explain import Explanation
+from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
+from paimon_py.scan.read import Request, count_split, read_split
+from paimon_py.scan.split import Split
+from paimon_py.scan.time_travel import find_snapshot, travel_of
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.supported import check_readable
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+
+
+class Scan:
+    """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
+
+    Nothing is read until rows, a count or splits are asked for. The snapshot is then looked up once and kept, so that
+    everything one scan returns is of one state. A scan of the latest state has the table's current schema; a scan of a
+    snapshot, tag, time or watermark has the schema of that snapshot. Scans do not change and can be pickled; secrets
+    are left out of pickles.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | int | None = None,
+        watermark: int | None = None,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        limit: int | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        travel = travel_of(
+            snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
+            stored=schema.options,
+        )  # fmt: skip
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise UsageError(f"limit must be a whole number of rows, not {limit!r}")
+        if isinstance(columns, str):
+            raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
+        dynamic = {name: text for name, text in (options or {}).items() if not name.startswith("scan.")}
+        self._root = root
+        self._table_schema = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
+        self._travel = travel
+        self._columns = None if columns is None else tuple(columns)
+        self._where = parse_where(where) if isinstance(where, str) else where
+        self._limit = limit
+        self._snapshot: Snapshot | None = None
+        self._looked_up = False
+        if travel.is_latest:
+            _ = self._request
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns that are returned."""
+        return self._request.arrow_schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(self.splits()))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table in memory."""
+        return _table(self._batches(self.splits()), self.schema)
+
+    def head(self, n: int = 5) -> pa.Table:
+        """At most `n` of the rows, as a table in memory."""
+        return self._with_limit(n).to_arrow()
+
+    def count(self) -> int:
+        """How many rows there are; from metadata alone where no filter and no merge can change the number."""
+        total = 0
+        for split in self.splits():
+            total += count_split(self._root, self._request, split)
+            if self._limit is not None and total >= self._limit:
+                return self._limit
+        return total
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas frame."""
+        return convert.to_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars frame."""
+        return convert.to_polars(self.to_arrow())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
+        """Make the rows a view of a DuckDB connection; every query of it reads anew.
+
+        Returns: the view as a relation.
+        """
+        return convert.to_duckdb(self, connection, name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    # -- splits -------------------------------------------------------------------------------------------------------
+
+    def splits(self) -> list[Split]:
+        """Independent parts of the scan, to be read anywhere with `read`. The limit applies to each of them."""
+        return list(self._planned.splits)
+
+    def read(self, split: Split | bytes) -> pa.RecordBatchReader:
+        """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
+        value = Split.from_bytes(split) if isinstance(split, bytes) else split
+        if value.schema_id != self._request.schema.id:
+            raise UsageError(
+                f"the split returns rows of schema {value.schema_id}, this scan those of {self._request.schema.id}: "
+                "read a split with the scan that made it"
+            )
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches([value]))
+
+    def explain(self) -> Explanation:
+        """What would be read and why the rest would not; prints as text."""
+        return Explanation(
+            table=self._root.path,
+            snapshot_id=None if self._resolved is None else self._resolved.id,
+            schema_id=self._request.schema.id,
+            columns=self._request.columns,
+            predicate=None if self._request.predicate is None else repr(self._request.predicate),
+            limit=self._limit,
+            splits=self._planned.splits,
+            pushed=self._planned.pushed,
+            skipped=self._planned.skipped,
+        )
+
+    # -- how it is found ----------------------------------------------------------------------------------------------
+
+    @property
+    def _resolved(self) -> Snapshot | None:
+        if not self._looked_up:
+            self._snapshot = find_snapshot(self._root, self._travel)
+            self._looked_up = True
+        return self._snapshot
+
+    @cached_property
+    def _request(self) -> Request:
+        schema = self._table_schema
+        if not self._travel.is_latest and self._resolved is not None and self._resolved.schema_id != schema.id:
+            schema = self._root.schemas.get(self._resolved.schema_id)
+            check_readable(schema)
+        columns = _checked_columns(self._columns, schema)
+        predicate = None if self._where is None else bind(self._where, schema.fields)
+        return Request(schema=schema, columns=columns, predicate=predicate)
+
+    @cached_property
+    def _planned(self) -> Planned:
+        if self._resolved is None or self._limit == 0:
+            return Planned.nothing()
+        return plan_snapshot(self._root, self._request, self._resolved)
+
+    def _batches(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        left = self._limit
+        for split in splits:
+            for batch in read_split(self._root, self._request, split):
+                if left is None:
+                    yield batch
+                    continue
+                yield batch.slice(0, left)
+                left -= min(left, batch.num_rows)
+                if not left:
+                    return
+
+    def _with_limit(self, n: int) -> Scan:
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise UsageError(f"head takes a number of rows, not {n!r}")
+        scan = self._copy()
+        scan._limit = n if self._limit is None else min(n, self._limit)
+        return scan
+
+    def _copy(self) -> Scan:
+        scan = Scan.__new__(Scan)
+        scan.__dict__.update(self.__dict__)
+        scan.__dict__.pop("_planned", None)
+        return scan
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_planned", "_request")}
+
+    def __repr__(self) -> str:
+        chosen = {name: value for name, value in msgspec.structs.asdict(self._travel).items() if value is not None}
+        parts = [f"{name}={value!r}" for name, value in chosen.items()] or ["latest"]
+        if self._columns is not None:
+            parts.append(f"columns={list(self._columns)}")
+        if self._where is not None:
+            parts.append(f"where={self._where!r}")
+        if self._limit is not None:
+            parts.append(f"limit={self._limit}")
+        return f"Scan({self._root.path!r}, {', '.join(parts)})"
+
+
+def _checked_columns(columns: tuple[str, ...] | None, schema: TableSchema) -> tuple[str, ...]:
+    if columns is None:
+        return schema.names
+    known = set(schema.names)
+    for name in columns:
+        if not isinstance(name, str):
+            raise UsageError(f"columns must be names, not {name!r}")
+        if name not in known:
+            folded = [field for field in schema.names if field.casefold() == name.casefold()]
+            near = folded or difflib.get_close_matches(name, schema.names, n=3)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
+            raise UsageError(f"there is no column {name!r}; {hint}")
+    doubled = sorted({name for name in columns if columns.count(name) > 1})
+    if doubled:
+        raise UsageError(f"columns names {', '.join(map(repr, doubled))} more than once")
+    return columns
+
+
+def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    found = list(batches)
+    if len(schema) or not found:
+        return pa.Table.from_batches(found, schema)
+    return pa.table({"rows": pa.nulls(sum(batch.num_rows for batch in found))}).select([])

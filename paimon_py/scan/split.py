@@ -1,0 +1,91 @@
+"""A split: everything a reader needs to produce some rows of a table, and nothing else."""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.errors import CorruptionError
+from paimon_py.spec.data_file import DataFile
+
+_MAGIC = b"paimon-split-1:"
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """Files of one bucket whose key ranges touch no other section.
+
+    `runs`: sorted runs, oldest first; files of a run do not overlap. `raw`: the rows of the files are the rows of the
+    table: one run and no −U or −D. In append tables every file is a section of its own.
+    """
+
+    runs: tuple[tuple[DataFile, ...], ...]
+    raw: bool
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All files, run by run."""
+        return tuple(file for run in self.runs for file in run)
+
+
+class Split(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a scan that can be read on its own, in any process.
+
+    Files carry no keys and statistics: planning is done with them. `bytes(split)` travels; `from_bytes` brings it back.
+
+    Attributes:
+        snapshot_id: the snapshot it was planned from.
+        schema_id: schema in which its rows are returned.
+        partition: serialized BinaryRow of the partition.
+        bucket: bucket number.
+        total_buckets: buckets of the partition, −1 without fixed buckets.
+        sections: what to read, in key order in primary-key tables, in order of writing in append tables.
+    """
+
+    snapshot_id: int
+    schema_id: int
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    sections: tuple[Section, ...]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All data files to be read."""
+        return tuple(file for section in self.sections for file in section.files)
+
+    @property
+    def row_count(self) -> int:
+        """Rows in the files; merging may leave fewer."""
+        return sum(file.row_count for file in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the files."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def raw(self) -> bool:
+        """Whether nothing has to be merged, so that `row_count` is exact."""
+        return all(section.raw for section in self.sections)
+
+    def __bytes__(self) -> bytes:
+        return _MAGIC + msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Split:
+        """The split that `bytes` made.
+
+        Raises:
+            CorruptionError: `data` is not a split of this version.
+        """
+        if not data.startswith(_MAGIC):
+            raise CorruptionError("these bytes are not a split of this version of paimon_py")
+        try:
+            return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
+        except msgspec.MsgspecError as error:
+            raise CorruptionError(f"these bytes are not a split: {error}") from error
+
+    def __repr__(self) -> str:
+        return (
+            f"Split(snapshot_id={self.snapshot_id}, bucket={self.bucket}, files={len(self.files)}, "
+            f"rows={self.row_count}, raw={self.raw})"
+        )

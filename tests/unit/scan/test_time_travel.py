@@ -1,0 +1,129 @@
+"""Questions to `scan.time_travel`: is exactly one state chosen, and is everything else refused by name?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
+from paimon_py.scan.time_travel import Travel, find_snapshot, travel_of
+
+
+def test_nothing_chosen_is_the_latest():
+    assert travel_of().is_latest
+    assert travel_of(options={"scan.mode": "latest-full", "snapshot.num-retained.min": "3"}).is_latest
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"scan.snapshot-id": "3"}, Travel(snapshot_id=3)),
+        ({"scan.snapshot-id": "3", "scan.mode": "from-snapshot"}, Travel(snapshot_id=3)),
+        ({"scan.tag-name": "t"}, Travel(tag="t")),
+        ({"scan.watermark": "9"}, Travel(watermark=9)),
+        ({"scan.timestamp-millis": "7", "scan.mode": "from-timestamp"}, Travel(timestamp_millis=7)),
+        ({"scan.version": "v1"}, Travel(version="v1")),
+    ],
+)
+def test_every_option_of_java_chooses_its_place(options, expected):
+    assert travel_of(options=options) == expected
+
+
+def test_times_are_datetimes_or_epoch_milliseconds():
+    moment = datetime(2024, 1, 2, 3, 4, 5, 678_900, tzinfo=timezone(timedelta(hours=2)))
+    assert travel_of(timestamp=moment) == Travel(timestamp_millis=1_704_157_445_678)
+    assert travel_of(timestamp=12) == Travel(timestamp_millis=12)
+    local = datetime(2024, 1, 2, 3, 4, 5)  # noqa: DTZ001
+    assert travel_of(timestamp=local) == travel_of(timestamp=local.astimezone(timezone.utc))
+    assert travel_of(options={"scan.timestamp": "2024-01-02 03:04:05"}) == travel_of(timestamp=local)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"snapshot_id": 1, "tag": "a"},
+        {"snapshot_id": 1, "options": {"scan.tag-name": "a"}},
+        {"snapshot_id": 1, "options": {"scan.snapshot-id": "1"}},
+        {"options": {"scan.snapshot-id": "1", "scan.watermark": "2"}},
+        {"timestamp": 1, "options": {"scan.timestamp-millis": "2"}},
+        {"timestamp": "2024-01-01"},
+        {"snapshot_id": "3"},
+        {"snapshot_id": True},
+        {"options": {"scan.mode": "from-snapshot"}},
+        {"snapshot_id": 1, "options": {"scan.mode": "latest"}},
+    ],
+)
+def test_two_places_or_a_wrong_value_are_refused(chosen):
+    with pytest.raises(UsageError):
+        travel_of(**chosen)
+
+
+def test_bad_option_values_name_the_option():
+    with pytest.raises(OptionError, match=r"scan\.snapshot-id"):
+        travel_of(options={"scan.snapshot-id": "x"})
+    with pytest.raises(OptionError, match=r"scan\.timestamp"):
+        travel_of(options={"scan.timestamp": "yesterday"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"incremental-between": "1,2"}, {"scan.file-creation-time-millis": "1"}, {"scan.mode": "compacted-full"}],
+)
+def test_modes_that_are_not_built_are_refused_by_name(options):
+    with pytest.raises(UnsupportedError) as caught:
+        travel_of(options=options)
+    assert next(iter(options)) in caught.value.feature
+
+
+def test_stored_options_choose_only_when_the_caller_does_not():
+    stored = {"scan.snapshot-id": "4", "scan.infer-parallelism": "true"}
+    assert travel_of(stored=stored) == Travel(snapshot_id=4)
+    assert travel_of(stored=stored, tag="t") == Travel(tag="t")
+    with pytest.raises(UnsupportedError, match="fallback"):
+        travel_of(stored={"scan.fallback-branch": "b"})
+
+
+class Root:
+    """Tags and snapshots that answer with what they were asked."""
+
+    def __init__(self):
+        self.snapshots = self.tags = self
+
+    def get(self, what):
+        if what in ("1", "watermark-5", "gone"):
+            raise TagNotFoundError(what)
+        if isinstance(what, str):
+            return type("Tag", (), {"snapshot": f"tag {what}"})
+        return f"snapshot {what}"
+
+    def latest(self):
+        return "latest"
+
+    def by_time(self, millis):
+        return f"time {millis}"
+
+    def by_watermark(self, watermark):
+        return f"watermark {watermark}"
+
+
+@pytest.mark.parametrize(
+    ("travel", "found"),
+    [
+        (Travel(), "latest"),
+        (Travel(snapshot_id=2), "snapshot 2"),
+        (Travel(tag="t"), "tag t"),
+        (Travel(timestamp_millis=3), "time 3"),
+        (Travel(watermark=4), "watermark 4"),
+        (Travel(version="t"), "tag t"),
+        (Travel(version="1"), "snapshot 1"),
+        (Travel(version="watermark-5"), "watermark 5"),
+    ],
+)
+def test_every_place_is_looked_up_where_it_lies(travel, found):
+    assert find_snapshot(Root(), travel) == found
+
+
+def test_a_version_that_is_nothing_is_reported_as_a_missing_tag():
+    with pytest.raises(TagNotFoundError):
+        find_snapshot(Root(), Travel(version="gone"))
