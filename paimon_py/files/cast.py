@@ -36,6 +36,8 @@ _TIMESTAMPS = {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}
 _WHOLE_TEXT_ONLY = {Root.DATE, Root.TIME, *_TIMESTAMPS}
 """Types that become STRING but no shorter text."""
 
+_DIGITS = {Root.TINYINT: 3, Root.SMALLINT: 5, Root.INT: 10, Root.BIGINT: 19}
+
 
 def cast(array: pa.Array, source: DataType, target: DataType, *, column: str = "") -> pa.Array:
     """The values of `array` as the other type; null stays null.
@@ -88,6 +90,27 @@ def same_type(source: DataType, target: DataType) -> bool:
     if isinstance(source, VectorType) and isinstance(target, VectorType) and source.length != target.length:
         return False
     return type(source) is type(target) and all(map(same_type, _parts(source), _parts(target)))
+
+
+def keeps_order(source: DataType, target: DataType) -> bool:
+    """Whether the cast never turns order around and never makes a null, so that cast bounds are bounds."""
+    if same_type(source, target):
+        return True
+    if not isinstance(source, Atomic) or not isinstance(target, Atomic):
+        return False
+    given, wanted = source.root, target.root
+    if given in _INTEGERS:
+        if wanted is Root.DECIMAL:
+            return _DIGITS[given] <= (target.precision or 0) - (target.scale or 0)
+        return wanted in cast_number.FLOATS or (wanted in _INTEGERS and _DIGITS[given] < _DIGITS[wanted])
+    if given is Root.DECIMAL and wanted is Root.DECIMAL:
+        more_scale = (target.scale or 0) - (source.scale or 0)
+        return 0 <= more_scale <= (target.precision or 0) - (source.precision or 0)
+    if given in _TIMESTAMPS and wanted in _TIMESTAMPS:
+        return (source.precision or 0) <= (target.precision or 0)
+    if (given is wanted is Root.VARCHAR) or (given is wanted is Root.VARBINARY):
+        return (source.length or 0) <= (target.length or 0)
+    return (given is Root.FLOAT and wanted is Root.DOUBLE) or (given is Root.DATE and wanted in _TIMESTAMPS)
 
 
 def _convert(array: pa.Array, job: Cast) -> pa.Array:

@@ -1,0 +1,139 @@
+"""Statistics of a file as the manifest stores them, and how much of them a table wants.
+
+Source: format.md §9; Java `StatsCollectorFactories`, `TruncateSimpleColStatsCollector`, `SimpleStatsConverter`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.binary_row import encode
+from paimon_py.errors import OptionError
+from paimon_py.formats.base import ColumnBounds
+from paimon_py.spec.data_file import Stats
+from paimon_py.spec.options import Options
+from paimon_py.spec.types import DataType, Field
+
+_TRUNCATE = re.compile(r"truncate\(([0-9]{1,9})\)", re.IGNORECASE)
+_SURROGATES = range(0xD800, 0xE000)
+_LAST_CODE_POINT = 0x10FFFF
+
+
+class StatsMode(msgspec.Struct, frozen=True):
+    """What is kept of a column: nothing, its null count, also its bounds, or bounds of at most `length` characters."""
+
+    kind: Literal["none", "counts", "full", "truncate"]
+    length: int = 0
+
+
+SYSTEM_MODE = StatsMode("truncate", 128)
+"""For key columns and other system columns."""
+
+
+def parse_mode(text: str, option: str) -> StatsMode:
+    """The mode that an option's text means.
+
+    Raises:
+        OptionError: it means none.
+    """
+    word = text.strip().lower()
+    if word == "none":
+        return StatsMode("none")
+    if word == "counts":
+        return StatsMode("counts")
+    if word == "full":
+        return StatsMode("full")
+    match = _TRUNCATE.fullmatch(word)
+    if match and int(match[1]) > 0:
+        return StatsMode("truncate", int(match[1]))
+    allowed = "none, counts, truncate(n) or full"
+    raise OptionError(f"option {option} is {text!r}; it must be {allowed}", option=option, value=text)
+
+
+def value_modes(options: Mapping[str, str], fields: Sequence[Field], level: int) -> tuple[StatsMode, ...]:
+    """The modes of a table's columns for files of one level.
+
+    A column's own mode counts most; after it come the first n columns, if the option asks for them only, and the mode
+    of the level or table.
+    """
+    typed = Options(options)
+    per_level = typed.get_map("metadata.stats-mode.per.level")
+    name = "metadata.stats-mode.per.level" if str(level) in per_level else "metadata.stats-mode"
+    common = parse_mode(per_level.get(str(level), typed.get_str("metadata.stats-mode")), name)
+    first = typed.get_int("metadata.stats-keep-first-n-columns")
+    modes = []
+    for position, field in enumerate(fields):
+        option = f"fields.{field.name}.stats-mode"
+        own = options.get(option)
+        if own is not None:
+            modes.append(parse_mode(own, option))
+        else:
+            modes.append(StatsMode("none") if 0 <= first <= position else common)
+    return tuple(modes)
+
+
+def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: Sequence[StatsMode]) -> Stats:
+    """Bounds and null counts of all columns, full width: a slot per column, null where unknown.
+
+    Cost: one encoding of two rows.
+    """
+    kept = [_kept(column, mode) for column, mode in zip(bounds, modes, strict=True)]
+    columns = [_column(column, kind) for column, kind in zip(kept, types, strict=True)]
+    least, greatest = encode(columns, types).to_pylist() if columns else (Stats().min_values, Stats().max_values)
+    return Stats(least, greatest, tuple(column.null_count for column in kept))
+
+
+def truncate_text(low: str, high: str, length: int) -> tuple[str, str] | None:
+    """Bounds of at most `length` code points around `low` … `high`; None if there is no such upper bound."""
+    upper = high
+    if len(high) > length:
+        for at in range(length - 1, -1, -1):
+            code = ord(high[at]) + 1
+            code = _SURROGATES.stop if code in _SURROGATES else code
+            if code <= _LAST_CODE_POINT:
+                upper = high[:at] + chr(code)
+                break
+        else:
+            return None
+    return low[:length], upper
+
+
+def truncate_bytes(low: bytes, high: bytes, length: int) -> tuple[bytes, bytes] | None:
+    """Bounds of at most `length` bytes around `low` … `high`; None if there is no such upper bound."""
+    if len(high) <= length:
+        return low[:length], high
+    kept = high[:length].rstrip(b"\xff")
+    return (low[:length], kept[:-1] + bytes([kept[-1] + 1])) if kept else None
+
+
+def _kept(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
+    if mode.kind == "none":
+        return ColumnBounds()
+    if mode.kind == "counts":
+        return ColumnBounds(null_count=bounds.null_count)
+    if mode.kind == "full" or bounds.min is None or bounds.max is None:
+        return bounds
+    cut: tuple[str, str] | tuple[bytes, bytes] | None
+    if pa.types.is_string(bounds.min.type):
+        cut = truncate_text(bounds.min.as_py(), bounds.max.as_py(), mode.length)
+    elif pa.types.is_binary(bounds.min.type):
+        cut = truncate_bytes(bounds.min.as_py(), bounds.max.as_py(), mode.length)
+    else:
+        return bounds
+    if cut is None:
+        return ColumnBounds(null_count=bounds.null_count)
+    low, high = (pa.scalar(value, bounds.min.type) for value in cut)
+    return ColumnBounds(low, high, bounds.null_count)
+
+
+def _column(bounds: ColumnBounds, kind: DataType) -> pa.Array:
+    arrow = to_arrow_type(kind)
+    if bounds.min is None or bounds.max is None:
+        return pa.nulls(2, arrow)
+    return pa.array([bounds.min, bounds.max], type=arrow)

@@ -1,0 +1,80 @@
+"""Statistics of older files as bounds of the schema that is read.
+
+Source: format.md §9; Java `SimpleStatsEvolution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.binary_row import decode_at
+from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.errors import SchemaError
+from paimon_py.expr.prune import Bounds
+from paimon_py.files.cast import cast, keeps_order
+from paimon_py.spec.types import Atomic, Field
+
+
+def evolved_bounds(
+    entries: EntryColumns,
+    stats_fields: Sequence[Field],
+    file_fields: Sequence[Field],
+    read_fields: Sequence[Field],
+    *,
+    which: Literal["key", "value"] = "value",
+) -> dict[str, Bounds]:
+    """Bounds of columns that are read, for files that were written with one schema.
+
+    Shapes: out — by name of the read column; one slot per entry. A column of which nothing is known is left out.
+        A column that the files lack is null in every row. Columns whose change of type does not keep the order (or may
+        make nulls) are unknown.
+    Args:
+        entries: files of one schema id and one `_VALUE_STATS_COLS`.
+        stats_fields: the columns that the statistics cover, in order: the file's columns or those named by
+            `_VALUE_STATS_COLS`; of key statistics the trimmed primary key.
+        file_fields: all columns of the schema the files were written with.
+        read_fields: columns of the current schema that are asked for.
+        which: key or value statistics.
+    Cost: only the columns asked for are decoded.
+    Raises: CorruptionError if the statistics are not rows of `stats_fields`.
+    """
+    present = {field.id for field in file_fields}
+    slots = {field.id: slot for slot, field in enumerate(stats_fields)}
+    found: dict[str, Bounds] = {}
+    known: list[tuple[Field, int]] = []
+    for field in read_fields:
+        if field.id not in present:
+            nothing = pa.nulls(len(entries), to_arrow_type(field.type))
+            found[field.name] = Bounds(min=nothing, max=nothing, null_count=from_numpy(entries.row_count, pa.int64()))
+        elif field.id in slots and keeps_order(stats_fields[slots[field.id]].type, field.type):
+            known.append((field, slots[field.id]))
+    if known:
+        found |= _decoded(entries, stats_fields, known, which)
+    return found
+
+
+def _decoded(
+    entries: EntryColumns, stats_fields: Sequence[Field], known: Sequence[tuple[Field, int]], which: str
+) -> dict[str, Bounds]:
+    types = [field.type for field in stats_fields]
+    ordered = [slot for _, slot in known if isinstance(types[slot], Atomic)]
+    lows = dict(zip(ordered, decode_at(*entries.rows(f"{which}_min"), types, ordered), strict=True))
+    highs = dict(zip(ordered, decode_at(*entries.rows(f"{which}_max"), types, ordered), strict=True))
+    found = {}
+    for field, slot in known:
+        nothing = pa.nulls(len(entries), to_arrow_type(field.type))
+        low, high = nothing, nothing
+        if slot in lows:
+            try:
+                low = cast(lows[slot], types[slot], field.type)
+                high = cast(highs[slot], types[slot], field.type)
+            except SchemaError:  # a bound beyond what the type holds now: nothing is known then
+                low, high = nothing, nothing
+        counts = entries.null_counts(f"{which}_null_counts", slot)
+        found[field.name] = Bounds(min=low, max=high, null_count=counts)
+    return found

@@ -1,0 +1,309 @@
+"""Writing batches into data files of a target size.
+
+Source: format.md §8, §9, §12.1; Java `RollingFileWriter`, `KeyValueDataFileWriter`, `RowDataFileWriter`.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.binary_row import encode
+from paimon_py.codec.columns import numpy_values
+from paimon_py.env import Clock
+from paimon_py.errors import PaimonError
+from paimon_py.files.naming import DataFileNames
+from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
+from paimon_py.files.stats import SYSTEM_MODE, StatsMode, stats_of, value_modes
+from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings
+from paimon_py.formats.registry import format_of
+from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import Delete, OpenWrite, join
+
+MIN_STEP_ROWS = 1000
+"""The size of a file is looked at after at least so many rows, as Java does."""
+
+_STEPS_PER_FILE = 32
+_APPEND_TARGET_BYTES = 256 << 20
+_KEYED_TARGET_BYTES = 128 << 20
+
+
+class FileStore(OpenWrite, Delete, Protocol):
+    """What this module asks of a store."""
+
+
+class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
+    """What all files of one writer have in common.
+
+    Attributes:
+        fields: the table's columns.
+        key_fields: columns of the trimmed primary key; none for append tables.
+        repeats_keys: whether files hold `_KEY_*` columns (not in thin mode).
+        target_size_bytes, target_rows: when to begin the next file.
+        modes: statistics wanted of each of `fields`.
+    """
+
+    fields: tuple[Field, ...]
+    key_fields: tuple[Field, ...]
+    repeats_keys: bool
+    schema_id: int
+    level: int
+    source: FileSource
+    format_name: str
+    settings: WriteSettings
+    target_size_bytes: int
+    target_rows: int
+    modes: tuple[StatsMode, ...]
+
+    @property
+    def file_fields(self) -> tuple[Field, ...]:
+        """Columns in the file, in order."""
+        if not self.key_fields:
+            return self.fields
+        keys = tuple(key_copy(field) for field in self.key_fields) if self.repeats_keys else ()
+        return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
+
+
+def file_layout(schema: TableSchema, *, level: int = 0, source: FileSource = FileSource.APPEND) -> FileLayout:
+    """The layout that a table's options ask for, for files of one level.
+
+    Raises:
+        OptionError: an option has a bad text.
+        UnsupportedError: a format that is not handled.
+    """
+    options = Options(schema.options)
+    key_fields = schema.key_fields if schema.primary_keys else ()
+    thin = options.get_bool("data-file.thin-mode")
+    modes = value_modes(schema.options, schema.fields, level)
+    if thin:
+        keys = {field.name for field in key_fields}
+        own = {name for name in keys if f"fields.{name}.stats-mode" in schema.options}
+        named = zip(schema.fields, modes, strict=True)
+        modes = tuple(SYSTEM_MODE if field.name in keys - own else mode for field, mode in named)
+    unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
+    format_name = options.get_map("file.format.per.level").get(str(level), options.get_str("file.format"))
+    compressions = options.get_map("file.compression.per.level")
+    default_target = _KEYED_TARGET_BYTES if key_fields else _APPEND_TARGET_BYTES
+    return FileLayout(
+        fields=schema.fields,
+        key_fields=key_fields,
+        repeats_keys=not thin,
+        schema_id=schema.id,
+        level=level,
+        source=source,
+        format_name=format_of(format_name).name,
+        settings=WriteSettings(
+            compression=compressions.get(str(level), options.get_str("file.compression")),
+            zstd_level=options.get_int("file.compression.zstd-level"),
+            block_size_bytes=options.find_size("file.block-size"),
+            without_stats=frozenset({*unwanted, SEQUENCE_NUMBER, VALUE_KIND}),
+            options=schema.options,
+        ),
+        target_size_bytes=options.find_size("target-file-size") or default_target,
+        target_rows=max(options.get_int("target-file-row-num"), 1),
+        modes=modes,
+    )
+
+
+class RollingWriter:
+    """Writes batches into files one after the other, never more than one open.
+
+    After an error only `abort` may be called.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        directory: str,
+        names: DataFileNames,
+        layout: FileLayout,
+        clock: Clock,
+        *,
+        first_sequence: int = 0,
+    ) -> None:
+        """Write into `directory`.
+
+        `first_sequence` is the sequence number of the first row of an append table; rows of primary-key tables bring
+        their own.
+        """
+        self._store = store
+        self._directory = directory
+        self._names = names
+        self._layout = layout
+        self._clock = clock
+        self._next_sequence = first_sequence
+        self._schema = to_arrow_schema(layout.file_fields)
+        self._open: _OpenFile | None = None
+        self._paths: list[str] = []
+        self._files: list[DataFile] = []
+
+    @property
+    def row_count(self) -> int:
+        """Rows written so far."""
+        return sum(file.row_count for file in self._files) + (self._open.rows if self._open else 0)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows; begins a new file whenever the current one is large enough.
+
+        Shapes: append tables — the table's columns; primary-key tables — `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the
+            table's columns, sorted by key, each key once.
+        Cost: no copies; one pass over sequence numbers and kinds.
+        """
+        if batch.num_rows == 0:
+            return
+        step = self._step(batch)
+        start = 0
+        while start < batch.num_rows:
+            if self._open is None:
+                self._open = self._begin()
+            count = min(step, self._layout.target_rows - self._open.rows, batch.num_rows - start)
+            piece = batch.slice(start, count) if count < batch.num_rows else batch
+            self._open.add(piece, self._physical(piece))
+            start += count
+            if self._open.is_full():
+                self._finish()
+
+    def close(self) -> tuple[DataFile, ...]:
+        """Finish the last file and return all of them, in order; none if there were no rows."""
+        if self._open is not None:
+            self._finish()
+        return tuple(self._files)
+
+    def abort(self) -> None:
+        """Delete every file that was begun.
+
+        Raises:
+            StorageError: some could not be deleted; all were tried.
+        """
+        failed: PaimonError | None = None
+        if self._open is not None:
+            opened, self._open = self._open, None
+            opened.writer.abort()
+            try:
+                opened.sink.close()
+            except PaimonError as error:
+                failed = error
+        paths, self._paths, self._files = self._paths, [], []
+        for path in paths:
+            try:
+                self._store.delete(path)
+            except PaimonError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _begin(self) -> _OpenFile:
+        layout = self._layout
+        name = self._names.data(layout.format_name, layout.settings.compression)
+        path = join(self._directory, name)
+        self._paths.append(path)
+        sink = self._store.open_write(path)
+        try:
+            return _OpenFile(name, sink, layout)
+        except BaseException:
+            sink.close()
+            raise
+
+    def _finish(self) -> None:
+        assert self._open is not None
+        file = self._open.finish(self._clock.local_millis(), self._next_sequence)
+        self._open = None
+        self._next_sequence += file.row_count
+        self._files.append(file)
+
+    def _step(self, batch: pa.RecordBatch) -> int:
+        """How many rows to write before looking at the size again: a small part of what a file may hold."""
+        row_bytes = max(batch.nbytes // batch.num_rows, 1)
+        by_size = self._layout.target_size_bytes // (_STEPS_PER_FILE * row_bytes)
+        return int(max(MIN_STEP_ROWS, by_size))
+
+    def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        layout = self._layout
+        names = [SEQUENCE_NUMBER, VALUE_KIND] if layout.key_fields else []
+        names += [field.name for field in layout.fields]
+        if layout.key_fields and layout.repeats_keys:
+            names = [field.name for field in layout.key_fields] + names
+        return pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=self._schema)
+
+
+class _OpenFile:
+    """The file being written, and what its manifest entry will say."""
+
+    def __init__(self, name: str, sink: BinaryIO, layout: FileLayout) -> None:
+        self.name = name
+        self.sink = sink
+        self.layout = layout
+        self.writer: FileWriter = format_of(layout.format_name).create(sink, layout.file_fields, layout.settings)
+        self.rows = 0
+        self._first_key: list[pa.Array] = []
+        self._last: pa.RecordBatch | None = None
+        self._sequences: list[int] = []
+        self._deletes = 0
+
+    def add(self, batch: pa.RecordBatch, physical: pa.RecordBatch) -> None:
+        self.writer.write(physical)
+        self.rows += batch.num_rows
+        if not self.layout.key_fields:
+            return
+        if not self._first_key:
+            self._first_key = _key_at(batch, self.layout.key_fields, 0)
+        self._last = batch
+        sequences = numpy_values(batch.column(SEQUENCE_NUMBER))
+        self._sequences += [int(sequences.min()), int(sequences.max())]
+        self._deletes += int(np.count_nonzero(numpy_values(batch.column(VALUE_KIND)) & 1))
+
+    def is_full(self) -> bool:
+        return self.rows >= self.layout.target_rows or self.writer.bytes_written >= self.layout.target_size_bytes
+
+    def finish(self, now_millis: int, first_sequence: int) -> DataFile:
+        layout = self.layout
+        bounds = self.writer.close()
+        size_bytes = self.sink.tell()
+        self.sink.close()
+        values = bounds[len(bounds) - len(layout.fields) :]
+        low, high = self._key_range()
+        sequences = self._sequences or [first_sequence, first_sequence + self.rows - 1]
+        return DataFile(
+            name=self.name,
+            size_bytes=size_bytes,
+            row_count=self.rows,
+            min_key=low,
+            max_key=high,
+            key_stats=self._key_stats(bounds),
+            value_stats=stats_of(values, [field.type for field in layout.fields], layout.modes),
+            min_sequence=min(sequences),
+            max_sequence=max(sequences),
+            schema_id=layout.schema_id,
+            level=layout.level,
+            creation_time_millis=now_millis,
+            delete_row_count=self._deletes,
+            source=layout.source,
+        )
+
+    def _key_range(self) -> tuple[bytes, bytes]:
+        if self._last is None:
+            return EMPTY_ROW, EMPTY_ROW
+        keys = self.layout.key_fields
+        last = _key_at(self._last, keys, self._last.num_rows - 1)
+        columns = [pa.concat_arrays(pair) for pair in zip(self._first_key, last, strict=True)]
+        low, high = encode(columns, [field.type for field in keys]).to_pylist()
+        return low, high
+
+    def _key_stats(self, bounds: list[ColumnBounds]) -> Stats:
+        keys = self.layout.key_fields
+        if not keys:
+            return EMPTY_STATS
+        by_name = dict(zip((field.name for field in self.layout.file_fields), bounds, strict=True))
+        names = [key_copy(field).name if self.layout.repeats_keys else field.name for field in keys]
+        return stats_of([by_name[name] for name in names], [field.type for field in keys], [SYSTEM_MODE] * len(keys))
+
+
+def _key_at(batch: pa.RecordBatch, keys: tuple[Field, ...], row: int) -> list[pa.Array]:
+    return [batch.column(field.name).take(pa.array([row])) for field in keys]
