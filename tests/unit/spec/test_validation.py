@@ -48,7 +48,7 @@ BAD = [
     ({"columns": [("_SEQUENCE_NUMBER", "INT")]}, "system"),
     ({"columns": [("rowkind", "INT")]}, "system"),
     ({"columns": [(" ", "INT")]}, "empty"),
-    ({"columns": [("a", "ARRAY<ROW<`\n` INT>>")]}, "control"),
+    ({"columns": [("a", "ARRAY<ROW<`x\n` INT>>")]}, "control"),
     ({"columns": [("a", "MAP<INT, ROW<x INT, x INT>>")]}, "more than once"),
     ({"primary_keys": ("zz",)}, "zz"),
     ({"primary_keys": ("k", "k")}, "more than once"),
