@@ -91,9 +91,8 @@ def _decimal(data_type: Atomic, text: str) -> Decimal | None:
             value = Decimal(text).quantize(Decimal(1).scaleb(-data_type.scale), ROUND_HALF_UP)
         except InvalidOperation:
             return None
-    if not value.is_finite() or abs(value) >= Decimal(10) ** (data_type.precision - data_type.scale):
-        return None
-    return value
+        fits = value.is_finite() and abs(value) < Decimal(10) ** (data_type.precision - data_type.scale)
+    return value if fits else None
 
 
 def _date(year: str, month: str | None, day: str | None) -> date | None:
