@@ -8,8 +8,8 @@ Source: format.md §1; Java `FileSystemCatalog`, `AbstractCatalog`, release 2.0.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 
 import pyarrow as pa
 
@@ -72,7 +72,7 @@ class Catalog:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str] | None = None,
+        path: str | PurePath | None = None,
         options: Mapping[str, str] | None = None,
         *,
         env: Env | None = None,
@@ -96,10 +96,9 @@ class Catalog:
                 feature=f"metastore={metastore}",
             )
         location = settings.get("warehouse") if path is None else path
-        if not isinstance(location, (str, os.PathLike)) or not os.fspath(location):
+        if not isinstance(location, (str, PurePath)) or not location:
             raise UsageError(f"Catalog.open needs the path or URL of a warehouse, got {location!r}")
-        location = os.fspath(location)
-        store, warehouse = open_store(location, settings)
+        store, warehouse = open_store(str(location), settings)
         store.make_directory(warehouse)
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
