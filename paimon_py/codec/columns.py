@@ -163,11 +163,16 @@ def slices_of(array: pa.Array) -> Slices:
 
 
 def child_range(array: pa.Array) -> tuple[Ints, Ints | None, int, int]:
-    """How the items of a list or map array lie in its child.
+    """How the items of a list, list view or map array lie in its child.
 
     Returns sizes (0 for null lists), an index of the child items in use or None when they are exactly the range
     `[first, last)`, then first and last.
     """
+    if is_list_view(array.type):
+        width = np.int64 if pa.types.is_large_list_view(array.type) else np.int32
+        starts, sizes = _integers(array, 1, width, len(array)), _integers(array, 2, width, len(array))
+        sizes = np.where(validity_mask(array), sizes, 0)
+        return sizes, ranges(starts, sizes), 0, 0
     offsets = _offsets(array, np.int64 if pa.types.is_large_list(array.type) else np.int32)
     sizes = np.diff(offsets)
     first, last = int(offsets[0]), int(offsets[-1])
@@ -179,6 +184,11 @@ def child_range(array: pa.Array) -> tuple[Ints, Ints | None, int, int]:
     if hidden == 0:
         return sizes, None, first, last
     return sizes, ranges(offsets[:-1], sizes), first, last
+
+
+def is_list_view(kind: pa.DataType) -> bool:
+    """Whether lists have offsets and sizes of their own."""
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
 
 
 def ranges(starts: Ints, sizes: Ints) -> Ints:
@@ -213,12 +223,15 @@ def _padded(buffer: pa.Buffer | None, first: int, last: int) -> Bytes:
 
 
 def _offsets(array: pa.Array, dtype: type[np.int32] | type[np.int64]) -> Ints:
-    count = len(array)
-    buffer = array.buffers()[1]
+    return _integers(array, 1, dtype, len(array) + 1)
+
+
+def _integers(array: pa.Array, buffer_index: int, dtype: type[np.int32] | type[np.int64], count: int) -> Ints:
+    buffer = array.buffers()[buffer_index]
     if buffer is None or buffer.size == 0:
-        return np.zeros(count + 1, np.int64)
+        return np.zeros(count, np.int64)
     width = np.dtype(dtype).itemsize
-    return np.frombuffer(buffer, dtype, count=count + 1, offset=array.offset * width).astype(np.int64)
+    return np.frombuffer(buffer, dtype, count=count, offset=array.offset * width).astype(np.int64)
 
 
 def _bits(buffer: pa.Buffer | None, offset: int, count: int) -> Mask:

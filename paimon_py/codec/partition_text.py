@@ -13,8 +13,12 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import numpy_values
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.layout import partition_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Root
 
@@ -45,6 +49,21 @@ def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.Str
     values = distinct.dictionary.view(column.type) if bits else distinct.dictionary
     texts = _texts(values, kind, legacy)
     return pa.array(texts, type=pa.string()).take(distinct.indices)
+
+
+def partition_directory(schema: TableSchema, partition: bytes) -> str:
+    """The directory of a partition (a serialized BinaryRow) below the table; "" without partition keys."""
+    fields = schema.partition_fields
+    if not fields:
+        return ""
+    options = Options(schema.options)
+    legacy = options.get_bool("partition.legacy-name")
+    columns = decode([partition], [field.type for field in fields])
+    texts = [
+        partition_texts(column, field.type, legacy=legacy)[0].as_py()
+        for column, field in zip(columns, fields, strict=True)
+    ]
+    return partition_path(schema.partition_keys, texts, options.get_str("partition.default-name"))
 
 
 def _texts(values: pa.Array, kind: Atomic, legacy: bool) -> list[str]:

@@ -1,0 +1,277 @@
+"""Whatever a user hands over → batches with exactly the columns of the table, and the kind of each row.
+
+Source: Java `TableWriteImpl`, `DefaultValueRow`, `RowKindGenerator`, `RowKindFilter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
+from paimon_py.codec.columns import from_numpy, numpy_values, validity_mask
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.spec.default_values import parse_default
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.write.convert import Refusal, Step, place_of, plan, require_values
+
+KINDS = ("+I", "-U", "+U", "-D")
+"""Row kinds; the position is the byte in a file."""
+
+_PIECE_ROWS = 262_144
+_PIECE_BYTES = 64 << 20
+_NANOS_PER = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+
+class Aligned(NamedTuple):
+    """Rows in the table's schema. `kinds` is int8, None when every row is +I."""
+
+    batch: pa.RecordBatch
+    kinds: pa.Array | None
+
+
+class KindRules(msgspec.Struct, frozen=True):
+    """Where row kinds come from and which are dropped.
+
+    `field`: option `rowkind.field`. `dropped`: the kinds that `ignore-delete` and `ignore-update-before` drop.
+    """
+
+    allowed: bool
+    field: str | None = None
+    dropped: tuple[int, ...] = ()
+
+
+def open_stream(data: object) -> pa.RecordBatchReader:
+    """A reader over anything with an Arrow C stream or array, or a pandas frame; nothing is read yet.
+
+    Raises:
+        UsageError: `data` is something else.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if _is_pandas_frame(data):
+        return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            batch = pa.record_batch(data)
+            return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}") from error
+    raise UsageError(
+        f"{_name_of(data)} is not Arrow data: give a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or "
+        "polars frame, or anything else with __arrow_c_stream__; pyarrow.table(…) and "
+        "pyarrow.Table.from_pylist(…) make one of columns and of rows"
+    )
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices of a bounded number of rows and bytes; no copy."""
+    rows = batch.num_rows
+    if rows == 0:
+        return
+    step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * rows // max(1, batch.nbytes)))
+    if step >= rows:
+        yield batch
+        return
+    for start in range(0, rows, step):
+        yield batch.slice(start, step)
+
+
+def kind_rules(schema: TableSchema) -> KindRules:
+    """The rules of a table: append tables know no kinds."""
+    if not schema.primary_keys:
+        return KindRules(allowed=False)
+    options = Options(schema.options)
+    dropped: tuple[int, ...] = ()
+    if options.get_bool("ignore-delete"):
+        dropped = (1, 3)
+    elif options.get_bool("ignore-update-before"):
+        dropped = (1,)
+    return KindRules(True, options.find_str("rowkind.field"), dropped)
+
+
+class Alignment:
+    """How batches of one input schema become batches of the table.
+
+    Making one compares the schemas and refuses what can be refused without looking at values.
+
+    Raises:
+        SchemaError: lists every column that does not fit, with both types and what to do.
+        UsageError: `_row_kind` where kinds have no meaning.
+    """
+
+    def __init__(self, schema: TableSchema, given: pa.Schema) -> None:
+        self._rules = kind_rules(schema)
+        self._arrow = to_arrow_schema(schema.fields)
+        self._fields = schema.fields
+        self._kind_index = _kind_index(given, self._rules)
+        problems = _strangers(schema, given)
+        self._columns: list[_Column] = []
+        for field in schema.fields:
+            column = _column(field, given)
+            if isinstance(column, str):
+                problems.append((field.name, column))
+            else:
+                self._columns.append(column)
+        if problems:
+            lines = "".join(f"\n  {text}" for _, text in problems)
+            raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
+
+    def apply(self, batch: pa.RecordBatch) -> Aligned:
+        """The batch in the table's schema, without the rows that options drop.
+
+        Cost: no copy for columns that have the right type already; only bounded types look at lengths.
+        Raises:
+            SchemaError: a NULL in a NOT NULL column, a value that does not fit its type.
+            UsageError: a value that is no row kind.
+        """
+        arrays = [column.of(batch) for column in self._columns]
+        for field, array in zip(self._fields, arrays, strict=True):
+            if array.null_count and not field.type.nullable:
+                require_values(array, place_of(field.name))
+        aligned = pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
+        kinds = self._kinds(batch, aligned)
+        if kinds is None:
+            return Aligned(aligned, None)
+        return _without(aligned, kinds, self._rules.dropped)
+
+    def _kinds(self, batch: pa.RecordBatch, aligned: pa.RecordBatch) -> pa.Array | None:
+        if self._rules.field is not None:
+            return _kind_bytes(aligned.column(self._rules.field), self._rules.field)
+        if self._kind_index is None:
+            return None
+        return _kind_bytes(batch.column(self._kind_index), ROW_KIND_COLUMN)
+
+
+class _Column(NamedTuple):
+    """Where a column of the table comes from: a column of the input, or nowhere."""
+
+    position: int | None
+    step: Step
+    default: pa.Scalar | None
+    type: pa.DataType
+    fills_nulls: bool
+
+    def of(self, batch: pa.RecordBatch) -> pa.Array:
+        if self.position is None:
+            if self.default is None:
+                return pa.nulls(batch.num_rows, self.type)
+            return pa.repeat(self.default, batch.num_rows)
+        array = self.step(batch.column(self.position))
+        if self.fills_nulls and array.null_count:
+            array = pc.fill_null(array, self.default)
+        return array
+
+
+def _column(field: Field, given: pa.Schema) -> _Column | str:
+    """How to get a column, or why not."""
+    arrow = to_arrow_type(field.type)
+    default = None if field.default is None else _default(field, arrow)
+    positions = given.get_all_field_indices(field.name)
+    if len(positions) > 1:
+        return f"{field.name}: given {len(positions)} times; leave one"
+    if not positions:
+        if field.type.nullable or default is not None:
+            return _Column(None, _unused, default, arrow, False)
+        return f"{field.name}: missing, {sql_type(field.type)} needed; add it, or give the column a default"
+    step = plan(given.field(positions[0]).type, field.type, place_of(field.name))
+    if isinstance(step, Refusal):
+        return str(step)
+    return _Column(positions[0], step, default, arrow, default is not None and field.type.nullable)
+
+
+def _unused(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _default(field: Field, arrow: pa.DataType) -> pa.Scalar:
+    assert field.default is not None
+    value: Any = parse_default(field.type, field.default)
+    if isinstance(field.type, Atomic) and field.type.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
+        return pa.scalar(value // _NANOS_PER[arrow.unit], pa.int64()).cast(arrow)
+    return pa.scalar(value, arrow)
+
+
+def _strangers(schema: TableSchema, given: pa.Schema) -> list[tuple[str, str]]:
+    names = set(schema.names)
+    lower = {name.lower(): name for name in schema.names}
+    out = []
+    for field in given:
+        if field.name in names or field.name == ROW_KIND_COLUMN:
+            continue
+        near = lower.get(field.name.lower())
+        hint = f"is it {near!r}?" if near else "leave it out, or add it with table.alter(AddColumn(…))"
+        out.append((field.name, f"{field.name}: {field.type} given, the table has no such column; {hint}"))
+    return out
+
+
+def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
+    positions = given.get_all_field_indices(ROW_KIND_COLUMN)
+    if not positions:
+        return None
+    if not rules.allowed:
+        raise UsageError(f"{ROW_KIND_COLUMN} needs a table with a primary key; leave the column out")
+    if rules.field is not None:
+        raise UsageError(
+            f"the kinds of this table come from column {rules.field!r} (option 'rowkind.field'); leave "
+            f"{ROW_KIND_COLUMN} out"
+        )
+    kind = given.field(positions[0]).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if len(positions) > 1 or not (texts or pa.types.is_int8(kind)):
+        raise UsageError(f"{ROW_KIND_COLUMN} must be one string column of {', '.join(KINDS)}, not {kind}")
+    return int(positions[0])
+
+
+def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:
+    """Kinds as bytes, None when all are +I."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise UsageError(f"column {name} holds NULL where a row kind is needed: one of {', '.join(KINDS)}")
+    if pa.types.is_int8(column.type):
+        kinds = numpy_values(column)
+        wrong = (kinds < 0) | (kinds > 3)
+    else:
+        found = pc.index_in(column.cast(pa.string()), value_set=pa.array(KINDS))
+        wrong = ~validity_mask(found)
+        kinds = numpy_values(found).astype(np.int8)
+    if wrong.any():
+        bad = column[int(np.argmax(wrong))].as_py()
+        raise UsageError(f"column {name} holds {bad!r}, which is not a row kind: {', '.join(KINDS)}")
+    return from_numpy(kinds, pa.int8()) if kinds.any() else None
+
+
+def _without(batch: pa.RecordBatch, kinds: pa.Array, dropped: tuple[int, ...]) -> Aligned:
+    values = numpy_values(kinds)
+    if dropped:
+        kept = ~np.isin(values, dropped)
+        if not kept.all():
+            mask = from_numpy(kept, pa.bool_())
+            batch, kinds = batch.filter(mask), kinds.filter(mask)
+            values = values[kept]
+    return Aligned(batch, kinds if values.any() else None)
+
+
+def _is_pandas_frame(data: object) -> bool:
+    kind: Callable[..., object] = type(data)
+    return kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+
+
+def _name_of(data: object) -> str:
+    return "None" if data is None else f"a {type(data).__module__}.{type(data).__qualname__}"

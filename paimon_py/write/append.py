@@ -1,0 +1,112 @@
+"""The writer of one partition and bucket of a table without a primary key: rows go to files as they come.
+
+Source: format.md §12.1; Java `AppendOnlyWriter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from paimon_py.files.writer import RollingWriter
+from paimon_py.formats.base import DEFAULT_BLOCK_BYTES, ROW_GROUP_ROWS
+from paimon_py.lsm.writer import abort_all
+from paimon_py.spec.data_file import DataFile
+
+
+class AppendWriter:
+    """Collects rows up to a row group, then streams them into a file: memory is one row group.
+
+    Attributes:
+        partition: serialized BinaryRow.
+        bucket: number of the bucket; 0 in tables without buckets.
+        next_sequence: the sequence number that the next row gets.
+    """
+
+    def __init__(
+        self, partition: bytes, bucket: int, first_sequence: int, open_files: Callable[[int], RollingWriter]
+    ) -> None:
+        """`open_files` begins files whose first row has the sequence number given."""
+        self.partition = partition
+        self.bucket = bucket
+        self.next_sequence = first_sequence
+        self._open_files = open_files
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._current: RollingWriter | None = None
+        self._begun: list[RollingWriter] = []
+        self._files: list[DataFile] = []
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory of rows that are not in a file yet."""
+        return self._pending_bytes
+
+    @property
+    def has_open_file(self) -> bool:
+        """Whether a file is begun and not finished."""
+        return self._current is not None
+
+    def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
+        """Add rows of the table's schema; there are no kinds here."""
+        assert kinds is None, "append tables have no row kinds"
+        if batch.num_rows == 0:
+            return
+        self.next_sequence += batch.num_rows
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.nbytes
+        if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= DEFAULT_BLOCK_BYTES:
+            self._hand_over()
+
+    def flush(self) -> None:
+        """Finish the current file with all rows that were written.
+
+        Raises:
+            StorageError: the store failed; call `abort`.
+        """
+        self._hand_over(all_rows=True)
+        if self._current is not None:
+            self._files += self._current.close()
+            self._current = None
+
+    def take(self) -> tuple[DataFile, ...]:
+        """Hand over the files that are finished; they are the caller's from now on."""
+        files, self._files, self._begun = tuple(self._files), [], []
+        return files
+
+    def abort(self) -> None:
+        """Forget what is buffered and delete the files that were not handed over.
+
+        Raises:
+            StorageError: some could not be deleted; all were tried.
+        """
+        begun, self._begun, self._files = self._begun, [], []
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+        self._current = None
+        abort_all(begun)
+
+    def _hand_over(self, *, all_rows: bool = False) -> None:
+        """Give whole row groups to the file, so that it encodes them at once and holds nothing back; or all rows."""
+        if not self._pending_rows:
+            return
+        if self._current is None:
+            self._current = self._open_files(self.next_sequence - self._pending_rows)
+            self._begun.append(self._current)
+        whole = self._pending_rows // ROW_GROUP_ROWS * ROW_GROUP_ROWS
+        left = self._pending_rows if all_rows or not whole else whole
+        pending, self._pending, self._pending_rows, self._pending_bytes = self._pending, [], 0, 0
+        for batch in pending:
+            if left >= batch.num_rows:
+                self._current.write(batch)
+                left -= batch.num_rows
+                continue
+            if left:
+                self._current.write(batch.slice(0, left))
+                batch = batch.slice(left)
+                left = 0
+            self._pending.append(batch)
+            self._pending_rows += batch.num_rows
+            self._pending_bytes += batch.nbytes

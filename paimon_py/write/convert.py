@@ -1,0 +1,407 @@
+"""Arrow columns of any origin → columns of exactly a table's types, without losing anything.
+
+A plan is made from the types alone; what only the values can show (a NULL, a string too long, a decimal too large, a
+nanosecond that would be lost) is checked when a column comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.columns import (
+    Ints,
+    Mask,
+    bitmap_of,
+    child_range,
+    from_numpy,
+    is_list_view,
+    nulls_or_none,
+    validity_mask,
+)
+from paimon_py.errors import SchemaError
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType
+
+Step = Callable[[pa.Array], pa.Array]
+
+_TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
+_BINARIES = frozenset({Root.BINARY, Root.VARBINARY})
+_INT_BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
+_EXACT_INT_BITS = {Root.FLOAT: 24, Root.DOUBLE: 53}
+_FLOAT_BITS = {Root.FLOAT: 32, Root.DOUBLE: 64}
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_COUNT = Atomic(Root.INT, nullable=False)
+
+
+class Place(NamedTuple):
+    """A column, or a part of one: `path` is for people, such as `pos.x`."""
+
+    column: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+    def inner(self, name: str) -> Place:
+        """A part of it."""
+        return Place(self.column, f"{self.path}.{name}")
+
+
+def place_of(column: str) -> Place:
+    """A whole column."""
+    return Place(column, column)
+
+
+class Refusal(NamedTuple):
+    """Why a column cannot be written, in one line that says what to do."""
+
+    place: Place
+    given: pa.DataType
+    wanted: DataType
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.given} given, {sql_type(self.wanted)} needed; {self.fix}"
+
+
+def as_is(array: pa.Array) -> pa.Array:
+    """The step that has nothing to do."""
+    return array
+
+
+def plan(source: pa.DataType, target: DataType, place: Place) -> Step | Refusal:
+    """How to turn arrays of type `source` into the Arrow type of `target`.
+
+    The step checks NOT NULL inside nested values, but not at the top; lengths, precision and lossless conversion
+    everywhere. It raises SchemaError.
+    """
+    if source.equals(to_arrow_type(target)) and not _must_look(target):
+        return as_is
+    if pa.types.is_null(source):
+        return lambda array: pa.nulls(len(array), to_arrow_type(target))
+    unwrapped = _unwrap(source)
+    if unwrapped is not None:
+        inner_type, unwrap = unwrapped
+        inner = plan(inner_type, target, place)
+        if isinstance(inner, Refusal):
+            return inner._replace(given=source)
+        return lambda array: inner(unwrap(array))
+    match target:
+        case Atomic():
+            return _plan_atomic(source, target, place)
+        case ArrayType(element=element):
+            return _plan_list(source, target, element, place)
+        case MapType(key=key, value=value):
+            return _plan_map(source, target, (key, value), place)
+        case MultisetType(element=element):
+            return _plan_map(source, target, (element, _COUNT), place)
+        case RowType():
+            return _plan_row(source, target, place)
+        case _:
+            return _refuse(source, target, place)
+
+
+def require_values(array: pa.Array, place: Place, parents: Mask | None = None) -> None:
+    """Refuse NULL in a NOT NULL column; NULL below a parent that is null itself does not count.
+
+    Raises:
+        SchemaError: with the number of nulls and the first position.
+    """
+    if array.null_count == 0:
+        return
+    missing = ~validity_mask(array)
+    if parents is not None:
+        missing &= parents
+    count = int(np.count_nonzero(missing))
+    if count:
+        raise SchemaError(
+            f"column {place} is NOT NULL but {count} of {len(array)} rows of a batch hold NULL (first at row "
+            f"{int(np.argmax(missing))}); fill them, or make the column nullable",
+            fields=(place.column,),
+        )
+
+
+def _must_look(kind: DataType) -> bool:
+    """Whether values of the right Arrow type can still be wrong."""
+    match kind:
+        case Atomic(root=root, length=length):
+            return root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
+        case RowType(fields=fields):
+            return any(not field.type.nullable or _must_look(field.type) for field in fields)
+        case ArrayType(element=element) | MultisetType(element=element):
+            return not element.nullable or _must_look(element)
+        case MapType(key=key, value=value):
+            return not value.nullable or _must_look(key) or _must_look(value)
+        case _:
+            return False
+
+
+def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
+    if pa.types.is_dictionary(source):
+        return source.value_type, lambda array: array.dictionary_decode()
+    if isinstance(source, pa.BaseExtensionType):
+        return source.storage_type, lambda array: array.storage
+    if pa.types.is_run_end_encoded(source):
+        return source.value_type, pc.run_end_decode
+    return None
+
+
+def _refuse(source: pa.DataType, target: DataType, place: Place, fix: str | None = None) -> Refusal:
+    return Refusal(place, source, target, fix or f"cast it to pyarrow {to_arrow_type(target)}")
+
+
+def _plan_atomic(source: pa.DataType, target: Atomic, place: Place) -> Step | Refusal:
+    arrow = to_arrow_type(target)
+    if target.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ) and pa.types.is_timestamp(source):
+        fix = _zone_fix(source, target)
+        if fix:
+            return _refuse(source, target, place, fix)
+    elif not _fits(source, target):
+        return _refuse(source, target, place)
+    step = as_is if source.equals(arrow) else _casting(arrow, target, place)
+    if not _must_look(target):
+        return step
+    assert target.length is not None
+    check = _check_characters if target.root in _TEXTS else _check_bytes
+    limit = target.length
+
+    def convert(array: pa.Array) -> pa.Array:
+        array = step(array)
+        check(array, limit, target, place)
+        return array
+
+    return convert
+
+
+def _fits(source: pa.DataType, target: Atomic) -> bool:
+    """Whether no value of the source type is lost, or a loss would be noticed when casting."""
+    types, root = pa.types, target.root
+    if root is Root.BOOLEAN:
+        return bool(types.is_boolean(source))
+    if root in _INT_BITS:
+        return _integer_bits(source) <= _INT_BITS[root]
+    if root in _FLOAT_BITS:
+        if types.is_floating(source):
+            return bool(source.bit_width <= _FLOAT_BITS[root])
+        return _integer_bits(source) <= _EXACT_INT_BITS[root]
+    if root is Root.DECIMAL:
+        if types.is_decimal(source):
+            return bool(source.scale <= (target.scale or 0))
+        return _integer_digits(source) + (target.scale or 0) <= (target.precision or 0)
+    if root in _TEXTS:
+        return bool(types.is_string(source) or types.is_large_string(source) or types.is_string_view(source))
+    if root in _BINARIES:
+        return bool(
+            types.is_binary(source)
+            or types.is_large_binary(source)
+            or types.is_binary_view(source)
+            or types.is_fixed_size_binary(source)
+        )
+    if root is Root.DATE:
+        return bool(types.is_date(source))
+    return root is Root.TIME and bool(types.is_time(source))
+
+
+def _integer_bits(source: pa.DataType) -> int:
+    """Bits of the smallest signed integer that holds the type; a huge number for other types."""
+    if pa.types.is_signed_integer(source):
+        return int(source.bit_width)
+    return int(source.bit_width) + 1 if pa.types.is_unsigned_integer(source) else 1_000
+
+
+def _integer_digits(source: pa.DataType) -> int:
+    if not pa.types.is_integer(source):
+        return 1_000
+    return 20 if pa.types.is_uint64(source) else _DIGITS[source.bit_width]
+
+
+def _zone_fix(source: pa.DataType, target: Atomic) -> str | None:
+    if target.root is Root.TIMESTAMP and source.tz is not None:
+        return (
+            f"drop the zone with pyarrow.compute.local_timestamp(column), or make the column "
+            f"TIMESTAMP({target.precision}) WITH LOCAL TIME ZONE"
+        )
+    if target.root is Root.TIMESTAMP_LTZ and source.tz is None:
+        return (
+            "say which zone it is in with pyarrow.compute.assume_timezone(column, 'UTC'), or make the column "
+            f"TIMESTAMP({target.precision})"
+        )
+    return None
+
+
+def _casting(arrow: pa.DataType, target: Atomic, place: Place) -> Step:
+    def convert(array: pa.Array) -> pa.Array:
+        try:
+            if pa.types.is_float16(array.type) and pa.types.is_float64(arrow):
+                array = array.cast(pa.float32())
+            return array.cast(arrow)
+        except pa.ArrowInvalid as error:
+            raise SchemaError(
+                f"column {place}: a value of {array.type} does not fit {sql_type(target)} without loss ({error})",
+                fields=(place.column,),
+            ) from error
+
+    return convert
+
+
+def _check_characters(array: pa.Array, limit: int, target: Atomic, place: Place) -> None:
+    if _longest_bytes(array) > limit:
+        longest = pc.max(pc.utf8_length(array)).as_py()
+        if longest > limit:
+            raise _too_long(longest, "characters", target, place)
+
+
+def _check_bytes(array: pa.Array, limit: int, target: Atomic, place: Place) -> None:
+    longest = _longest_bytes(array)
+    if longest > limit:
+        raise _too_long(longest, "bytes", target, place)
+
+
+def _longest_bytes(array: pa.Array) -> int:
+    return pc.max(pc.binary_length(array)).as_py() or 0
+
+
+def _too_long(longest: int, unit: str, target: Atomic, place: Place) -> SchemaError:
+    return SchemaError(
+        f"column {place}: a value of {longest} {unit} does not fit {sql_type(target)}; shorten it, or widen the column",
+        fields=(place.column,),
+    )
+
+
+def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: Place) -> Step | Refusal:
+    listing = _listing(source)
+    if listing is None:
+        return _refuse(source, target, place)
+    child_place = place.inner("element")
+    inner = plan(source.value_type, element, child_place)
+    if isinstance(inner, Refusal):
+        return inner
+    arrow = to_arrow_type(target)
+
+    def convert(array: pa.Array) -> pa.Array:
+        array = listing(array)
+        sizes, (child,) = _children(array, [array.values])
+        child = inner(child)
+        if not element.nullable:
+            require_values(child, child_place)
+        return _rebuild(arrow, sizes, child, nulls_or_none(array))
+
+    return convert
+
+
+def _listing(source: pa.DataType) -> Step | None:
+    """How list-like arrays become ones that `child_range` knows; None for anything else."""
+    if pa.types.is_list(source) or pa.types.is_large_list(source) or is_list_view(source):
+        return as_is
+    if pa.types.is_fixed_size_list(source):
+        return lambda array: array.cast(pa.list_(source.value_field))
+    return None
+
+
+def _plan_map(source: pa.DataType, target: DataType, parts: tuple[DataType, DataType], place: Place) -> Step | Refusal:
+    """From a map, or from a list of structs `key` and `value` (libraries without a map type)."""
+    key, value = parts
+    is_map = pa.types.is_map(source)
+    listing = None if is_map else _listing(source)
+    if not is_map and (listing is None or not _is_pair(source.value_type)):
+        return _refuse(source, target, place)
+    pair = source if is_map else source.value_type
+    types = (pair.key_type, pair.item_type) if is_map else (pair.field(0).type, pair.field(1).type)
+    first, second = plan(types[0], key, place.inner("key")), plan(types[1], value, place.inner("value"))
+    if isinstance(first, Refusal):
+        return first
+    if isinstance(second, Refusal):
+        return second
+    arrow = to_arrow_type(target)
+    entry = pa.struct([arrow.key_field, arrow.item_field])
+
+    def convert(array: pa.Array) -> pa.Array:
+        if listing is not None:
+            array = listing(array)
+            sizes, (pairs,) = _children(array, [array.values])
+            require_values(pairs, place)
+            keys, values = pairs.field(0), pairs.field(1)
+        else:
+            sizes, (keys, values) = _children(array, [array.keys, array.items])
+        keys, values = first(keys), second(values)
+        require_values(keys, place.inner("key"))
+        if not value.nullable:
+            require_values(values, place.inner("value"))
+        entries = pa.Array.from_buffers(entry, len(keys), [None], null_count=0, children=[keys, values])
+        return _rebuild(arrow, sizes, entries, nulls_or_none(array))
+
+    return convert
+
+
+def _is_pair(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_struct(kind)
+        and kind.num_fields == 2
+        and kind.field(0).name == "key"
+        and kind.field(1).name == "value"
+    )
+
+
+def _children(array: pa.Array, children: Sequence[pa.Array]) -> tuple[Ints, list[pa.Array]]:
+    """Sizes of the lists, and the items in use."""
+    sizes, index, first, last = child_range(array)
+    if index is None:
+        return sizes, [child.slice(first, last - first) for child in children]
+    taken = from_numpy(index, pa.int64())
+    return sizes, [child.take(taken) for child in children]
+
+
+def _rebuild(arrow: pa.DataType, sizes: Ints, child: pa.Array, valid: Mask | None) -> pa.Array:
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    bitmap, nulls = bitmap_of(valid)
+    return pa.Array.from_buffers(arrow, len(sizes), [bitmap, pa.py_buffer(offsets)], null_count=nulls, children=[child])
+
+
+def _plan_row(source: pa.DataType, target: RowType, place: Place) -> Step | Refusal:
+    if not pa.types.is_struct(source):
+        return _refuse(source, target, place)
+    given = [source.field(index).name for index in range(source.num_fields)]
+    names = [field.name for field in target.fields]
+    unknown = [name for name in given if name not in names]
+    if unknown or len(set(given)) < len(given):
+        fix = f"it has no field {unknown[0]!r}" if unknown else "a field occurs twice"
+        return _refuse(source, target, place, f"{fix}; leave it out, or add it to the table")
+    steps: list[tuple[int | None, Step]] = []
+    for field in target.fields:
+        child_place = place.inner(field.name)
+        if field.name not in given:
+            if not field.type.nullable:
+                return _refuse(source, target, child_place, f"the NOT NULL field {field.name!r} is missing; add it")
+            steps.append((None, as_is))
+            continue
+        index = given.index(field.name)
+        step = plan(source.field(index).type, field.type, child_place)
+        if isinstance(step, Refusal):
+            return step
+        steps.append((index, step))
+    return _row_step(to_arrow_type(target), list(zip(target.fields, steps, strict=True)), place)
+
+
+def _row_step(arrow: pa.DataType, parts: Sequence[tuple[Field, tuple[int | None, Step]]], place: Place) -> Step:
+    def convert(array: pa.Array) -> pa.Array:
+        valid = nulls_or_none(array)
+        fields = []
+        for field, (index, step) in parts:
+            if index is None:
+                fields.append(pa.nulls(len(array), to_arrow_type(field.type)))
+                continue
+            child = step(array.field(index))
+            if not field.type.nullable:
+                require_values(child, place.inner(field.name), valid)
+            fields.append(child)
+        bitmap, nulls = bitmap_of(valid)
+        return pa.Array.from_buffers(arrow, len(array), [bitmap], null_count=nulls, children=fields)
+
+    return convert

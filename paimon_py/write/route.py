@@ -1,0 +1,161 @@
+"""One batch → its rows by partition and bucket, whole columns at a time.
+
+Source: format.md §7; notes of the write path in docs/performance. Java `KeyAndBucketExtractor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import encode
+from paimon_py.codec.buckets import bucket_numbers
+from paimon_py.codec.columns import Ints, from_numpy, numpy_values
+from paimon_py.errors import UnsupportedError
+from paimon_py.spec.data_file import EMPTY_ROW
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+
+Codes = npt.NDArray[Any]
+
+UNAWARE = -1
+"""Total buckets of an append table without buckets; all its files lie in bucket 0."""
+
+_TABLE_MAX = 1 << 20
+_RADIX_MAX = 1 << 16
+
+
+class Routed(NamedTuple):
+    """Rows of one partition and bucket, in the order in which they came. `kinds` None means all +I."""
+
+    partition: bytes
+    bucket: int
+    batch: pa.RecordBatch
+    kinds: pa.Array | None
+
+
+class Router:
+    """Sends rows where the schema says.
+
+    Raises:
+        UnsupportedError: buckets that are not fixed (dynamic, postponed).
+    """
+
+    def __init__(self, schema: TableSchema) -> None:
+        options = Options(schema.options)
+        self.total_buckets = options.get_int("bucket")
+        self._function = options.get_enum("bucket-function.type")
+        self._partition_fields = schema.partition_fields
+        self._bucket_fields = tuple(schema.field(name) for name in schema.bucket_keys)
+        if self.total_buckets < 1 and (schema.primary_keys or self.total_buckets != UNAWARE):
+            name = f"bucket={self.total_buckets}"
+            raise UnsupportedError(f"paimon_py writes tables with fixed buckets, this one has {name}", feature=name)
+
+    def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
+        """The rows of each partition and bucket that occurs, partitions and buckets in no particular order.
+
+        Shapes: in — columns of the table by name; out — every row once.
+        Cost: 5–60 ns a row for the codes; one take of all columns, none if the rows are together already. The results
+            share memory with the batch or with that one copy.
+        """
+        if batch.num_rows == 0:
+            return []
+        parts, partitions = self._partitions(batch)
+        buckets = self._buckets(batch)
+        if parts is None and buckets is None:
+            return [Routed(partitions[0], 0, batch, kinds)]
+        width = max(self.total_buckets, 1)
+        codes = _combined(parts, buckets, width)
+        codes, groups = _narrowed(codes, len(partitions) * width)
+        counts = np.bincount(codes, minlength=len(groups))
+        used = np.flatnonzero(counts)
+        if len(used) > 1 and bool((codes[1:] < codes[:-1]).any()):
+            order = from_numpy(np.argsort(codes, kind="stable"), pa.int64())
+            batch = batch.take(order)
+            kinds = None if kinds is None else kinds.take(order)
+        out, start = [], 0
+        for code, size in zip(groups[used].tolist(), counts[used].tolist(), strict=True):
+            part, bucket = divmod(code, width)
+            rows = batch if size == batch.num_rows else batch.slice(start, size)
+            own = kinds if kinds is None or size == batch.num_rows else kinds.slice(start, size)
+            out.append(Routed(partitions[part], bucket, rows, own))
+            start += size
+        return out
+
+    def _buckets(self, batch: pa.RecordBatch) -> Codes | None:
+        if self.total_buckets <= 1:
+            return None
+        columns = [batch.column(field.name) for field in self._bucket_fields]
+        types = [field.type for field in self._bucket_fields]
+        return bucket_numbers(columns, types, self.total_buckets, self._function)
+
+    def _partitions(self, batch: pa.RecordBatch) -> tuple[Ints | None, list[bytes]]:
+        """The partition of each row as an index (None: all the first), and the serialized partitions."""
+        fields = self._partition_fields
+        if not fields:
+            return None, [EMPTY_ROW]
+        encoded = [_distinct(batch.column(field.name)) for field in fields]
+        if all(len(values) == 1 for _, values in encoded):
+            return None, _serialized([values for _, values in encoded], fields)
+        codes, size = encoded[0][0], len(encoded[0][1])
+        for indices, values in encoded[1:]:
+            codes = codes * len(values) + indices
+            size *= len(values)
+        codes, groups = _compressed(codes, size)
+        columns = []
+        rest = groups
+        for _, values in reversed(encoded):
+            rest, own = np.divmod(rest, len(values))
+            columns.append(values.take(from_numpy(own, pa.int64())))
+        return codes, _serialized(columns[::-1], fields)
+
+
+def _distinct(column: pa.Array) -> tuple[Ints, pa.Array]:
+    """Index of each value among the distinct ones, and these; null is a value, and so are both zeros and every NaN."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        column = column.view(pa.int32() if pa.types.is_float32(kind) else pa.int64())
+    encoded = column.dictionary_encode(null_encoding="encode")
+    values = encoded.dictionary
+    if pa.types.is_floating(kind):
+        values = values.view(kind)
+    return numpy_values(encoded.indices).astype(np.int64), values
+
+
+def _serialized(columns: Sequence[pa.Array], fields: Sequence[Field]) -> list[bytes]:
+    rows: list[bytes] = encode(columns, [field.type for field in fields]).to_pylist()
+    return rows
+
+
+def _combined(parts: Ints | None, buckets: Codes | None, width: int) -> Ints:
+    if parts is None:
+        assert buckets is not None
+        return buckets.astype(np.int64)
+    return parts if buckets is None else parts * width + buckets
+
+
+def _compressed(codes: Ints, size: int) -> tuple[Ints, Ints]:
+    """Codes numbered from 0 without gaps, and the old code of each new one."""
+    if size > _TABLE_MAX:
+        groups, inverse = np.unique(codes, return_inverse=True)
+        return inverse.astype(np.int64), groups
+    seen = np.bincount(codes, minlength=size) > 0
+    groups = np.flatnonzero(seen)
+    if len(groups) == size:
+        return codes, groups
+    return (np.cumsum(seen) - 1)[codes], groups
+
+
+def _narrowed(codes: Ints, size: int) -> tuple[Codes, Ints]:
+    """Codes of the smallest unsigned type (numpy sorts these by radix), and what each stands for."""
+    if size <= 256:
+        return codes.astype(np.uint8), np.arange(size, dtype=np.int64)
+    if size > _RADIX_MAX:
+        codes, groups = _compressed(codes, size)
+        return (codes.astype(np.uint16) if len(groups) <= _RADIX_MAX else codes), groups
+    return codes.astype(np.uint16), np.arange(size, dtype=np.int64)

@@ -1,0 +1,329 @@
+"""The writer a user holds: aligns rows with the table, routes them, and keeps one writer per partition and bucket."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Protocol
+
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.binary_row import decode, encode
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.files.naming import DataFileNames
+from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
+from paimon_py.lsm.buffer import MergeBuffer, write_order
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.writer import LSMWriter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import bucket_path, data_file_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.write.align import Alignment, open_stream, pieces
+from paimon_py.write.append import AppendWriter
+from paimon_py.write.changes import BucketChanges, Changes
+from paimon_py.write.existing import NOTHING, Existing, summarise
+from paimon_py.write.route import UNAWARE, Routed, Router
+
+OPEN_FILES_MAX = 64
+_BUFFER_MAX = 1 << 30
+"""Rows of one bucket are sorted as single Arrow arrays, whose text may not exceed 2 GB."""
+
+
+class BucketWriter(Protocol):
+    """What a session asks of the writer of one partition and bucket."""
+
+    partition: bytes
+    bucket: int
+
+    @property
+    def buffered_bytes(self) -> int: ...
+
+    @property
+    def has_open_file(self) -> bool: ...
+
+    @property
+    def next_sequence(self) -> int: ...
+
+    def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def take(self) -> tuple[DataFile, ...]: ...
+
+    def abort(self) -> None: ...
+
+
+class Writer:
+    """Writes rows into files that nobody sees until their changes are committed.
+
+    Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. Not for use
+    by several threads; open one writer for each.
+    """
+
+    def __init__(self, root: TableRoot, schema: TableSchema, *, ignore_existing: bool = False) -> None:
+        """`ignore_existing`: what the table holds will be replaced, so sequence numbers start anew."""
+        options = Options(schema.options)
+        self._root = root
+        self._schema = schema
+        self._router = Router(schema)
+        self._layout = file_layout(schema)
+        self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
+        self._snapshot = root.snapshots.latest()
+        needless = ignore_existing or self._snapshot is None or self._router.total_buckets == UNAWARE
+        self._existing: Existing | None = NOTHING if needless else None
+        self._writers: dict[tuple[bytes, int], BucketWriter] = {}
+        self._sequences: dict[tuple[bytes, int], int] = {}
+        self._restriction: _Restriction | None = None
+        self._checked: set[bytes] = set()
+        self._directories: dict[bytes, str] = {}
+        self._aligned: tuple[pa.Schema, Alignment] | None = None
+        self._buffered_bytes = 0
+        self._end: str | None = None
+
+    # -- what a user calls ------------------------------------------------------------------------------------------
+
+    def write_arrow(self, data: object) -> None:
+        """Add rows: anything with an Arrow C stream, or a pandas frame; columns match by name.
+
+        In a table with a primary key the column `_row_kind` may hold '+I', '-U', '+U' or '-D'. Rows may be kept in
+        memory as they are until `changes()`: do not change the arrays behind them before.
+
+        Cost: at most the option `write-buffer-size` in memory (256 MB) beside the batch that is being looked at.
+
+        Raises:
+            SchemaError: the columns do not fit (all are listed, nothing was written), or a value does not.
+            UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow.
+            After an error other than of the columns alone the writer is given up and its files are deleted.
+        """
+        self._require_open()
+        reader = open_stream(data)
+        alignment = self._alignment(reader.schema)
+        try:
+            for batch in reader:
+                for piece in pieces(batch):
+                    aligned = alignment.apply(piece)
+                    for routed in self._router.route(aligned.batch, aligned.kinds):
+                        self._write(routed)
+        except BaseException:
+            self._give_up("failed")
+            raise
+
+    def changes(self) -> Changes:
+        """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
+
+        Works inside the `with` block and after it.
+
+        Raises:
+            StorageError: the store failed; the writer is given up and its files are deleted.
+        """
+        if self._end not in (None, "closed"):
+            raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
+        self._flush_all()
+        buckets = []
+        for key, writer in self._writers.items():
+            self._sequences[key] = writer.next_sequence
+            files = writer.take()
+            if files:
+                buckets.append(
+                    BucketChanges(
+                        partition=writer.partition,
+                        bucket=writer.bucket,
+                        total_buckets=self._router.total_buckets,
+                        new_files=files,
+                    )
+                )
+        self._writers = {}
+        return Changes(
+            schema_id=self._schema.id,
+            base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
+            buckets=tuple(buckets),
+        )
+
+    def restrict(self, partition: Mapping[str, object]) -> None:
+        """Refuse rows outside a partition, given as `{"month": 3}` (some or all of the partition keys).
+
+        Raises:
+            UsageError: a name is not a partition key, or a value is not of its type.
+        """
+        self._restriction = _Restriction(self._schema, partition) if partition else None
+        self._checked.clear()
+
+    def discard(self, changes: Changes) -> None:
+        """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
+        for bucket in changes.buckets:
+            directory = partition_directory(self._schema, bucket.partition)
+            for file in bucket.added_files:
+                for name in (file.name, *file.extra_files):
+                    path = data_file_path(self._root.path, self._schema, directory, bucket.bucket, name)
+                    with contextlib.suppress(StorageError):
+                        self._root.store.delete(path)
+
+    def close(self) -> None:
+        """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
+        if self._end is None:
+            self._flush_all()
+            self._end = "closed"
+
+    def abort(self) -> None:
+        """Delete what was not handed over, and take no more rows; as many files as the store lets."""
+        if self._end in (None, "closed"):
+            self._give_up("been aborted")
+
+    def __enter__(self) -> Writer:
+        self._require_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __repr__(self) -> str:
+        return f"Writer({self._root.path!r}, buckets={len(self._writers)}, buffered_bytes={self._buffered_bytes})"
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _require_open(self) -> None:
+        if self._end is not None:
+            raise UsageError(f"this writer has {'been ' if self._end == 'closed' else ''}{self._end}; open a new one")
+
+    def _alignment(self, given: pa.Schema) -> Alignment:
+        if self._aligned is None or not self._aligned[0].equals(given):
+            self._aligned = (given, Alignment(self._schema, given))
+        return self._aligned[1]
+
+    def _write(self, routed: Routed) -> None:
+        key = (routed.partition, routed.bucket)
+        writer = self._writers.get(key)
+        if writer is None:
+            writer = self._writers[key] = self._open(routed.partition, routed.bucket)
+        before, had_file = writer.buffered_bytes, writer.has_open_file
+        writer.write(routed.batch, routed.kinds)
+        self._buffered_bytes += writer.buffered_bytes - before
+        if writer.has_open_file and not had_file:
+            self._limit_open_files(writer)
+        while self._buffered_bytes > self._limit:
+            largest = max(self._writers.values(), key=lambda one: one.buffered_bytes)
+            self._buffered_bytes -= largest.buffered_bytes
+            largest.flush()
+
+    def _limit_open_files(self, newest: BucketWriter) -> None:
+        opened = [writer for writer in self._writers.values() if writer.has_open_file]
+        if len(opened) > OPEN_FILES_MAX:
+            oldest = next(writer for writer in opened if writer is not newest)
+            self._buffered_bytes -= oldest.buffered_bytes
+            oldest.flush()
+
+    def _open(self, partition: bytes, bucket: int) -> BucketWriter:
+        if partition not in self._checked:
+            self._check_partition(partition)
+            self._checked.add(partition)
+        existing = self._known()
+        first = self._sequences.get((partition, bucket))
+        if first is None:
+            first = existing.next_sequence(partition, bucket)
+        directory = bucket_path(self._root.path, self._schema, self._directory(partition), bucket)
+        files = _Files(self._root, self._layout, self._schema, directory)
+        if not self._schema.primary_keys:
+            return AppendWriter(partition, bucket, first, files.begin)
+        buffer = MergeBuffer(write_order(self._schema), engine_of(self._schema.options), first)
+        return LSMWriter(partition, bucket, buffer, files.begin)
+
+    def _check_partition(self, partition: bytes) -> None:
+        if self._restriction is not None:
+            self._restriction.check(partition)
+        found = self._known().total_buckets.get(partition)
+        wanted = self._router.total_buckets
+        if found is not None and found != wanted:
+            place = self._directory(partition) or "the table"
+            raise UsageError(
+                f"{place} has {found} buckets, but the option 'bucket' says {wanted}: rows would be found in the wrong "
+                f"bucket; set the option back to '{found}', or overwrite {place} with its own rows first"
+            )
+
+    def _known(self) -> Existing:
+        if self._existing is None:
+            assert self._snapshot is not None
+            self._existing = summarise(self._root.manifests.live_entries(self._snapshot))
+        return self._existing
+
+    def _directory(self, partition: bytes) -> str:
+        if partition not in self._directories:
+            self._directories[partition] = partition_directory(self._schema, partition)
+        return self._directories[partition]
+
+    def _flush_all(self) -> None:
+        try:
+            for _ in self._root.env.pool.map(_flush, list(self._writers.values())):
+                pass
+        except BaseException:
+            self._give_up("failed")
+            raise
+        self._buffered_bytes = 0
+
+    def _give_up(self, end: str) -> None:
+        """Delete what can be deleted; the error that led here matters more than one of the clean-up."""
+        self._end = end
+        writers, self._writers = list(self._writers.values()), {}
+        self._buffered_bytes = 0
+        for writer in writers:
+            with contextlib.suppress(StorageError):
+                writer.abort()
+
+
+class _Files:
+    """Begins files in the directory of one bucket, with names of their own."""
+
+    def __init__(self, root: TableRoot, layout: FileLayout, schema: TableSchema, directory: str) -> None:
+        self._root = root
+        self._layout = layout
+        self._directory = directory
+        self._names = DataFileNames(schema.options, root.env.ids)
+
+    def begin(self, first_sequence: int = 0) -> RollingWriter:
+        """A writer of new files."""
+        env = self._root.env
+        return RollingWriter(
+            self._root.store, self._directory, self._names, self._layout, env.clock, first_sequence=first_sequence
+        )
+
+
+class _Restriction:
+    """The values that partition columns must have, compared as the bytes of BinaryRows."""
+
+    def __init__(self, schema: TableSchema, partition: Mapping[str, object]) -> None:
+        self._fields = schema.partition_fields
+        self._schema = schema
+        self._spec = dict(partition)
+        self._wanted: dict[int, bytes] = {}
+        for name, value in partition.items():
+            if name not in schema.partition_keys:
+                keys = ", ".join(schema.partition_keys) or "none"
+                raise UsageError(f"{name!r} is not a partition key; the table has {keys}")
+            index = schema.partition_keys.index(name)
+            field = self._fields[index]
+            try:
+                column = pa.array([value], to_arrow_type(field.type))
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                raise UsageError(f"partition value {name}={value!r} does not fit: {error}") from error
+            self._wanted[index] = encode([column], [field.type])[0].as_py()
+
+    def check(self, partition: bytes) -> None:
+        """Refuse a partition that has other values."""
+        columns = decode([partition], [field.type for field in self._fields])
+        for index, wanted in self._wanted.items():
+            if encode([columns[index]], [self._fields[index].type])[0].as_py() != wanted:
+                place = partition_directory(self._schema, partition)
+                raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._spec}")
+
+
+def _flush(writer: BucketWriter) -> None:
+    writer.flush()

@@ -1,0 +1,362 @@
+"""The writer a user holds: files appear only when handed over, and vanish when it fails."""
+
+import msgspec
+import pyarrow as pa
+import pytest
+from unit.write.support import data_files, root_of, rows_of, schema_of
+
+from paimon_py.errors import SchemaError, StorageError, UsageError
+from paimon_py.spec.data_file import EMPTY_ROW
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.write.changes import Changes
+from paimon_py.write.existing import Existing
+from paimon_py.write.renumber import renumber
+from paimon_py.write.session import Writer
+
+
+def keyed(**options):
+    return schema_of({"k": "INT NOT NULL", "v": "STRING"}, primary_key=["k"], options=options)
+
+
+def append(**options):
+    return schema_of({"n": "BIGINT", "p": "STRING"}, partition_by=["p"], options=options)
+
+
+def ints(*values):
+    return pa.array(values, pa.int32())
+
+
+def test_a_bucket_gets_one_sorted_file():
+    schema = keyed()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"k": ints(3, 1), "v": ["a", "b"]}))
+        writer.write_arrow(pa.table({"v": ["c"], "k": ints(3), "_row_kind": ["-D"]}))
+    changes = writer.changes()
+    (bucket,) = changes.buckets
+    assert (bucket.partition, bucket.bucket, bucket.total_buckets) == (EMPTY_ROW, 0, 1)
+    (file,) = bucket.new_files
+    assert (file.level, file.row_count, file.delete_row_count, file.min_sequence, file.max_sequence) == (0, 2, 1, 1, 2)
+    assert rows_of(root, schema, bucket) == [[
+        {"_SEQUENCE_NUMBER": 1, "_VALUE_KIND": 0, "k": 1, "v": "b"},
+        {"_SEQUENCE_NUMBER": 2, "_VALUE_KIND": 3, "k": 3, "v": "c"},
+    ]]  # fmt: skip
+    assert changes.base_snapshot_id is None
+
+
+def test_append_files_keep_the_order_of_rows_and_count_from_zero():
+    schema = append()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"n": [5, 3, 9], "p": ["a", "b", "a"]}))
+        writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+    buckets = {data.partition: data for data in writer.changes().buckets}
+    assert len(buckets) == 2
+    found = {}
+    for data in buckets.values():
+        directory = "p=a" if len(data.new_files) and data.new_files[0].row_count == 3 else "p=b"
+        found[directory] = [row["n"] for row in rows_of(root, schema, data, directory)[0]]
+        assert (data.new_files[0].min_sequence, data.total_buckets) == (0, -1)
+    assert found == {"p=a": [5, 9, 1], "p=b": [3]}
+
+
+def test_changes_hand_over_what_was_written_since_the_last_call():
+    schema = keyed()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
+        first = writer.changes()
+        writer.write_arrow(pa.table({"k": ints(1), "v": ["b"]}))
+        second = writer.changes()
+    assert writer.changes().is_empty
+    assert (first.row_count, second.row_count) == (1, 1)
+    assert rows_of(root, schema, second.buckets[0])[0][0]["_SEQUENCE_NUMBER"] == 1
+    assert Changes.concat([first, second]).file_count == len(data_files(root)) == 2
+
+
+def test_a_writer_without_rows_has_empty_changes():
+    schema = keyed()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"k": ints(), "v": pa.array([], pa.string())}))
+    assert writer.changes().is_empty
+    assert data_files(root) == []
+
+
+def test_leaving_by_an_exception_deletes_what_was_not_handed_over():
+    schema = append()
+    root = root_of(schema)
+    with pytest.raises(RuntimeError), Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+        kept = writer.changes()
+        writer.write_arrow(pa.table({"n": list(range(200_000)), "p": ["b"] * 200_000}))
+        assert len(data_files(root)) >= 1
+        raise RuntimeError
+    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [kept.buckets[0].new_files[0].name]
+    with pytest.raises(UsageError, match="aborted"):
+        writer.changes()
+
+
+def test_bad_values_give_the_writer_up_and_leave_no_file():
+    schema = append()
+    root = root_of(schema)
+    batches = [pa.record_batch([list(range(200_000)), ["a"] * 200_000], ["n", "p"])]
+    schema_with_not_null = msgspec.structs.replace(
+        schema,
+        fields=(
+            msgspec.structs.replace(
+                schema.fields[0], type=msgspec.structs.replace(schema.fields[0].type, nullable=False)
+            ),
+            schema.fields[1],
+        ),
+    )
+    batches.append(pa.record_batch([pa.array([1, None]), ["a", "b"]], ["n", "p"]))
+    writer = Writer(root, schema_with_not_null)
+    with pytest.raises(SchemaError, match="NOT NULL"):
+        writer.write_arrow(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+    assert data_files(root) == []
+    with pytest.raises(UsageError, match="failed"):
+        writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+
+
+def test_columns_that_do_not_fit_leave_the_writer_usable():
+    schema = append()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+        with pytest.raises(SchemaError):
+            writer.write_arrow(pa.table({"n": ["x"], "p": ["a"]}))
+    assert writer.changes().row_count == 1
+
+
+def test_closing_twice_is_fine_and_writing_after_it_is_not():
+    schema = append()
+    writer = Writer(root_of(schema), schema)
+    writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+    writer.close()
+    writer.close()
+    with pytest.raises(UsageError, match="closed"):
+        writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+    assert writer.changes().row_count == 1
+
+
+def test_discard_deletes_handed_over_files():
+    schema = append()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"n": [1, 2], "p": ["a/b", "c"]}))
+    changes = writer.changes()
+    assert len(data_files(root)) == 2
+    writer.discard(changes)
+    assert data_files(root) == []
+
+
+def test_rows_outside_a_static_overwrite_are_refused():
+    schema = append()
+    root = root_of(schema)
+    with pytest.raises(UsageError, match="outside"), Writer(root, schema, ignore_existing=True) as writer:
+        writer.restrict({"p": "a"})
+        writer.write_arrow(pa.table({"n": [1], "p": ["a"]}))
+        writer.write_arrow(pa.table({"n": [1], "p": ["b"]}))
+    assert data_files(root) == []
+    with Writer(root, schema, ignore_existing=True) as writer:
+        writer.restrict({})
+        writer.write_arrow(pa.table({"n": [1], "p": ["b"]}))
+        writer.restrict({"p": None})
+        writer.write_arrow(pa.table({"n": [1], "p": pa.nulls(1, pa.string())}))
+    with pytest.raises(UsageError, match="not a partition key"):
+        Writer(root, schema).restrict({"x": 1})
+    with pytest.raises(UsageError, match="does not fit"):
+        Writer(root, schema).restrict({"p": 1.5})
+
+
+def test_a_buffer_that_is_full_is_flushed_as_another_run():
+    schema = keyed(**{"write-buffer-size": "1 mb"})
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        for start in range(0, 5):
+            keys = pa.array(range(start, 500_000 + start, 5), pa.int32())
+            writer.write_arrow(pa.table({"k": keys, "v": ["x" * 20] * 100_000}))
+    (bucket,) = writer.changes().buckets
+    assert len(bucket.new_files) >= 3
+    assert {file.level for file in bucket.new_files} == {0}
+    ranges = sorted((file.min_sequence, file.max_sequence) for file in bucket.new_files)
+    assert all(before[1] < after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    assert sum(file.row_count for file in bucket.new_files) == 500_000
+
+
+def test_memory_of_all_buckets_together_is_bounded():
+    schema = schema_of(
+        {"k": "INT NOT NULL", "v": "STRING"}, primary_key=["k"], options={"bucket": "16", "write-buffer-size": "1 mb"}
+    )
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        for start in range(0, 100_000, 10_000):
+            keys = pa.array(range(start, start + 10_000), pa.int32())
+            writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 10_000}))
+            assert writer._buffered_bytes <= 1 << 20
+            assert writer._buffered_bytes == sum(one.buffered_bytes for one in writer._writers.values())
+
+
+def test_a_flush_rolls_into_files_that_do_not_overlap():
+    schema = keyed(**{"target-file-size": "100 kb"})
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        keys = pa.array([(i * 7919) % 300_007 for i in range(300_000)], pa.int32())
+        writer.write_arrow(pa.table({"k": keys, "v": [str(i * 31 % 1_000_003) for i in range(300_000)]}))
+    (bucket,) = writer.changes().buckets
+    assert len(bucket.new_files) > 1
+    spans = [[row["k"] for row in rows] for rows in rows_of(root, schema, bucket)]
+    assert all(before[-1] < after[0] for before, after in zip(spans, spans[1:], strict=False))
+
+
+def test_many_partitions_keep_few_files_open():
+    schema = append()
+    store = OpenCounter()
+    root = root_of(schema, store)
+    rows = 131_072
+    with Writer(root, schema) as writer:
+        for part in range(70):
+            writer.write_arrow(
+                pa.table({"n": pa.repeat(part, rows).cast(pa.int64()), "p": pa.repeat(f"p{part}", rows)})
+            )
+    assert writer.changes().row_count == 70 * rows
+    assert store.most <= 65
+    assert store.open == 0
+
+
+class OpenCounter(MemoryStore):
+    """Counts files that are open for writing."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = self.most = 0
+
+    def open_write(self, path):
+        sink = super().open_write(path)
+        self.open += 1
+        self.most = max(self.most, self.open)
+        close = sink.close
+
+        def closing():
+            if not sink.closed:
+                self.open -= 1
+            close()
+
+        sink.close = closing
+        return sink
+
+
+class Failing(MemoryStore):
+    """Refuses the n-th file opened for writing, and deletes nothing after it."""
+
+    def __init__(self, fail_at, deletes=True):
+        super().__init__()
+        self.calls = 0
+        self.fail_at = fail_at
+        self.deletes = deletes
+
+    def open_write(self, path):
+        self.calls += 1
+        if self.calls == self.fail_at:
+            raise StorageError("no", path=path, operation="open_write")
+        return super().open_write(path)
+
+    def delete(self, path):
+        if not self.deletes:
+            raise StorageError("no", path=path, operation="delete")
+        super().delete(path)
+
+
+@pytest.mark.parametrize("fail_at", [1, 2, 3])
+def test_a_failing_store_leaves_no_files(fail_at):
+    schema = append()
+    root = root_of(schema, Failing(fail_at))
+    writer = Writer(root, schema)
+    writer.write_arrow(pa.table({"n": [1, 2, 3], "p": ["a", "b", "c"]}))
+    with pytest.raises(StorageError):
+        writer.changes()
+    assert data_files(root) == []
+    with pytest.raises(UsageError, match="failed"):
+        writer.changes()
+
+
+def test_the_first_error_is_seen_even_if_cleaning_up_fails_too():
+    schema = append()
+    root = root_of(schema, Failing(2, deletes=False))
+    with pytest.raises(StorageError, match="no") as caught, Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"n": [1, 2], "p": ["a", "b"]}))
+    assert caught.value.operation == "open_write"
+
+
+def test_another_number_of_buckets_is_refused_even_for_new_ones():
+    schema = keyed(bucket="4")
+    writer = Writer(root_of(schema), schema)
+    writer._existing = Existing({(EMPTY_ROW, 0): 7}, {EMPTY_ROW: 2})
+    with pytest.raises(UsageError, match=r"has 2 buckets, but the option 'bucket' says 4"):
+        writer.write_arrow(pa.table({"k": ints(*range(50)), "v": ["a"] * 50}))
+
+
+def test_numbers_go_on_after_those_of_live_files():
+    schema = keyed()
+    root = root_of(schema)
+    writer = Writer(root, schema)
+    writer._existing = Existing({(EMPTY_ROW, 0): 41}, {EMPTY_ROW: 1})
+    writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
+    (bucket,) = writer.changes().buckets
+    assert bucket.new_files[0].min_sequence == 42
+    writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
+    assert writer.changes().buckets[0].new_files[0].min_sequence == 43
+
+
+def test_renumbering_shifts_every_row_and_replaces_the_files():
+    schema = keyed(**{"target-file-size": "100 kb"})
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        kinds = ["+I", "-D"] * 100_000
+        writer.write_arrow(
+            pa.table(
+                {
+                    "k": pa.array(range(200_000), pa.int32()),
+                    "v": [str(i * 31 % 1_000_003) for i in range(200_000)],
+                    "_row_kind": kinds,
+                }
+            )
+        )
+    (before,) = writer.changes().buckets
+    rows = [row for file in rows_of(root, schema, before) for row in file]
+    after = renumber(root, schema, before, 1000)
+    assert len(after.new_files) == len(before.new_files) > 1
+    shifted = [row for file in rows_of(root, schema, after) for row in file]
+    assert shifted == [{**row, "_SEQUENCE_NUMBER": row["_SEQUENCE_NUMBER"] + 1000} for row in rows]
+    assert [f.min_sequence for f in after.new_files] == [f.min_sequence + 1000 for f in before.new_files]
+    keep = ("row_count", "delete_row_count", "min_key", "max_key", "key_stats", "value_stats", "level", "schema_id")
+    assert all(
+        getattr(new, name) == getattr(old, name)
+        for new, old in zip(after.new_files, before.new_files, strict=True)
+        for name in keep
+    )
+    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == sorted(file.name for file in after.new_files)
+
+
+def test_renumbering_append_files_touches_metadata_only():
+    schema = append()
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"n": [1, 2], "p": ["a", "a"]}))
+    (bucket,) = writer.changes().buckets
+    shifted = renumber(root, schema, bucket, 5).new_files[0]
+    assert (shifted.name, shifted.min_sequence, shifted.max_sequence) == (bucket.new_files[0].name, 5, 6)
+
+
+def test_a_renumbering_that_fails_keeps_the_old_files():
+    schema = keyed()
+    store = Failing(0)
+    root = root_of(schema, store)
+    with Writer(root, schema) as writer:
+        writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
+        (bucket,) = writer.changes().buckets
+    store.fail_at = store.calls + 1
+    with pytest.raises(StorageError):
+        renumber(root, schema, bucket, 5)
+    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [bucket.new_files[0].name]
