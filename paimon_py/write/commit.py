@@ -1,0 +1,481 @@
+"""Committing: the loop around planning, writing metadata, publishing, and classifying what came of it.
+
+Source: format.md §15; Java `FileStoreCommitImpl`; notes on reliability §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NoReturn, Union
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import (
+    CommitConflictError,
+    CommitError,
+    CommitRetriesExhaustedError,
+    CommitUnknownError,
+    PaimonError,
+    SnapshotExpiredError,
+    StorageError,
+)
+from paimon_py.lsm.order import key_ranks
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, ManifestEntry, identifier
+from paimon_py.spec.layout import bucket_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.storage.store import join
+from paimon_py.write.changes import BucketChanges, Changes
+from paimon_py.write.commit_plan import (
+    Author,
+    Limits,
+    Part,
+    commit_user,
+    compact_part,
+    compaction_files,
+    next_snapshot,
+    offsets,
+    overwrite_part,
+    own_files,
+    shifted,
+    upgraded,
+    write_part,
+)
+from paimon_py.write.conflicts import (
+    Conflict,
+    Placed,
+    bucket_count_conflict,
+    deletion_conflict,
+    level_conflict,
+    schema_conflict,
+)
+from paimon_py.write.drafts import Drafts
+from paimon_py.write.foreign import Foreign, committed_by, names_added
+from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
+from paimon_py.write.publish import Committed, Conflicted, LostRace, Outcome, Unknown, publish
+
+__all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
+
+Renumber = Callable[[BucketChanges, int], BucketChanges]
+"""Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
+outcome of the commit is unknown, the caller commits them again."""
+
+
+class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """How to commit.
+
+    `user`: None takes one that stands for these very files. `identifier`: counts the commits of a user, None is a batch
+    commit. `expected_snapshot_id`: refuse if the latest snapshot is another one.
+    """
+
+    user: str | None = None
+    identifier: int | None = None
+    overwrite: Overwrite | None = None
+    watermark: int | None = None
+    properties: Mapping[str, str] | None = None
+    operation: str | None = None
+    expected_snapshot_id: int | None = None
+
+
+class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was committed.
+
+    Attributes:
+        snapshot_id: the newest snapshot of the commit, None if there was nothing to commit.
+        snapshot_ids: all of them: what was written, then what was compacted.
+        already_committed: the same commit had happened before; nothing was published now.
+        row_count: rows in the files that were added.
+        file_count: number of files that were added.
+        attempts: how often publishing was tried.
+        dropped_compaction: why the compaction in the changes was given up while the written rows were kept.
+    """
+
+    snapshot_id: int | None = None
+    snapshot_ids: tuple[int, ...] = ()
+    already_committed: bool = False
+    row_count: int = 0
+    file_count: int = 0
+    attempts: int = 0
+    dropped_compaction: str | None = None
+
+
+class _Already(msgspec.Struct, frozen=True):
+    """Somebody, we it seems, has committed these very files."""
+
+    snapshot: Snapshot | None
+
+
+Planned = Union[Part, Conflict, _Already]
+Planner = Callable[[Union[Snapshot, None]], Planned]
+
+
+def commit(
+    root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, *, renumber: Renumber
+) -> CommitResult:
+    """Publish changes as one snapshot, or two if they hold a compaction.
+
+    An empty batch makes no snapshot, with or without an identifier, unless the table's options
+    `snapshot.ignore-empty-commit` or `commit.force-create-snapshot` ask for one; an overwrite makes one even if it
+    changes nothing, except a dynamic one without new files.
+
+    Raises:
+        UsageError: new files lie outside the partition to overwrite.
+        CommitConflictError: the changes do not fit what others committed; nothing was published.
+        CommitRetriesExhaustedError: others won every race; nothing was published.
+        CommitUnknownError: the snapshot may have been published; no file was deleted. The same call may be repeated.
+        StorageError: the store failed; nothing was published.
+    """
+    return _Commit(root, schema, changes, request, renumber).run()
+
+
+class _Commit:
+    """One call of `commit`."""
+
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, renumber: Renumber
+    ) -> None:
+        self.root = root
+        self.schema = schema
+        self.changes = changes
+        self.request = request
+        self.renumber = renumber
+        self.options = Options(schema.options)
+        self.limits = Limits.of(self.options)
+        self.settings = ManifestSettings.of(self.options)
+        self.attempts = 0
+        self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
+        marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
+        self.author = Author(
+            user=request.user or self._batch_user(),
+            identifier=BATCH_COMMIT_IDENTIFIER if request.identifier is None else request.identifier,
+            watermark=max(marks, default=None),
+            properties=request.properties,
+            operation=request.operation,
+        )
+        part = write_part(changes)
+        self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
+        self.foreign = Foreign(
+            root,
+            changes.base_snapshot_id,
+            part.partitions,
+            frozenset(entry.file.name for entry in part.adds),
+            deltas=self.numbered or request.user is not None,
+        )
+
+    def run(self) -> CommitResult:
+        """Commit."""
+        replayed = self._replayed()
+        if replayed is not None:
+            return replayed
+        planner = self._first_planner()
+        ids: tuple[int, ...] = ()
+        result = CommitResult()
+        if planner is not None:
+            done = self._loop(planner)
+            if isinstance(done, _Already):
+                snapshot_id = done.snapshot.id if done.snapshot else None
+                ids = () if snapshot_id is None else (snapshot_id,)
+                return CommitResult(
+                    snapshot_id=snapshot_id, snapshot_ids=ids, already_committed=True, attempts=self.attempts
+                )
+            ids = (done.id,)
+            self._tidy()
+            adds = write_part(self._current()).adds
+            result = CommitResult(
+                row_count=sum(entry.file.row_count for entry in adds), file_count=len(adds), snapshot_id=done.id
+            )
+        dropped = None
+        if not compact_part(self._current()).is_empty:
+            dropped = self._compact(ids)
+            ids = ids if isinstance(dropped, str) else (*ids, dropped)
+        return msgspec.structs.replace(
+            result,
+            snapshot_id=ids[-1] if ids else None,
+            snapshot_ids=ids,
+            attempts=self.attempts,
+            dropped_compaction=dropped if isinstance(dropped, str) else None,
+        )
+
+    # -- what to publish --------------------------------------------------------------------------------------------
+
+    def _batch_user(self) -> str:
+        user = commit_user(self.changes) or self.root.env.ids.uuid()
+        prefix = self.options.find_str("commit.user-prefix")
+        return f"{prefix}_{user}" if prefix else user
+
+    def _replayed(self) -> CommitResult | None:
+        """The answer to an identifier that the user has committed already; files made in vain are deleted."""
+        if self.request.identifier is None:
+            return None
+        found = committed_by(self.root, self.author.user, self.request.identifier)
+        if not found:
+            return None
+        known = names_added(self.root, self.changes.base_snapshot_id)
+        if known is not None:
+            self._delete([(b, [file for file in own_files(b) if file.name not in known]) for b in self.changes.buckets])
+        ids = tuple(sorted(s.id for s in found if s.commit_identifier == self.request.identifier))
+        return CommitResult(snapshot_id=ids[-1] if ids else None, snapshot_ids=ids, already_committed=True)
+
+    def _first_planner(self) -> Planner | None:
+        """How to plan what was written; None if there is nothing to publish."""
+        part = write_part(self.changes)
+        if self.request.overwrite is not None:
+            if isinstance(self.request.overwrite, DynamicOverwrite) and not part.adds:
+                return None
+            self._renumber({})
+            adds = self._upgraded(write_part(self._current()).adds)
+            partitions = sorted(part.partitions)
+            matches = matcher(self.schema, self.request.overwrite, partitions)
+            return lambda latest: self._plan_overwrite(latest, adds, matches)
+        wants_empty = self.options.get_bool("commit.force-create-snapshot")
+        wants_empty = wants_empty or self.options.find_str("snapshot.ignore-empty-commit") == "false"
+        return self._plan_write if not part.is_empty or (wants_empty and self.changes.is_empty) else None
+
+    def _plan_write(self, latest: Snapshot | None) -> Planned:
+        conflict = self._changed_meanwhile(latest)
+        if conflict is not None:
+            return conflict
+        if self.attempts == 1 or self.numbered:
+            self.foreign.advance(latest)
+        already = self._already()
+        if already is not None:
+            return already
+        if self.numbered:
+            self._renumber(self.foreign.highest)
+        part = write_part(self._current())
+        conflict = bucket_count_conflict(part.adds, self.foreign.bucket_counts)
+        if conflict is None and part.deletes:
+            conflict = deletion_conflict(self._live(latest, part), part.entries)
+        return conflict or part
+
+    def _plan_overwrite(self, latest: Snapshot | None, adds: tuple[ManifestEntry, ...], matches: Matcher) -> Planned:
+        conflict = self._changed_meanwhile(latest) or bucket_count_conflict(adds, {})
+        if conflict is not None:
+            return conflict
+        if latest is None:
+            return overwrite_part(adds, (), None)
+        live = self.root.manifests.live_entries(latest, EntryFilter(partitions=matches)).entries()
+        index = None
+        if latest.index_manifest is not None:
+            entries = self.root.manifests.read_index(latest.index_manifest)
+            gone = matches(pa.array([entry.partition for entry in entries], type=pa.binary())).tolist()
+            if any(gone):
+                index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
+        return overwrite_part(adds, live, index)
+
+    def _plan_compaction(self, latest: Snapshot | None) -> Planned:
+        part = compact_part(self._current())
+        live = self._live(latest, part)
+        conflict = deletion_conflict(live, part.entries)
+        conflict = conflict or bucket_count_conflict(part.adds, _bucket_counts(live))
+        if conflict is None and self.schema.primary_keys:
+            gone = {identifier(entry) for entry in part.deletes}
+            conflict = level_conflict(self._placed([e for e in live if identifier(e) not in gone] + list(part.adds)))
+        return conflict or part
+
+    def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:
+        expected = self.request.expected_snapshot_id
+        if expected is not None and expected != (latest.id if latest else 0):
+            return Conflict(f"the latest snapshot is {latest.id if latest else 'none'}, not {expected} as expected")
+        if not any(bucket.new_files for bucket in self.changes.buckets):
+            return None
+        return schema_conflict(self.root.schemas.get(self.changes.schema_id), self.root.schemas.latest())
+
+    def _already(self) -> _Already | Conflict | None:
+        """Whether these files are in the table: the answer to an earlier commit was lost, or the caller repeats it."""
+        for snapshot in self.foreign.snapshots:
+            if (snapshot.commit_user, snapshot.commit_identifier) == (self.author.user, self.author.identifier) and (
+                self.request.identifier is not None or self.request.user is None
+            ):
+                return _Already(snapshot)
+        own, mine = self.foreign.own_names, {file.name for b in self.changes.buckets for file in b.new_files}
+        if not own:
+            return None
+        return _Already(None) if own >= mine else Conflict(f"file {min(own)} is in the table already")
+
+    # -- sequence numbers -------------------------------------------------------------------------------------------
+
+    def _renumber(self, highest: Mapping[tuple[bytes, int], int]) -> None:
+        """Let our rows come after all that was committed before them."""
+        for position, offset in enumerate(offsets(self.changes.buckets, highest)):
+            original = self.changes.buckets[position]
+            before = self.renumbered.get(position)
+            if offset == (before[0] if before else 0):
+                continue
+            bare = msgspec.structs.replace(original, compact_before=(), compact_after=(), compact_changelog=())
+            if self.schema.primary_keys:
+                moved = self.renumber(bare, offset)
+            else:
+                moved = msgspec.structs.replace(bare, new_files=tuple(shifted(f, offset) for f in original.new_files))
+            if before is not None:
+                self._delete([(original, self._rewritten(position))])
+            self.renumbered[position] = (offset, moved)
+
+    def _current(self) -> Changes:
+        """The changes with the files that take the place of renumbered ones."""
+        buckets = [
+            self.renumbered[position][1] if position in self.renumbered else bucket
+            for position, bucket in enumerate(self.changes.buckets)
+        ]
+        return msgspec.structs.replace(self.changes, buckets=tuple(buckets))
+
+    def _rewritten(self, position: int) -> list[DataFile]:
+        """Files that renumbering wrote."""
+        old = {file.name for file in self.changes.buckets[position].added_files}
+        return [file for file in self.renumbered[position][1].added_files if file.name not in old]
+
+    # -- publishing -------------------------------------------------------------------------------------------------
+
+    def _compact(self, ids: Sequence[int]) -> int | str:
+        """Publish what was compacted. The id, or why it was dropped, if there is something written to be kept."""
+        try:
+            done = self._loop(self._plan_compaction)
+            assert isinstance(done, Snapshot)
+            return done.id
+        except CommitUnknownError:
+            raise
+        except (CommitError, StorageError) as error:
+            if not ids:
+                raise
+            self._delete([(bucket, compaction_files(bucket)) for bucket in self._current().buckets])
+            return str(error)
+
+    def _loop(self, planner: Planner) -> Snapshot | _Already:
+        """Try until the snapshot is published, or certainly cannot be."""
+        clock, ids = self.root.env.clock, self.root.env.ids
+        drafts = Drafts(self.root, [field.type for field in self.schema.partition_fields], self.settings)
+        began, lost = clock.elapsed(), 0
+        while True:
+            self.attempts += 1
+            try:
+                outcome = self._attempt(planner, drafts)
+            except PaimonError:
+                self._give_up(drafts)
+                raise
+            match outcome:
+                case Committed(snapshot):
+                    return snapshot
+                case _Already():
+                    self._give_up(drafts)
+                    return outcome
+                case Conflicted(conflict):
+                    self._give_up(drafts)
+                    raise CommitConflictError(f"nothing was committed: {conflict.reason}", table=self.root.path)
+                case Unknown(reason, snapshot_id):
+                    raise CommitUnknownError(
+                        f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
+                        " commit the same changes again, it is recognised if they are in the table",
+                        table=self.root.path,
+                        snapshot_id=snapshot_id,
+                    )
+                case LostRace(reason):
+                    drafts.forget_attempt()
+                case _:
+                    _never(outcome)
+            lost += 1
+            if self.limits.are_exhausted(lost, clock.elapsed() - began):
+                self._give_up(drafts)
+                raise CommitRetriesExhaustedError(
+                    f"other writers were faster {lost} times (last: {reason}); nothing was committed."
+                    " Try again, or raise commit.max-retries or commit.timeout",
+                    table=self.root.path,
+                )
+            clock.sleep(self.limits.wait_seconds(lost, ids.jitter()))
+
+    def _attempt(self, planner: Planner, drafts: Drafts) -> Outcome | _Already:
+        clock = self.root.env.clock
+        started = clock.elapsed()
+        latest = self.root.snapshots.latest()
+        try:
+            planned = planner(latest)
+            if isinstance(planned, Conflict):
+                return Conflicted(planned)
+            if isinstance(planned, _Already):
+                return planned
+            written = drafts.write(latest, planned)
+        except SnapshotExpiredError as error:
+            return LostRace(str(error))
+        snapshot = next_snapshot(
+            latest,
+            planned,
+            written,
+            self.author,
+            schema_id=self.root.schemas.latest().id,
+            uuid=self.root.env.ids.uuid(),
+            time_millis=clock.millis(),
+        )
+        retention = self.options.get_duration("snapshot.time-retained") / 1000
+        return publish(self.root, snapshot, latest, deadline=started + retention / 2)
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    def _live(self, latest: Snapshot | None, part: Part) -> list[ManifestEntry]:
+        """Live files of the buckets that a part touches."""
+        if latest is None:
+            return []
+        wanted = part.buckets
+        partitions = matcher(self.schema, DynamicOverwrite(), sorted(part.partitions))
+        numbers = frozenset(bucket for _, bucket in wanted)
+        live = self.root.manifests.live_entries(latest, EntryFilter(partitions=partitions, buckets=numbers)).entries()
+        return [entry for entry in live if (entry.partition, entry.bucket) in wanted]
+
+    def _upgraded(self, adds: tuple[ManifestEntry, ...]) -> tuple[ManifestEntry, ...]:
+        if not adds or not self.schema.primary_keys or not self.options.get_bool("overwrite-upgrade"):
+            return adds
+        levels = self.options.find_int("num-levels") or self.options.get_int("num-sorted-run.compaction-trigger") + 1
+        ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in self._placed(adds)}
+        return upgraded(adds, ranks, levels - 1)
+
+    def _placed(self, entries: Sequence[ManifestEntry]) -> list[Placed]:
+        """Entries with the ranks of their keys."""
+        types = [field.type for field in self.schema.key_fields]
+        lows, highs = key_ranks([e.file.min_key for e in entries], [e.file.max_key for e in entries], types)
+        ranks = zip(entries, lows.tolist(), highs.tolist(), strict=True)
+        return [Placed(e.partition, e.bucket, e.file.level, e.file.name, low, high) for e, low, high in ranks]
+
+    def _tidy(self) -> None:
+        """After publication: delete files that the snapshot does without."""
+        gone: list[tuple[BucketChanges, Sequence[DataFile]]] = []
+        for position, bucket in enumerate(self.changes.buckets):
+            if position in self.renumbered:
+                kept = {file.name for file in self.renumbered[position][1].added_files}
+                gone.append((bucket, [file for file in own_files(bucket) if file.name not in kept]))
+            elif self.request.overwrite is not None:
+                gone.append((bucket, bucket.changelog_files))
+        self._delete(gone)
+
+    def _give_up(self, drafts: Drafts) -> None:
+        """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
+        drafts.discard()
+        self._delete(
+            [(bucket, self._rewritten(at)) for at, bucket in enumerate(self.changes.buckets) if at in self.renumbered]
+        )
+
+    def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
+        """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""
+        for bucket, files in gone:
+            if not files:
+                continue
+            partition = partition_directory(self.schema, bucket.partition)
+            directory = bucket_path(self.root.path, self.schema, partition, bucket.bucket)
+            for file in files:
+                path = file.external_path or join(directory, file.name)
+                for target in (path, *(join(path.rpartition("/")[0], extra) for extra in file.extra_files)):
+                    try:
+                        self.root.store.delete(target)
+                    except StorageError:
+                        continue
+
+
+def _bucket_counts(live: Iterable[ManifestEntry]) -> dict[bytes, int]:
+    return {entry.partition: entry.total_buckets for entry in live if entry.total_buckets > 0}
+
+
+def _never(outcome: NoReturn) -> NoReturn:
+    raise AssertionError(f"unexpected outcome {outcome}")

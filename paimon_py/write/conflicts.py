@@ -1,0 +1,153 @@
+"""Whether changes still fit a table that others have changed. Pure: values in, a conflict or None out.
+
+Source: format.md §15.4; Java `ConflictDetection`, `PrimaryKeyConflictDetection`; notes on hazards (c), (j).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetType, RowType, VectorType
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """Why changes cannot be committed; the text goes to the caller."""
+
+    reason: str
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A file of a merge tree with the ranks of its smallest and largest key among all files compared."""
+
+    partition: bytes
+    bucket: int
+    level: int
+    name: str
+    min_rank: int
+    max_rank: int
+
+
+def deletion_conflict(base: Iterable[ManifestEntry], delta: Iterable[ManifestEntry]) -> Conflict | None:
+    """Whether every file to delete is alive, and no file is added twice."""
+    alive = {identifier(entry) for entry in base}
+    for entry in delta:
+        key = identifier(entry)
+        if entry.kind is FileKind.ADD:
+            if key in alive:
+                return Conflict(f"file {entry.file.name} is in the table already")
+            alive.add(key)
+        elif key in alive:
+            alive.remove(key)
+        else:
+            return Conflict(
+                f"file {entry.file.name} (level {entry.file.level}, bucket {entry.bucket}) was deleted or moved by"
+                " another commit"
+            )
+    return None
+
+
+def bucket_count_conflict(adds: Iterable[ManifestEntry], known: Mapping[bytes, int]) -> Conflict | None:
+    """Whether all files of a partition agree on its number of buckets.
+
+    `known`: number of buckets of partitions that have files, where it is fixed.
+    """
+    counts = dict(known)
+    for entry in adds:
+        if entry.total_buckets <= 0:
+            continue
+        count = counts.setdefault(entry.partition, entry.total_buckets)
+        if count != entry.total_buckets:
+            return Conflict(
+                f"the changes were written for {entry.total_buckets} buckets, but the partition has {count};"
+                " overwrite the partition to change its number of buckets"
+            )
+    return None
+
+
+def level_conflict(files: Iterable[Placed]) -> Conflict | None:
+    """Whether the files of each level from 1 up have disjoint key ranges."""
+    runs: dict[tuple[bytes, int, int], list[Placed]] = {}
+    for file in files:
+        if file.level >= 1:
+            runs.setdefault((file.partition, file.bucket, file.level), []).append(file)
+    for (_, bucket, level), run in runs.items():
+        run.sort(key=lambda file: file.min_rank)
+        for before, after in itertools.pairwise(run):
+            if before.max_rank >= after.min_rank:
+                return Conflict(
+                    f"files {before.name} and {after.name} of level {level}, bucket {bucket} would overlap: another"
+                    " commit compacted the same bucket"
+                )
+    return None
+
+
+def schema_conflict(written: TableSchema, latest: TableSchema) -> Conflict | None:
+    """Whether rows written under one schema can be committed under a later one.
+
+    Added, renamed, moved and commented columns are fine: files are read by field id. A dropped column or another type
+    would change what the writer meant to write.
+    """
+    if written.id == latest.id:
+        return None
+    problem = _fields_problem(written.fields, latest.fields, "")
+    if problem is None and _ids(written, written.primary_keys) != _ids(latest, latest.primary_keys):
+        problem = "the primary key changed"
+    if problem is None:
+        return None
+    return Conflict(f"schema {written.id}, under which the rows were written, became schema {latest.id}: {problem}")
+
+
+def _ids(schema: TableSchema, names: Sequence[str]) -> list[int]:
+    return [schema.field(name).id for name in names]
+
+
+def _fields_problem(written: Sequence[Field], latest: Sequence[Field], where: str) -> str | None:
+    by_id = {field.id: field for field in latest}
+    for field in written:
+        now = by_id.get(field.id)
+        if now is None:
+            return f"column {where}{field.name} was dropped"
+        problem = _type_problem(field.type, now.type, f"{where}{field.name}")
+        if problem is not None:
+            return problem
+    return None
+
+
+def _type_problem(written: DataType, latest: DataType, where: str) -> str | None:
+    if written == latest:
+        return None
+    if written.nullable and not latest.nullable:
+        return f"column {where} became NOT NULL"
+    if isinstance(written, RowType) and isinstance(latest, RowType):
+        return _fields_problem(written.fields, latest.fields, f"{where}.")
+    for one, other in _parts(written, latest):
+        problem = _type_problem(one, other, where)
+        if problem is not None:
+            return problem
+    if _hollow(written) != _hollow(latest):
+        return f"the type of column {where} changed"
+    return None
+
+
+def _parts(written: DataType, latest: DataType) -> list[tuple[DataType, DataType]]:
+    """The inner types of two collections of the same kind, paired."""
+    if isinstance(written, MapType) and isinstance(latest, MapType):
+        return [(written.key, latest.key), (written.value, latest.value)]
+    for kind in (ArrayType, MultisetType, VectorType):
+        if isinstance(written, kind) and isinstance(latest, kind):
+            return [(written.element, latest.element)]
+    return []
+
+
+def _hollow(data_type: DataType) -> object:
+    """What is left of a type when nullability and inner types, compared elsewhere, are taken away."""
+    if isinstance(data_type, VectorType):
+        return VectorType, data_type.length
+    if isinstance(data_type, (ArrayType, MultisetType, MapType, RowType)):
+        return type(data_type)
+    return msgspec.structs.replace(data_type, nullable=True)

@@ -1,0 +1,84 @@
+"""Which partitions an overwrite replaces.
+
+Source: format.md §15.5; Java `FileStoreCommitImpl.overwritePartition`, `PartitionPredicate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Union
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import all_of, bind
+from paimon_py.expr.predicate import col
+from paimon_py.spec.schema import TableSchema
+
+Matcher = Callable[[pa.Array], Mask]
+"""From serialized partitions to which of them are replaced."""
+
+
+class StaticOverwrite(msgspec.Struct, frozen=True, tag=True):
+    """Replace the partitions with these values; a key that is not named may have any value, None is NULL."""
+
+    partition: Mapping[str, object]
+
+
+class DynamicOverwrite(msgspec.Struct, frozen=True, tag=True):
+    """Replace the partitions that occur in the new files."""
+
+
+Overwrite = Union[StaticOverwrite, DynamicOverwrite, tuple[StaticOverwrite, ...]]
+
+
+def matcher(schema: TableSchema, overwrite: Overwrite, new_partitions: Sequence[bytes]) -> Matcher:
+    """The partitions that an overwrite replaces.
+
+    Raises:
+        UsageError: a name is not a partition key, a value does not fit its column, or a new file lies outside.
+    """
+    if isinstance(overwrite, DynamicOverwrite):
+        wanted = pa.array(sorted(set(new_partitions)), type=pa.binary())
+        return lambda partitions: numpy_values(pc.is_in(partitions, value_set=wanted))
+    choices = overwrite if isinstance(overwrite, tuple) else (overwrite,)
+    matches = [_static(schema, choice.partition) for choice in choices]
+
+    def any_of(partitions: pa.Array) -> Mask:
+        mask = np.zeros(len(partitions), np.bool_)
+        for match in matches:
+            mask |= match(partitions)
+        return mask
+
+    outside = ~any_of(pa.array(list(new_partitions), type=pa.binary())) if new_partitions else np.zeros(0, np.bool_)
+    if bool(outside.any()):
+        raise UsageError(
+            f"{int(outside.sum())} of the new files lie outside the partition to overwrite"
+            f" ({', '.join(str(dict(choice.partition)) for choice in choices)})"
+        )
+    return any_of
+
+
+def _static(schema: TableSchema, partition: Mapping[str, object]) -> Matcher:
+    fields = schema.partition_fields
+    unknown = sorted(set(partition) - set(schema.partition_keys))
+    if unknown:
+        raise UsageError(f"{', '.join(unknown)}: not a partition key; they are {', '.join(schema.partition_keys)}")
+    parts = [col(name).is_null() if value is None else col(name) == value for name, value in partition.items()]
+    predicate = prepare(all_of(bind(part, fields) for part in parts)) if parts else None
+    types = [field.type for field in fields]
+
+    def match(partitions: pa.Array) -> Mask:
+        if predicate is None:
+            return np.ones(len(partitions), np.bool_)
+        columns = dict(zip(schema.partition_keys, decode(partitions, types), strict=True))
+        mask: Mask = numpy_values(predicate(columns))
+        return mask
+
+    return match
