@@ -1,1 +1,117 @@
 """Apache Paimon tables in pure Python: the public names, nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paimon_py.catalog import Catalog
+from paimon_py.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitError,
+    CommitRetriesExhaustedError,
+    CommitUnknownError,
+    CorruptionError,
+    DatabaseNotFoundError,
+    NotFoundError,
+    OptionError,
+    PaimonError,
+    SchemaError,
+    SnapshotExpiredError,
+    SnapshotNotFoundError,
+    StorageError,
+    StorageUnknownError,
+    TableNotFoundError,
+    TagNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.expr.predicate import Predicate, col
+from paimon_py.lsm.writer import LSMWriter
+from paimon_py.scan.scan import Scan
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.schema_changes import (
+    AddColumn,
+    After,
+    Before,
+    DropColumn,
+    First,
+    Last,
+    RemoveOption,
+    RenameColumn,
+    SetOption,
+    UpdateColumnComment,
+    UpdateColumnDefault,
+    UpdateColumnNullability,
+    UpdateColumnPosition,
+    UpdateColumnType,
+    UpdateComment,
+)
+from paimon_py.table import Table
+from paimon_py.views import Manifest, Snapshot, Tag
+from paimon_py.write.changes import Changes
+from paimon_py.write.commit import CommitResult
+
+if TYPE_CHECKING:
+    from paimon_py.spark import convert_from_spark, convert_to_spark
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AddColumn",
+    "After",
+    "AlreadyExistsError",
+    "Before",
+    "Catalog",
+    "Changes",
+    "CommitConflictError",
+    "CommitError",
+    "CommitResult",
+    "CommitRetriesExhaustedError",
+    "CommitUnknownError",
+    "CorruptionError",
+    "DatabaseNotFoundError",
+    "DropColumn",
+    "First",
+    "LSMWriter",
+    "Last",
+    "Manifest",
+    "NotFoundError",
+    "OptionError",
+    "PaimonError",
+    "Predicate",
+    "RemoveOption",
+    "RenameColumn",
+    "Scan",
+    "Schema",
+    "SchemaError",
+    "SetOption",
+    "Snapshot",
+    "SnapshotExpiredError",
+    "SnapshotNotFoundError",
+    "StorageError",
+    "StorageUnknownError",
+    "Table",
+    "TableNotFoundError",
+    "Tag",
+    "TagNotFoundError",
+    "UnsupportedError",
+    "UpdateColumnComment",
+    "UpdateColumnDefault",
+    "UpdateColumnNullability",
+    "UpdateColumnPosition",
+    "UpdateColumnType",
+    "UpdateComment",
+    "UsageError",
+    "col",
+    "convert_from_spark",
+    "convert_to_spark",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("convert_to_spark", "convert_from_spark"):
+        from paimon_py import spark  # noqa: PLC0415 - the one lazy import: pyspark loads when it is asked for
+
+        return getattr(spark, name)
+    raise AttributeError(f"module 'paimon_py' has no attribute {name!r}")
