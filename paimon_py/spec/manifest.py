@@ -39,6 +39,17 @@ class DeletionVectorRange(msgspec.Struct, frozen=True, kw_only=True):
     cardinality: int | None = None
 
 
+class GlobalIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """What an index over row ids covers; carried along, not used here."""
+
+    row_range_start: int
+    row_range_end: int
+    field_id: int
+    extra_field_ids: tuple[int, ...] | None = None
+    index_meta: bytes | None = None
+    source_meta: bytes | None = None
+
+
 class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One record of an index manifest."""
 
@@ -51,6 +62,7 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     row_count: int
     deletion_vectors: tuple[DeletionVectorRange, ...] | None = None
     external_path: str | None = None
+    global_index: GlobalIndex | None = None
 
 
 def fold(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:

@@ -1,0 +1,346 @@
+"""Avro object container files: header, blocks, codecs; and the one door to fastavro.
+
+Containers are taken apart and put together here, so that blocks and records can be copied as bytes and every fault in
+them is a `CorruptionError`. Inflation is bounded before memory is used.
+
+Source: Avro 1.11 specification, "Object Container Files"; format.md §5.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import zstandard
+
+from paimon_py.errors import CorruptionError, UnsupportedError
+
+MAGIC = b"Obj\x01"
+SYNC_BYTES = 16
+MAX_BLOCK_BYTES = 64 << 20
+"""No block may inflate to more; Java's blocks hold about 64 KB."""
+
+_MAX_HEADER_BYTES = 4 << 20
+_ZSTD_FEED_BYTES = 1024
+_ZLIB_TAIL_BYTES = 4
+"""Some writers (fastavro) cut their blocks out of a zlib stream and leave bytes of its checksum behind."""
+
+_OTHER_CODECS = frozenset(("bzip2", "xz", "lz4", "brotli", "lzo"))
+_NAMES = {
+    "zstd": "zstandard",
+    "zstandard": "zstandard",
+    "null": "null",
+    "none": "null",
+    "snappy": "snappy",
+    "deflate": "deflate",
+}
+
+
+class Header(NamedTuple):
+    """The start of a container: metadata, codec name as written, sync marker, and where the first block begins."""
+
+    schema: bytes
+    codec: str
+    metadata: dict[str, bytes]
+    sync: bytes
+    end: int
+
+
+class Block(NamedTuple):
+    """Inflated records: how many, their bytes, and where the block begins in its file."""
+
+    records: int
+    payload: bytes
+    offset: int
+
+
+def fastavro() -> Any:
+    """The fastavro module: for Avro data files, whose schemas are the user's.
+
+    Imported on first use and nowhere else: it costs 35 ms of CPU, and metadata never needs it.
+    """
+    import fastavro as module  # noqa: PLC0415
+
+    return module
+
+
+def codec_name(option: str) -> str:
+    """The codec's name in a container for a compression name as Paimon's options spell it.
+
+    Raises:
+        UnsupportedError: not a codec for containers here.
+    """
+    name = _NAMES.get(option.strip().lower())
+    if name is None:
+        raise UnsupportedError(
+            f"compression {option!r} is not supported for Avro metadata, use one of: {', '.join(sorted(_NAMES))}",
+            feature=f"Avro codec {option}",
+        )
+    return name
+
+
+def read_header(data: bytes, path: str) -> Header:
+    """Take the header of a container apart.
+
+    Raises:
+        CorruptionError: not an Avro container.
+    """
+    if data[:4] != MAGIC:
+        raise CorruptionError(f"{path}: not an Avro container: starts with {data[:4]!r}", path=path, offset=0)
+    metadata: dict[str, bytes] = {}
+    position = 4
+    try:
+        while True:
+            count, position = read_long(data, position)
+            if count == 0:
+                break
+            if count < 0:
+                count = -count
+                _, position = read_long(data, position)
+            if count > len(data):
+                raise CorruptionError(f"{path}: header of {count} keys", path=path, offset=position)
+            for _ in range(count):
+                key, position = _read_bytes(data, position)
+                value, position = _read_bytes(data, position)
+                metadata[key.decode()] = value
+        if position + SYNC_BYTES > len(data) or position > _MAX_HEADER_BYTES:
+            raise IndexError
+        codec = metadata.get("avro.codec", b"null").decode()
+    except (IndexError, UnicodeDecodeError) as error:
+        raise CorruptionError(f"{path}: broken Avro header", path=path, offset=position) from error
+    schema = metadata.get("avro.schema")
+    if schema is None:
+        raise CorruptionError(f"{path}: Avro header without a schema", path=path, offset=4)
+    end = position + SYNC_BYTES
+    return Header(schema, codec, metadata, data[position:end], end)
+
+
+def read_blocks(data: bytes, header: Header, path: str, inflate: Callable[[bytes], bytes]) -> list[Block]:
+    """All blocks of a container, inflated.
+
+    Raises:
+        CorruptionError: the file ends inside a block, a marker is wrong, or a block does not inflate within bounds.
+    """
+    blocks = []
+    position, end = header.end, len(data)
+    while position < end:
+        offset = position
+        try:
+            count, position = read_long(data, position)
+            size, position = read_long(data, position)
+        except IndexError as error:
+            raise CorruptionError(f"{path}: the file ends inside a block", path=path, offset=offset) from error
+        stop = position + size
+        if count < 0 or size < 0 or stop + SYNC_BYTES > end:
+            raise CorruptionError(
+                f"{path}: block of {count} records in {size} bytes, {end - position} bytes are left",
+                path=path,
+                offset=offset,
+            )
+        if data[stop : stop + SYNC_BYTES] != header.sync:
+            raise CorruptionError(f"{path}: wrong sync marker after a block", path=path, offset=stop)
+        try:
+            payload = inflate(data[position:stop])
+        except _CodecError as error:
+            raise CorruptionError(f"{path}: {error}", path=path, offset=offset) from error
+        if count > len(payload):
+            raise CorruptionError(f"{path}: {count} records in {len(payload)} bytes", path=path, offset=offset)
+        blocks.append(Block(count, payload, offset))
+        position = stop + SYNC_BYTES
+    return blocks
+
+
+def inflater(codec: str, path: str) -> Callable[[bytes], bytes]:
+    """The function that inflates blocks of `codec`; to be used by one thread at a time, by `read_blocks`.
+
+    Raises:
+        UnsupportedError: an Avro codec that is not handled.
+        CorruptionError: not the name of a codec.
+    """
+    if codec == "zstandard":
+        decompressor = zstandard.ZstdDecompressor()
+        return lambda raw: _inflate_zstd(decompressor, raw)
+    if codec == "null":
+        return _bounded
+    if codec == "deflate":
+        return _inflate_deflate
+    if codec == "snappy":
+        return _inflate_snappy
+    if codec in _OTHER_CODECS:
+        feature = f"Avro codec {codec}"
+        raise UnsupportedError(f"{path}: {feature} is not supported", feature=feature, path=path)
+    raise CorruptionError(f"{path}: unknown Avro codec {codec!r}", path=path, offset=4)
+
+
+def deflater(codec: str, level: int = 1) -> Callable[[bytes], bytes]:
+    """The function that compresses blocks for `codec` (a name from `codec_name`); `level` is zstandard's."""
+    if codec == "zstandard":
+        compressor = zstandard.ZstdCompressor(level=level)
+        return compressor.compress
+    if codec == "deflate":
+        return _deflate
+    if codec == "snappy":
+        return _deflate_snappy
+    return bytes
+
+
+def header_bytes(schema: bytes, codec: str) -> bytes:
+    """The bytes of a container before its sync marker, as Java writes them: schema first, then codec."""
+    parts = [MAGIC, write_long(2)]
+    for key, value in ((b"avro.schema", schema), (b"avro.codec", codec.encode())):
+        parts += (write_long(len(key)), key, write_long(len(value)), value)
+    parts.append(b"\x00")
+    return b"".join(parts)
+
+
+def write_container(header: bytes, blocks: Iterable[tuple[int, bytes]]) -> bytes:
+    """A whole container from `header_bytes` and compressed blocks with their record counts.
+
+    The sync marker is a hash of the content: the same content gives the same bytes.
+    """
+    pieces = list(blocks)
+    digest = hashlib.blake2b(header, digest_size=SYNC_BYTES)
+    for _, raw in pieces:
+        digest.update(raw)
+    sync = digest.digest()
+    out = [header, sync]
+    for count, raw in pieces:
+        out += (write_long(count), write_long(len(raw)), raw, sync)
+    return b"".join(out)
+
+
+def pack(
+    records: Sequence[bytes], compress: Callable[[bytes], bytes], block_bytes: int = 64_000
+) -> list[tuple[int, bytes]]:
+    """Group encoded records into compressed blocks of about `block_bytes` before compression."""
+    blocks = []
+    first = size = 0
+    for index, record in enumerate(records):
+        size += len(record)
+        if size >= block_bytes:
+            blocks.append((index + 1 - first, compress(b"".join(records[first : index + 1]))))
+            first, size = index + 1, 0
+    if first < len(records):
+        blocks.append((len(records) - first, compress(b"".join(records[first:]))))
+    return blocks
+
+
+def read_long(data: bytes, position: int) -> tuple[int, int]:
+    """A zigzag varint and the position after it; IndexError if it is longer than ten bytes or than `data`."""
+    byte = data[position]
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    value, shift, first = byte & 127, 7, position
+    while True:
+        position += 1
+        byte = data[position]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            break
+        shift += 7
+        if position - first >= 9:
+            raise IndexError
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    return (value >> 1) ^ -(value & 1), position + 1
+
+
+def write_long(value: int) -> bytes:
+    """A zigzag varint."""
+    value = value << 1 if value >= 0 else ~(value << 1)
+    if value < 128:
+        return _SHORT[value]
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_SHORT = [bytes((value,)) for value in range(128)]
+
+
+class _CodecError(Exception):
+    """A block does not inflate."""
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    length, position = read_long(data, position)
+    end = position + length
+    if length < 0 or end > len(data):
+        raise IndexError
+    return data[position:end], end
+
+
+def _bounded(raw: bytes) -> bytes:
+    if len(raw) > MAX_BLOCK_BYTES:
+        raise _CodecError(f"block inflates to more than {MAX_BLOCK_BYTES} bytes")
+    return raw
+
+
+def _inflate_zstd(decompressor: zstandard.ZstdDecompressor, raw: bytes) -> bytes:
+    """Inflate in small steps, so that a bomb is noticed before it fills the memory."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while True:
+            frame = decompressor.decompressobj()
+            for first in range(0, len(raw), _ZSTD_FEED_BYTES):
+                piece = frame.decompress(raw[first : first + _ZSTD_FEED_BYTES])
+                size += len(piece)
+                if size > MAX_BLOCK_BYTES:
+                    raise _CodecError(f"block inflates to more than {MAX_BLOCK_BYTES} bytes")
+                pieces.append(piece)
+                if frame.eof:
+                    raw = frame.unused_data + raw[first + _ZSTD_FEED_BYTES :]
+                    break
+            else:
+                raise _CodecError("zstandard block ends early")
+            if not raw:
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    except zstandard.ZstdError as error:
+        raise _CodecError(str(error)) from error
+
+
+def _inflate_deflate(raw: bytes) -> bytes:
+    stream = zlib.decompressobj(-15)
+    try:
+        out = stream.decompress(raw, MAX_BLOCK_BYTES + 1)
+    except zlib.error as error:
+        raise _CodecError(str(error)) from error
+    if len(out) <= MAX_BLOCK_BYTES and (not stream.eof or len(stream.unused_data) > _ZLIB_TAIL_BYTES):
+        raise _CodecError("deflate block ends early or late")
+    return _bounded(out)
+
+
+def _deflate(data: bytes) -> bytes:
+    stream = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return stream.compress(data) + stream.flush()
+
+
+def _inflate_snappy(raw: bytes) -> bytes:
+    size = shift = position = 0
+    try:
+        while True:
+            byte = raw[position]
+            position += 1
+            size |= (byte & 127) << shift
+            shift += 7
+            if byte < 128 or shift > 35:
+                break
+        if size > MAX_BLOCK_BYTES or size > 64 * len(raw):
+            raise _CodecError(f"snappy block claims {size} bytes")
+        out: bytes = pa.decompress(raw[:-4], decompressed_size=size, codec="snappy", asbytes=True)
+    except (IndexError, ValueError, OSError, pa.ArrowException) as error:
+        raise _CodecError(f"broken snappy block: {error}") from error
+    if zlib.crc32(out) != int.from_bytes(raw[-4:], "big"):
+        raise _CodecError("snappy block has a wrong checksum")
+    return out
+
+
+def _deflate_snappy(data: bytes) -> bytes:
+    packed: bytes = pa.compress(data, codec="snappy", asbytes=True)
+    return packed + zlib.crc32(data).to_bytes(4, "big")
