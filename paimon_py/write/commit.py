@@ -43,7 +43,6 @@ from paimon_py.write.commit_plan import (
     offsets,
     overwrite_part,
     own_files,
-    shifted,
     upgraded,
     write_part,
 )
@@ -302,17 +301,17 @@ class _Commit:
     # -- sequence numbers -------------------------------------------------------------------------------------------
 
     def _renumber(self, highest: Mapping[tuple[bytes, int], int]) -> None:
-        """Let our rows come after all that was committed before them."""
+        """Let our rows come after all that was committed before them. A bucket that moves loses its compaction."""
         for position, offset in enumerate(offsets(self.changes.buckets, highest)):
             original = self.changes.buckets[position]
             before = self.renumbered.get(position)
             if offset == (before[0] if before else 0):
                 continue
-            bare = msgspec.structs.replace(original, compact_before=(), compact_after=(), compact_changelog=())
-            if self.schema.primary_keys:
-                moved = self.renumber(bare, offset)
-            else:
-                moved = msgspec.structs.replace(bare, new_files=tuple(shifted(f, offset) for f in original.new_files))
+            alone = msgspec.structs.replace(
+                original, deleted_files=(), compact_before=(), compact_after=(), compact_changelog=()
+            )
+            moved = self.renumber(alone, offset)
+            moved = msgspec.structs.replace(moved, deleted_files=original.deleted_files)
             if before is not None:
                 self._delete([(original, self._rewritten(position))])
             self.renumbered[position] = (offset, moved)

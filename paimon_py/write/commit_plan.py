@@ -183,13 +183,6 @@ def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> 
     return result
 
 
-def shifted(file: DataFile, offset: int) -> DataFile:
-    """A file of an append table with later sequence numbers, which only its metadata hold."""
-    return msgspec.structs.replace(
-        file, min_sequence=file.min_sequence + offset, max_sequence=file.max_sequence + offset
-    )
-
-
 def own_files(bucket: BucketChanges) -> tuple[DataFile, ...]:
     """The files a writer made, without those it only moved to another level."""
     moved = {file.name for file in bucket.compact_before + bucket.deleted_files}

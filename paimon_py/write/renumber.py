@@ -33,10 +33,11 @@ def renumber(root: TableRoot, schema: TableSchema, changes: BucketChanges, offse
     """The same new rows with `offset` added to every sequence number.
 
     Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are written
-    anew, then the old ones are deleted (left behind where the store refuses).
+    anew. The old ones stay: the commit deletes them once it is certain that it happened, until then the caller may have
+    to commit them again.
 
     Raises:
-        StorageError: the store failed; the new files are deleted, the old ones are untouched.
+        StorageError: the store failed; the new files are deleted.
         UnsupportedError: the changes hold more than new files.
     """
     if offset == 0 or not changes.new_files:
@@ -57,9 +58,6 @@ def renumber(root: TableRoot, schema: TableSchema, changes: BucketChanges, offse
         with contextlib.suppress(StorageError):
             abort_all(begun)
         raise
-    for file in changes.new_files:
-        with contextlib.suppress(StorageError):
-            root.store.delete(_path_of(root, schema, directory, changes.bucket, file))
     return msgspec.structs.replace(changes, new_files=files)
 
 
