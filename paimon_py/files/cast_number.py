@@ -24,6 +24,8 @@ INTEGERS = {Root.TINYINT: np.int8, Root.SMALLINT: np.int16, Root.INT: np.int32, 
 FLOATS = {Root.FLOAT: np.float32, Root.DOUBLE: np.float64}
 _WIDEST = 76
 _COMPACT = 18
+_PLAIN_SCALE = 38
+_PLAIN = r"^-?[0-9]{1,37}(?:\.[0-9]{1,38})?$"
 _EXACT = decimal.Context(prec=400, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
@@ -50,6 +52,9 @@ def number_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
     if job.given.root in INTEGERS:
         return _whole_to_decimal(array, numpy_values(array).astype(np.int64), job)
     kind = to_arrow_type(job.target)
+    plain = rescaled_texts(pc.cast(pc.cast(array, pa.float64()), pa.string()), kind.precision, kind.scale)
+    if plain is not None:
+        return plain
     bits = from_numpy(numpy_values(array).astype(np.float64).view(np.int64), pa.int64(), nulls_or_none(array))
     return by_distinct(bits, lambda value: _of_float(value, kind.precision, kind.scale), kind, job)
 
@@ -83,6 +88,13 @@ def rescale(array: pa.Array, precision: int, scale: int) -> pa.Array:
     low = pa.scalar(largest.copy_negate(), pa.decimal256(_WIDEST, scale))
     fits = pc.and_(pc.less_equal(wide, high), pc.greater_equal(wide, low))
     return pc.cast(pc.if_else(fits, wide, pa.scalar(None, wide.type)), target)
+
+
+def rescaled_texts(texts: pa.Array, precision: int, scale: int) -> pa.Array | None:
+    """Texts as decimals, rounded and nulled as by `rescale`; None if some are not in plain notation."""
+    if pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py() is False:
+        return None
+    return rescale(pc.cast(texts, pa.decimal256(_WIDEST, _PLAIN_SCALE)), precision, scale)
 
 
 def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.Decimal | None:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.files.cast_job import Cast, bad_value, by_distinct
-from paimon_py.files.cast_number import fit_decimal
+from paimon_py.files.cast_number import fit_decimal, rescaled_texts
 from paimon_py.files.cast_time import DIGITS, MILLIS_PER_DAY
 from paimon_py.spec.types import Root
 
@@ -75,6 +75,9 @@ def text_to_float(array: pa.Array, job: Cast) -> pa.Array:
 def text_to_decimal(array: pa.Array, job: Cast) -> pa.Array:
     """Any decimal notation, rounded half up; null where the precision is exceeded."""
     kind = to_arrow_type(job.target)
+    plain = rescaled_texts(array, kind.precision, kind.scale)
+    if plain is not None:
+        return plain
     return by_distinct(array, lambda text: _decimal(text, kind.precision, kind.scale), kind, job)
 
 
