@@ -1,0 +1,338 @@
+"""Evaluate bound predicates on Arrow columns.
+
+Shapes: every mask has one slot per row; inside, null means unknown; at the top unknown becomes false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Union
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.expr import like
+from paimon_py.expr.coerce import BINARY, INTEGER_BITS, TEXT, timestamp_units
+from paimon_py.expr.literal import (
+    NANOS_PER_SECOND,
+    BinaryValue,
+    DateValue,
+    DecimalValue,
+    LiteralValue,
+    TimestampValue,
+    TimeValue,
+)
+from paimon_py.expr.predicate import And, Compare, Constant, In, IsNull, Or, Predicate, Ref, TextMatch
+from paimon_py.spec.types import Atomic, Root
+
+Columns = Union[pa.RecordBatch, Mapping[str, pa.Array]]
+Test = Callable[[pa.Array], pa.Array]
+Mask = Callable[[Columns], pa.Array]
+
+KERNELS = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_UNITS = {1: "s", 1_000: "ms", 1_000_000: "us", NANOS_PER_SECOND: "ns"}
+_NUMPY = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def evaluate(predicate: Predicate, columns: Columns) -> pa.BooleanArray:
+    """The rows that match, as a mask without nulls.
+
+    Shapes: `columns` is a batch, or arrays of one length by name; columns hold the Arrow type of their table type
+        (other types are cast if nothing is lost), dictionaries too.
+    Cost: about one pass per leaf; parts of an AND that cannot change the answer any more are skipped.
+    """
+    return prepare(predicate)(columns)
+
+
+def prepare(predicate: Predicate) -> Mask:
+    """`evaluate` for many batches: literals are turned into Arrow once.
+
+    Raises: ValueError if the predicate was not bound.
+    """
+    mask = _node(predicate)
+
+    def top(columns: Columns) -> pa.Array:
+        found = mask(columns)
+        return pc.fill_null(found, _FALSE) if found.null_count else found
+
+    return top
+
+
+def pinned_values(predicate: Predicate) -> dict[str, pa.Array]:
+    """Columns that a matching row can only have with certain values, and these values (not null, maybe repeated).
+
+    Only top-level columns fixed by `==` or IN in the predicate itself or in one part of its AND are found; of several
+    such parts the one with fewest values counts.
+    """
+    found: dict[str, pa.Array] = {}
+    for part in predicate.parts if isinstance(predicate, And) else (predicate,):
+        literals: Sequence[LiteralValue]
+        if isinstance(part, Compare) and part.operator == "==":
+            literals = (part.literal,)
+        elif isinstance(part, In) and not part.negated:
+            literals = part.literals
+        else:
+            continue
+        name = part.column.name
+        if len(part.column.path) == 1 and (name not in found or len(literals) < len(found[name])):
+            found[name] = literal_array(literals, column_type(part.column))
+    return found
+
+
+def column_type(ref: Ref) -> Atomic:
+    """The type of a bound, comparable column."""
+    if not isinstance(ref.type, Atomic):
+        raise ValueError(f"{ref} is not bound")
+    return ref.type
+
+
+def arrow_type(type_: Atomic) -> pa.DataType:
+    """The Arrow type in which columns of this (ordered) type are compared."""
+    root = type_.root
+    if root in INTEGER_BITS:
+        return _INTEGERS[INTEGER_BITS[root]]
+    if root in TEXT:
+        return pa.string()
+    if root in BINARY:
+        return pa.binary()
+    if root is Root.DECIMAL:
+        return pa.decimal128(type_.precision or 10, type_.scale or 0)
+    if root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
+        unit = _UNITS[timestamp_units(type_.precision)]
+        return pa.timestamp(unit, tz="UTC" if root is Root.TIMESTAMP_LTZ else None)
+    return _SIMPLE[root]
+
+
+_INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+_SIMPLE = {
+    Root.BOOLEAN: pa.bool_(),
+    Root.FLOAT: pa.float32(),
+    Root.DOUBLE: pa.float64(),
+    Root.DATE: pa.date32(),
+    Root.TIME: pa.time32("ms"),
+}
+
+
+def literal_array(literals: Sequence[LiteralValue], type_: Atomic) -> pa.Array:
+    """Fitted literals as an Arrow array of the column's type.
+
+    Built from buffers: `pa.array` and `pa.scalar` would import pandas.
+    """
+    target = arrow_type(type_)
+    plain = type_.root in INTEGER_BITS or type_.root in (Root.BOOLEAN, Root.FLOAT, Root.DOUBLE)
+    values: Sequence[Any] = literals if plain else [_storage(literal, type_) for literal in literals]
+    if type_.root in TEXT or type_.root in BINARY:
+        offsets = np.zeros(len(values) + 1, np.int32)
+        np.cumsum([len(value) for value in values], out=offsets[1:])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+        return pa.Array.from_buffers(target, len(values), buffers)
+    if type_.root is Root.DECIMAL:
+        data = b"".join(value.to_bytes(16, "little", signed=True) for value in values)
+    elif type_.root is Root.BOOLEAN:
+        data = np.packbits(np.array(values, np.bool_), bitorder="little").tobytes()
+    elif type_.root in (Root.FLOAT, Root.DOUBLE):
+        data = np.array(values, np.float32 if type_.root is Root.FLOAT else np.float64).tobytes()
+    else:
+        data = np.array(values, _NUMPY[target.bit_width]).tobytes()
+    return pa.Array.from_buffers(target, len(values), [None, pa.py_buffer(data)])
+
+
+def _storage(literal: LiteralValue, type_: Atomic) -> Any:
+    """The value that the column stores for a fitted literal."""
+    if isinstance(literal, str):
+        return literal.encode("utf-8")
+    if isinstance(literal, BinaryValue):
+        return literal.data
+    if isinstance(literal, DecimalValue):
+        sign, digits, exponent = Decimal(literal.text).as_tuple()
+        units = int("".join(map(str, digits))) * 10 ** (int(exponent) + (type_.scale or 0))
+        return -units if sign else units
+    if isinstance(literal, DateValue):
+        return literal.days
+    if isinstance(literal, TimeValue):
+        return literal.nanos // 1_000_000
+    if isinstance(literal, TimestampValue):
+        units = timestamp_units(type_.precision)
+        return literal.seconds * units + literal.nanos // (NANOS_PER_SECOND // units)
+    return literal
+
+
+def conform(array: pa.Array, type_: Atomic) -> pa.Array:
+    """The array in the type that literals of the column have; a cast that would lose something raises."""
+    target = arrow_type(type_)
+    return array if array.type == target else array.cast(target)
+
+
+_FALSE = literal_array([False], Atomic(Root.BOOLEAN))[0]
+
+
+def _node(predicate: Predicate) -> Mask:
+    if isinstance(predicate, Constant):
+        value = predicate.value
+        return lambda columns: _constant(columns, value)
+    if isinstance(predicate, And):
+        return _all([_node(part) for part in predicate.parts])
+    if isinstance(predicate, Or):
+        return _any([_node(part) for part in predicate.parts])
+    if isinstance(predicate, IsNull):
+        return _null_mask(predicate)
+    if isinstance(predicate, (Compare, In, TextMatch)):
+        return _leaf(predicate.column, test_of(predicate))
+    raise ValueError(f"{predicate!r} is not bound")
+
+
+def _constant(columns: Columns, value: bool) -> pa.Array:
+    size = columns.num_rows if isinstance(columns, pa.RecordBatch) else len(next(iter(columns.values()), ()))
+    bits = np.full((size + 7) // 8, 0xFF if value else 0, np.uint8)
+    return pa.Array.from_buffers(pa.bool_(), size, [None, pa.py_buffer(bits)])
+
+
+def _all(masks: list[Mask]) -> Mask:
+    def mask(columns: Columns) -> pa.Array:
+        found = masks[0](columns)
+        for other in masks[1:]:
+            if found.true_count == 0:
+                break
+            found = pc.and_kleene(found, other(columns))
+        return found
+
+    return mask
+
+
+def _any(masks: list[Mask]) -> Mask:
+    def mask(columns: Columns) -> pa.Array:
+        found = masks[0](columns)
+        for other in masks[1:]:
+            found = pc.or_kleene(found, other(columns))
+        return found
+
+    return mask
+
+
+def _column(columns: Columns, ref: Ref) -> pa.Array:
+    """The column's array; a field of a null ROW is null."""
+    array = columns[ref.name]
+    for step in ref.path[1:]:
+        array = pc.struct_field(array, [step])
+    return array
+
+
+def _null_mask(leaf: IsNull) -> Mask:
+    kernel = pc.is_valid if leaf.negated else pc.is_null
+
+    def mask(columns: Columns) -> pa.Array:
+        array = _column(columns, leaf.column)
+        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+            array = array.dictionary_decode()
+        return kernel(array)
+
+    return mask
+
+
+def _leaf(ref: Ref, test: Test) -> Mask:
+    type_ = column_type(ref)
+
+    def mask(columns: Columns) -> pa.Array:
+        array = _column(columns, ref)
+        if pa.types.is_dictionary(array.type):
+            return test(conform(array.dictionary, type_)).take(array.indices)
+        return test(conform(array, type_))
+
+    return mask
+
+
+def test_of(leaf: Compare | In | TextMatch) -> Test:
+    """A leaf as a function from an array of its column's type to a mask in which null is unknown."""
+    type_ = column_type(leaf.column)
+    if isinstance(leaf, TextMatch):
+        return _text_test(leaf)
+    if isinstance(leaf, In):
+        return _in_test(leaf, type_)
+    scalar = literal_array([leaf.literal], type_)[0]
+    if isinstance(leaf.literal, float):
+        return _float_test(leaf.operator, leaf.literal, scalar)
+    kernel = KERNELS[leaf.operator]
+    return lambda array: kernel(array, scalar)
+
+
+def _in_test(leaf: In, type_: Atomic) -> Test:
+    keys = literal_array(leaf.literals, type_)
+    floats = type_.root in (Root.FLOAT, Root.DOUBLE)
+    values = _float_bits(keys) if floats else keys
+
+    def test(array: pa.Array) -> pa.Array:
+        found = pc.is_in(_float_bits(array) if floats else array, value_set=values)
+        found = pc.invert(found) if leaf.negated else found
+        return pc.and_(found, pc.is_valid(array)) if leaf.negated and array.null_count else found
+
+    return test
+
+
+def _float_bits(array: pa.Array) -> pa.Array:
+    """Floats as their bits, all NaNs as one: equal bits are what Java's `compare` calls equal."""
+    nan = _NAN32 if array.type == pa.float32() else _NAN64
+    array = pc.if_else(pc.is_nan(array), nan, array)
+    return array.view(pa.int32() if array.type == pa.float32() else pa.int64())
+
+
+_NAN32 = literal_array([float("nan")], Atomic(Root.FLOAT))[0]
+_NAN64 = literal_array([float("nan")], Atomic(Root.DOUBLE))[0]
+
+
+def _float_test(operator: str, value: float, scalar: Any) -> Test:
+    """A comparison as Java's `compare` orders floats: −0.0 before 0.0, NaN after everything and equal to itself.
+
+    Arrow compares as IEEE does: NaN is unordered, which is right for < <= == with a number (a NaN row does not match)
+    and, negated, for >= > !=. Zeros of both signs are told apart by their bits.
+    """
+    if value != value:
+        return (lambda array: pc.invert(pc.is_nan(array))) if operator == "!=" else pc.is_nan
+    positive = {">=": "<", ">": "<=", "!=": "=="}.get(operator)
+    if positive is not None:
+        inner = _float_test(positive, value, scalar)
+        return lambda array: pc.invert(inner(array))
+    if value != 0:
+        kernel = KERNELS[operator]
+        return lambda array: kernel(array, scalar)
+    negative = bool(np.signbit(value))
+    if operator == "==":
+        return lambda array: pc.equal(_bits(array), _bits_of(array, negative))
+    if operator == ("<=" if negative else "<"):
+        return lambda array: pc.or_(pc.less(array, scalar), pc.equal(_bits(array), _bits_of(array, True)))
+    kernel = pc.less if negative else pc.less_equal
+    return lambda array: kernel(array, scalar)
+
+
+def _bits(array: pa.Array) -> pa.Array:
+    return array.view(pa.int32() if array.type == pa.float32() else pa.int64())
+
+
+def _bits_of(array: pa.Array, negative: bool) -> Any:
+    """The bits of a zero of the sign, in the width of the array."""
+    if array.type == pa.float32():
+        return _ZERO32[negative]
+    return _ZERO64[negative]
+
+
+_ZERO32 = literal_array([0, -(1 << 31)], Atomic(Root.INT))
+_ZERO64 = literal_array([0, -(1 << 63)], Atomic(Root.BIGINT))
+
+
+def _text_test(leaf: TextMatch) -> Test:
+    pattern = leaf.pattern.data if isinstance(leaf.pattern, BinaryValue) else leaf.pattern
+    if leaf.test == "like":
+        kernel, pattern = pc.match_substring_regex, like.regex(str(pattern))
+    else:
+        kernel = {"starts_with": pc.starts_with, "ends_with": pc.ends_with, "contains": pc.match_substring}[leaf.test]
+    if leaf.negated:
+        return lambda array: pc.invert(kernel(array, pattern))
+    return lambda array: kernel(array, pattern)

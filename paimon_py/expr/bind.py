@@ -1,0 +1,196 @@
+"""Bind a predicate to columns.
+
+A bound predicate has field ids and types at its columns, literals that their column can hold, LIKE reduced to the
+simplest test, and no `Not` or `IsTrue`: negation is pushed down to the leaves. Without `Not`, unknown and false need no
+longer be told apart: AND and OR of them match the same rows. So leaves that no value satisfies become
+`Constant(False)`, and leaves that every value satisfies become IS NOT NULL.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from paimon_py.errors import UsageError
+from paimon_py.expr import like
+from paimon_py.expr.coerce import BINARY, ORDERED, TEXT, fit
+from paimon_py.expr.literal import BinaryValue, LiteralValue
+from paimon_py.expr.predicate import (
+    INVERSE,
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    IsTrue,
+    Not,
+    Or,
+    Predicate,
+    Ref,
+    TextMatch,
+)
+from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType
+
+MAX_DEPTH = 200
+
+
+def bind(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
+    """The predicate for rows of these fields; binding a bound predicate again by name is allowed.
+
+    Cost: linear in the size of the predicate.
+    Raises: UsageError for unknown columns, literals of a wrong type, comparisons of types without an order, and
+        predicates nested deeper than 200.
+    """
+    by_name = {field.name: field for field in fields}
+    return _Binder(by_name).walk(predicate, negated=False, depth=0)
+
+
+def all_of(parts: Iterable[Predicate]) -> Predicate:
+    """Bound predicates joined by AND: flat, without constants that do not matter."""
+    return _joined(And, parts, absorbing=False)
+
+
+def any_of(parts: Iterable[Predicate]) -> Predicate:
+    """Bound predicates joined by OR: flat, without constants that do not matter."""
+    return _joined(Or, parts, absorbing=True)
+
+
+def _joined(kind: type[And] | type[Or], parts: Iterable[Predicate], *, absorbing: bool) -> Predicate:
+    kept: list[Predicate] = []
+    for part in parts:
+        if isinstance(part, Constant):
+            if part.value is absorbing:
+                return part
+        elif isinstance(part, kind):
+            kept.extend(part.parts)
+        else:
+            kept.append(part)
+    if not kept:
+        return Constant(not absorbing)
+    return kept[0] if len(kept) == 1 else kind(tuple(kept))
+
+
+class _Binder:
+    """One walk over a predicate; knows the columns."""
+
+    def __init__(self, fields: dict[str, Field]) -> None:
+        self._fields = fields
+
+    def walk(self, predicate: Predicate, *, negated: bool, depth: int) -> Predicate:
+        if depth > MAX_DEPTH:
+            raise UsageError(f"the predicate is nested deeper than {MAX_DEPTH}; write it flatter, or use isin([…])")
+        if isinstance(predicate, Not):
+            return self.walk(predicate.part, negated=not negated, depth=depth + 1)
+        if isinstance(predicate, (And, Or)):
+            parts = [self.walk(part, negated=negated, depth=depth + 1) for part in predicate.parts]
+            return all_of(parts) if isinstance(predicate, And) is not negated else any_of(parts)
+        if isinstance(predicate, Constant):
+            return Constant(predicate.value is not negated)
+        return self._leaf(predicate, negated)
+
+    def _leaf(self, leaf: Compare | In | IsNull | TextMatch | IsTrue, negated: bool) -> Predicate:
+        column = self._resolve(leaf.column)
+        if isinstance(leaf, IsNull):
+            return IsNull(column, negated=leaf.negated is not negated)
+        if isinstance(leaf, IsTrue):
+            return _bind_true(column, negated)
+        type_ = _ordered_type(column)
+        if isinstance(leaf, Compare):
+            operator = INVERSE[leaf.operator] if negated else leaf.operator
+            fitted = fit(type_, operator, leaf.literal, str(column))
+            return _always(column, fitted) if isinstance(fitted, bool) else Compare(column, *fitted)
+        if isinstance(leaf, In):
+            return _bind_in(column, type_, leaf, leaf.negated is not negated)
+        return _bind_text(column, type_, leaf, leaf.negated is not negated)
+
+    def _resolve(self, ref: Ref) -> Ref:
+        fields, ids = self._fields, []
+        type_: DataType | None = None
+        for depth, step in enumerate(ref.path):
+            field = fields.get(step)
+            if field is None:
+                raise UsageError(_unknown(ref, depth, fields))
+            ids.append(field.id)
+            type_ = field.type
+            fields = {inner.name: inner for inner in type_.fields} if isinstance(type_, RowType) else {}
+        return Ref(ref.path, tuple(ids), type_)
+
+
+def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
+    step, parent = ref.path[depth], ".".join(ref.path[:depth])
+    if parent and not fields:
+        return f"{ref}: {parent} is not a ROW, so it has no field {step!r}"
+    message = f"there is no {f'field {step!r} in {parent}' if parent else f'column {step!r}'}"
+    if not parent and "." in step and step.partition(".")[0] in fields:
+        steps = ", ".join(f'"{part}"' for part in step.split("."))
+        return f"{message}; a field inside a ROW is written col([{steps}])"
+    folded = [name for name in fields if name.casefold() == step.casefold()]
+    near = folded or difflib.get_close_matches(step, list(fields), n=3)
+    if near:
+        return f"{message}; did you mean {' or '.join(repr(name) for name in near)}?"
+    names = ", ".join(list(fields)[:20]) + (", …" if len(fields) > 20 else "")
+    return f"{message}; there are: {names}"
+
+
+def _always(column: Ref, value: bool) -> Predicate:
+    """A leaf whose answer is the same for every value that is not NULL."""
+    return IsNull(column, negated=True) if value else Constant(False)
+
+
+def _ordered_type(column: Ref) -> Atomic:
+    if isinstance(column.type, Atomic) and column.type.root in ORDERED:
+        return column.type
+    name = column.type.root.value if isinstance(column.type, Atomic) else type(column.type).__name__[:-4].upper()
+    raise UsageError(f"{column} is {name}, which has no order: only is_null() and is_not_null() apply to it")
+
+
+def _bind_true(column: Ref, negated: bool) -> Predicate:
+    if isinstance(column.type, Atomic) and column.type.root is Root.BOOLEAN:
+        return Compare(column, "==", not negated)
+    raise UsageError(f"{column} is not BOOLEAN, so it is not a condition by itself; compare it with something")
+
+
+def _bind_in(column: Ref, type_: Atomic, leaf: In, negated: bool) -> Predicate:
+    where = str(column)
+    literals: list[LiteralValue] = []
+    for literal in leaf.literals:
+        fitted = fit(type_, "==", literal, where)
+        if not isinstance(fitted, bool):
+            literals.append(fitted[1])
+    if negated and leaf.has_null:
+        return Constant(False)
+    if not literals:
+        return _always(column, negated)
+    if len(literals) == 1:
+        return Compare(column, "!=" if negated else "==", literals[0])
+    return In(column, tuple(literals), negated=negated)
+
+
+def _bind_text(column: Ref, type_: Atomic, leaf: TextMatch, negated: bool) -> Predicate:
+    wanted = str if type_.root in TEXT else BinaryValue if type_.root in BINARY else None
+    if wanted is None or (wanted is BinaryValue and leaf.test == "like"):
+        raise UsageError(f"{column} is {type_.root.value}: {leaf.test} applies to text columns only")
+    if not isinstance(leaf.pattern, wanted):
+        raise UsageError(f"{column} is {type_.root.value}, but the pattern of {leaf.test} is {leaf.pattern!r}")
+    if leaf.test == "like" and isinstance(leaf.pattern, str):
+        return _bind_like(column, leaf.pattern, negated)
+    if leaf.pattern in ("", BinaryValue(b"")):
+        return _always(column, not negated)
+    return TextMatch(column, leaf.test, leaf.pattern, negated)
+
+
+def _bind_like(column: Ref, pattern: str, negated: bool) -> Predicate:
+    found = like.pieces(pattern)
+    plain = "".join(piece.text for piece in found if isinstance(piece, like.Plain))
+    shape = "".join("x" if isinstance(piece, like.Plain) else piece.sign for piece in found)
+    if shape in ("", "x"):
+        return Compare(column, "!=" if negated else "==", plain)
+    if shape == "%":
+        return _always(column, not negated)
+    if shape == "x%":
+        return TextMatch(column, "starts_with", plain, negated)
+    if shape == "%x":
+        return TextMatch(column, "ends_with", plain, negated)
+    if shape == "%x%":
+        return TextMatch(column, "contains", plain, negated)
+    return TextMatch(column, "like", pattern, negated)

@@ -1,0 +1,323 @@
+"""Predicates as values, and `col`, the way to write them in Python.
+
+A predicate is a tree of frozen values over columns and literals. It is compared by value and can be pickled or sent as
+msgpack. It means nothing to a table until `bind` has found its columns.
+
+Meaning: SQL's three-valued logic; a row matches where the whole predicate is true. Comparisons follow Paimon: strings
+and binaries by unsigned bytes, floats by Java's `compare` (−0.0 < 0.0, NaN equal to itself and largest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NoReturn, Union
+
+import msgspec
+
+from paimon_py.errors import UsageError
+from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
+from paimon_py.spec.types import DataType
+
+Operator = Literal["==", "!=", "<", "<=", ">", ">="]
+TextTest = Literal["starts_with", "ends_with", "contains", "like"]
+
+INVERSE: dict[Operator, Operator] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
+_SHOWN = 20
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """A column, or a field inside ROW columns, by path.
+
+    `ids` (field ids along the path) and `type` are set once bound.
+    """
+
+    path: tuple[str, ...]
+    ids: tuple[int, ...] = ()
+    type: DataType | None = None
+
+    @property
+    def name(self) -> str:
+        """The top-level column."""
+        return self.path[0]
+
+    def __str__(self) -> str:
+        return f"col({', '.join(_quoted(step) for step in self.path)})"
+
+
+class _Base(msgspec.Struct, frozen=True):
+    """What all predicates offer: `&`, `|`, `~`, and a truth value that is refused."""
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return joined(And, (self, other))
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return joined(Or, (self, other))
+
+    def __invert__(self) -> Predicate:
+        return self.part if isinstance(self, Not) else Not(_checked(self))
+
+    def __bool__(self) -> bool:
+        raise UsageError(
+            "a predicate has no truth value: combine with `&`, `|` and `~` instead of `and`, `or` and `not`, and write "
+            f'col("a").between(1, 5) instead of the chain 1 <= col("a") <= 5 (the predicate was: {self!r})'
+        )
+
+
+class Compare(_Base, frozen=True, tag="compare", repr_omit_defaults=True):
+    """column operator literal."""
+
+    column: Ref
+    operator: Operator
+    literal: LiteralValue
+
+    def __repr__(self) -> str:
+        return f"{self.column} {self.operator} {_shown(self.literal)}"
+
+
+class In(_Base, frozen=True, tag="in"):
+    """column [NOT] IN (literals …); `has_null` says that NULL was among them."""
+
+    column: Ref
+    literals: tuple[LiteralValue, ...]
+    has_null: bool = False
+    negated: bool = False
+
+    def __repr__(self) -> str:
+        shown = [_shown(literal) for literal in self.literals[:_SHOWN]]
+        if len(self.literals) > _SHOWN:
+            shown.append(f"… {len(self.literals) - _SHOWN} more")
+        if self.has_null:
+            shown.append("None")
+        return f"{self.column}.{'not_in' if self.negated else 'isin'}([{', '.join(shown)}])"
+
+
+class IsNull(_Base, frozen=True, tag="is_null"):
+    """column IS [NOT] NULL."""
+
+    column: Ref
+    negated: bool = False
+
+    def __repr__(self) -> str:
+        return f"{self.column}.{'is_not_null' if self.negated else 'is_null'}()"
+
+
+class TextMatch(_Base, frozen=True, tag="text"):
+    """column starts with, ends with, contains, or is LIKE a pattern (`%` any text, `_` one character, `\\` escapes)."""
+
+    column: Ref
+    test: TextTest
+    pattern: str | BinaryValue
+    negated: bool = False
+
+    def __repr__(self) -> str:
+        return f"{'~' if self.negated else ''}{self.column}.{self.test}({_shown(self.pattern)})"
+
+
+class IsTrue(_Base, frozen=True, tag="is_true"):
+    """A BOOLEAN column by itself; becomes a comparison when bound."""
+
+    column: Ref
+
+    def __repr__(self) -> str:
+        return str(self.column)
+
+
+class Constant(_Base, frozen=True, tag="constant"):
+    """Always true or never true."""
+
+    value: bool
+
+    def __repr__(self) -> str:
+        return "TRUE" if self.value else "FALSE"
+
+
+class And(_Base, frozen=True, tag="and"):
+    """All parts hold."""
+
+    parts: tuple[Predicate, ...]
+
+    def __repr__(self) -> str:
+        return " & ".join(_inner(part) for part in self.parts)
+
+
+class Or(_Base, frozen=True, tag="or"):
+    """At least one part holds."""
+
+    parts: tuple[Predicate, ...]
+
+    def __repr__(self) -> str:
+        return " | ".join(_inner(part) for part in self.parts)
+
+
+class Not(_Base, frozen=True, tag="not"):
+    """The part does not hold (unknown stays unknown)."""
+
+    part: Predicate
+
+    def __repr__(self) -> str:
+        return f"~{_inner(self.part)}"
+
+
+Predicate = Union[Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not]
+
+
+class Column:
+    """A column by name, from which predicates are written: `col("a") > 1`, `col("a").is_null()`."""
+
+    __slots__ = ("_ref",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, path: tuple[str, ...]) -> None:
+        self._ref = Ref(path)
+
+    def __eq__(self, other: object) -> Compare:  # type: ignore[override]
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> Compare:  # type: ignore[override]
+        return self._compare("!=", other)
+
+    def __lt__(self, other: object) -> Compare:
+        return self._compare("<", other)
+
+    def __le__(self, other: object) -> Compare:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: object) -> Compare:
+        return self._compare(">", other)
+
+    def __ge__(self, other: object) -> Compare:
+        return self._compare(">=", other)
+
+    def is_null(self) -> IsNull:
+        """Rows where the column is NULL."""
+        return IsNull(self._ref)
+
+    def is_not_null(self) -> IsNull:
+        """Rows where the column is not NULL."""
+        return IsNull(self._ref, negated=True)
+
+    def isin(self, values: Iterable[object]) -> In:
+        """Rows whose value is one of `values`."""
+        return self._in(values, negated=False)
+
+    def not_in(self, values: Iterable[object]) -> In:
+        """Rows whose value is none of `values`; as in SQL, no row at all if a None is among them."""
+        return self._in(values, negated=True)
+
+    def between(self, low: object, high: object) -> Predicate:
+        """Rows with low <= value <= high."""
+        return And((self._compare(">=", low), self._compare("<=", high)))
+
+    def starts_with(self, prefix: str | bytes) -> TextMatch:
+        """Rows whose text or bytes begin with `prefix`."""
+        return self._text("starts_with", prefix)
+
+    def ends_with(self, suffix: str | bytes) -> TextMatch:
+        """Rows whose text or bytes end with `suffix`."""
+        return self._text("ends_with", suffix)
+
+    def contains(self, part: str | bytes) -> TextMatch:
+        """Rows whose text or bytes hold `part`."""
+        return self._text("contains", part)
+
+    def like(self, pattern: str) -> TextMatch:
+        """Rows whose text fits SQL's LIKE: `%` is any text, `_` one character, a backslash makes the next one plain."""
+        return self._text("like", pattern)
+
+    def _compare(self, operator: Operator, value: object) -> Compare:
+        if isinstance(value, (Column, _Base)):
+            raise UsageError(
+                f"{self!r} {operator} {value!r}: a column can be compared with a literal only; when combining with & "
+                "and |, put each comparison in parentheses"
+            )
+        literal = to_literal(value)
+        if literal is None:
+            hint = "is_not_null()" if operator == "!=" else "is_null()"
+            raise UsageError(f"{self!r} {operator} {value!r}: nothing compares with NULL; write {self!r}.{hint}")
+        return Compare(self._ref, operator, literal)
+
+    def _in(self, values: Iterable[object], *, negated: bool) -> In:
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise UsageError(f"{self!r}: isin and not_in take a list of values, not {values!r}")
+        literals = [to_literal(value) for value in values]
+        known = tuple(literal for literal in literals if literal is not None)
+        return In(self._ref, known, has_null=len(known) < len(literals), negated=negated)
+
+    def _text(self, test: TextTest, pattern: object) -> TextMatch:
+        literal = to_literal(pattern)
+        if not isinstance(literal, (str, BinaryValue)):
+            raise UsageError(f"{self!r}.{test} takes text, not {pattern!r}")
+        return TextMatch(self._ref, test, literal)
+
+    def __and__(self, other: object) -> NoReturn:
+        self._refuse("&", other)
+
+    def __or__(self, other: object) -> NoReturn:
+        self._refuse("|", other)
+
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def __invert__(self) -> Predicate:
+        return Not(IsTrue(self._ref))
+
+    def _refuse(self, sign: str, other: object) -> NoReturn:
+        raise UsageError(
+            f"`{sign}` binds tighter than comparisons: put each comparison in parentheses, as in "
+            f'(col("a") == 1) {sign} (col("b") == 2); for a BOOLEAN column write {self!r} == True '
+            f"(the other side was: {other!r})"
+        )
+
+    def __bool__(self) -> bool:
+        raise UsageError(f"{self!r} has no truth value; compare it, as in {self!r} == 1, or test it with .isin([…])")
+
+    def __repr__(self) -> str:
+        return str(self._ref)
+
+
+def col(name: str | Sequence[str], *inner: str) -> Column:
+    """The column `name`, or a field inside ROW columns: `col("pos", "x")` or `col(["pos", "x"])`.
+
+    A name is taken literally: `col("a.b")` is a column whose name holds a dot.
+
+    Raises: UsageError for an empty path or one that is not text.
+    """
+    path = (*((name,) if isinstance(name, str) else tuple(name)), *inner)
+    if not path or not all(isinstance(step, str) and step for step in path):
+        raise UsageError(f"col() takes a column name, or the names along a nested path, not {name!r}")
+    return Column(path)
+
+
+def joined(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
+    """Predicates joined by AND or OR; a side that is itself joined the same way is merged in.
+
+    Raises: UsageError if a side is not a predicate.
+    """
+    parts: list[Predicate] = []
+    for side in sides:
+        checked = _checked(side)
+        if isinstance(checked, kind):
+            parts.extend(checked.parts)
+        else:
+            parts.append(checked)
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def _checked(value: object) -> Predicate:
+    if isinstance(value, (Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not)):
+        return value
+    raise UsageError(f"{value!r} is not a predicate; put each comparison in parentheses when combining with & and |")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _shown(literal: LiteralValue) -> str:
+    text = _quoted(literal) if isinstance(literal, str) else repr(literal)
+    return text if len(text) <= 200 else text[:200] + "…"
+
+
+def _inner(part: Predicate) -> str:
+    bare = isinstance(part, (In, IsNull, TextMatch, IsTrue, Constant, Not))
+    return repr(part) if bare else f"({part!r})"

@@ -1,0 +1,120 @@
+"""Take bound predicates apart: by columns, and for the columns a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from paimon_py.expr.bind import all_of, any_of, bind
+from paimon_py.expr.predicate import (
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    IsTrue,
+    Not,
+    Or,
+    Predicate,
+    Ref,
+    TextMatch,
+)
+from paimon_py.spec.types import Atomic, Field, Root, RowType
+
+_INTEGERS = (Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT)
+
+
+def columns_of(predicate: Predicate) -> frozenset[str]:
+    """The top-level columns that the predicate reads; also for predicates that are not bound."""
+    if isinstance(predicate, (And, Or)):
+        return frozenset().union(*map(columns_of, predicate.parts))
+    if isinstance(predicate, Not):
+        return columns_of(predicate.part)
+    return frozenset() if isinstance(predicate, Constant) else frozenset([predicate.column.name])
+
+
+def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Predicate | None, Predicate | None]:
+    """(what can be said with these columns alone, the rest), together the same as the predicate.
+
+    Parts of an AND that also need other columns go to the rest; what they imply for `columns` alone is in the first
+    result as well, so that `(p = 1 AND x > 2) OR (p = 2 AND x > 3)` prunes by p.
+    """
+    wanted = frozenset(columns)
+    only: list[Predicate] = []
+    rest: list[Predicate] = []
+    for part in predicate.parts if isinstance(predicate, And) else (predicate,):
+        only.append(_weakened(part, wanted))
+        if not columns_of(part) <= wanted:
+            rest.append(part)
+    return _unless_true(all_of(only)), _unless_true(all_of(rest))
+
+
+def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
+    """What a bound predicate implies for rows as an older file holds them.
+
+    Columns are found by field id, so the result has the file's names and types. It is safe for skipping files, row
+    groups and rows before the schema is evolved, but may keep more rows than the predicate: where a column is missing
+    or its type changed in a way that does not keep the order, nothing is said (`Constant(True)`).
+    """
+    if isinstance(predicate, And):
+        return all_of(translate(part, fields) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return any_of(translate(part, fields) for part in predicate.parts)
+    if isinstance(predicate, Constant):
+        return predicate
+    if isinstance(predicate, (Not, IsTrue)):
+        raise ValueError(f"{predicate!r} is not bound")
+    ref = _found(predicate.column, fields)
+    return Constant(True) if ref is None else bind(_moved(predicate, ref), fields)
+
+
+def _weakened(predicate: Predicate, columns: frozenset[str]) -> Predicate:
+    if isinstance(predicate, And):
+        return all_of(_weakened(part, columns) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return any_of(_weakened(part, columns) for part in predicate.parts)
+    return predicate if columns_of(predicate) <= columns else Constant(True)
+
+
+def _unless_true(predicate: Predicate) -> Predicate | None:
+    return None if predicate == Constant(True) else predicate
+
+
+def _moved(leaf: Compare | In | IsNull | TextMatch, ref: Ref) -> Predicate:
+    if isinstance(leaf, Compare):
+        return Compare(ref, leaf.operator, leaf.literal)
+    if isinstance(leaf, In):
+        return In(ref, leaf.literals, negated=leaf.negated)
+    if isinstance(leaf, IsNull):
+        return IsNull(ref, leaf.negated)
+    return TextMatch(ref, leaf.test, leaf.pattern, leaf.negated)
+
+
+def _found(ref: Ref, fields: Sequence[Field]) -> Ref | None:
+    """The column by ids among the file's fields, if its values there compare as they will after evolution."""
+    path: list[str] = []
+    field: Field | None = None
+    for field_id in ref.ids:
+        field = next((field for field in fields if field.id == field_id), None)
+        if field is None:
+            return None
+        path.append(field.name)
+        fields = field.type.fields if isinstance(field.type, RowType) else ()
+    if field is None or not isinstance(field.type, Atomic) or not isinstance(ref.type, Atomic):
+        return None
+    return Ref(tuple(path)) if _keeps_values(field.type, ref.type) else None
+
+
+def _keeps_values(old: Atomic, new: Atomic) -> bool:
+    """Whether casting old to new changes no value, so that a literal can be fitted to the old type instead."""
+    if old.root is new.root:
+        if old.root is Root.DECIMAL:
+            whole = (new.precision or 10) - (new.scale or 0) >= (old.precision or 10) - (old.scale or 0)
+            return whole and (new.scale or 0) >= (old.scale or 0)
+        if old.root in (Root.CHAR, Root.BINARY):
+            return old.length == new.length
+        precise = (new.precision if new.precision is not None else 6) >= (
+            old.precision if old.precision is not None else 6
+        )
+        return precise and (new.length or 1) >= (old.length or 1)
+    both = old.root in _INTEGERS and new.root in _INTEGERS
+    return both and _INTEGERS.index(old.root) < _INTEGERS.index(new.root)

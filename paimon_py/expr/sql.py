@@ -1,0 +1,290 @@
+"""Predicates from SQL text: `parse_where("month = 3 AND carrier LIKE 'U%'")`.
+
+Grammar, keywords in any case:
+
+    or      = and { OR and }
+    and     = not { AND not }
+    not     = { NOT } test
+    test    = "(" or ")" | TRUE | FALSE | column
+            | value ( = == != <> < <= > >= ) value            one side a column, the other a literal
+            | column IS [NOT] NULL
+            | column [NOT] IN "(" literal { "," literal } ")"
+            | column [NOT] BETWEEN literal AND literal
+            | column [NOT] LIKE text [ ESCAPE text ]
+    column  = name { "." name }                               name, "name" or `name`
+    literal = number | 'text' | X'hex' | TRUE | FALSE | NULL | DATE 'text' | TIME 'text' | TIMESTAMP 'text'
+
+In `'text'` two quotes stand for one; a backslash means something only in LIKE. Numbers are exact decimals. DATE, TIME
+and TIMESTAMP are keywords only before a text, so columns may have these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import NoReturn
+
+from paimon_py.expr.literal import (
+    BinaryValue,
+    LiteralValue,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+    to_literal,
+)
+from paimon_py.expr.predicate import (
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    IsTrue,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    Ref,
+    TextMatch,
+    joined,
+)
+from paimon_py.expr.sql_tokens import Token, point_at, tokens
+
+MAX_DEPTH = 100
+
+_OPERATORS: dict[str, Operator] = {
+    "=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+}  # fmt: skip
+_MIRROR: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_RESERVED = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "LIKE", "ESCAPE", "TRUE", "FALSE"])
+_TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
+    "DATE": (parse_date, "yyyy-mm-dd"),
+    "TIME": (parse_time, "hh:mm:ss.fff"),
+    "TIMESTAMP": (parse_timestamp, "yyyy-mm-dd hh:mm:ss.fffffffff, with up to nine digits and a zone if needed"),
+}
+
+
+def parse_where(text: str) -> Predicate:
+    """The predicate that a SQL condition means.
+
+    Cost: linear in the text.
+    Raises: UsageError with the position and a caret under it.
+    """
+    parser = _Parser(text)
+    predicate = parser.disjunction(0)
+    parser.expect_end()
+    return predicate
+
+
+class _Parser:
+    """Recursive descent over the tokens; every level of parentheses or NOT counts as depth."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens(text)
+        self._at = 0
+
+    def disjunction(self, depth: int) -> Predicate:
+        parts = [self._conjunction(depth)]
+        while self._accept("OR"):
+            parts.append(self._conjunction(depth))
+        return joined(Or, parts)
+
+    def expect_end(self) -> None:
+        if self._token.kind != "end":
+            self._fail(f"expected AND, OR or the end, not {self._shown()}")
+
+    def _conjunction(self, depth: int) -> Predicate:
+        parts = [self._negation(depth)]
+        while self._accept("AND"):
+            parts.append(self._negation(depth))
+        return joined(And, parts)
+
+    def _negation(self, depth: int) -> Predicate:
+        negated = False
+        while self._accept("NOT"):
+            negated = not negated
+        predicate = self._test(depth)
+        return Not(predicate) if negated else predicate
+
+    def _test(self, depth: int) -> Predicate:
+        if self._token.keyword == "(":
+            if depth >= MAX_DEPTH:
+                self._fail(f"parentheses are nested deeper than {MAX_DEPTH}")
+            self._at += 1
+            predicate = self.disjunction(depth + 1)
+            self._expect(")")
+            return predicate
+        start = self._token
+        if self._at_column():
+            return self._of_column(self._column())
+        literal = self._literal()
+        operator = _OPERATORS.get(self._token.keyword)
+        if operator is None:
+            if isinstance(literal, bool):
+                return Constant(literal)
+            self._fail("a literal alone is not a condition; compare it with a column", start)
+        self._at += 1
+        if not self._at_column():
+            self._fail("expected a column on one side of the comparison")
+        return self._compare(self._column(), _MIRROR[operator], literal, start)
+
+    def _of_column(self, column: Ref) -> Predicate:
+        operator = _OPERATORS.get(self._token.keyword)
+        if operator is not None:
+            self._at += 1
+            start = self._token
+            if self._at_column():
+                self._fail(
+                    f"a column can be compared with a literal only, and {start.value!r} reads as a column; "
+                    "text is written in 'single quotes'"
+                )
+            return self._compare(column, operator, self._literal(), start)
+        if self._accept("IS"):
+            negated = self._accept("NOT")
+            self._expect("NULL")
+            return IsNull(column, negated=negated)
+        negated = self._accept("NOT")
+        if self._accept("IN"):
+            return self._in(column, negated)
+        if self._accept("BETWEEN"):
+            return self._between(column, negated)
+        if self._accept("LIKE"):
+            return self._like(column, negated)
+        if negated:
+            self._fail(f"expected IN, BETWEEN or LIKE after NOT, not {self._shown()}")
+        return IsTrue(column)
+
+    def _compare(self, column: Ref, operator: Operator, literal: LiteralValue | None, start: Token) -> Predicate:
+        if literal is None:
+            self._fail("nothing compares with NULL; write IS NULL or IS NOT NULL", start)
+        return Compare(column, operator, literal)
+
+    def _in(self, column: Ref, negated: bool) -> Predicate:
+        self._expect("(")
+        literals = [self._literal()]
+        while self._accept(","):
+            literals.append(self._literal())
+        self._expect(")")
+        known = tuple(literal for literal in literals if literal is not None)
+        return In(column, known, has_null=len(known) < len(literals), negated=negated)
+
+    def _between(self, column: Ref, negated: bool) -> Predicate:
+        start = self._token
+        low = self._compare(column, ">=", self._literal(), start)
+        self._expect("AND")
+        start = self._token
+        both = And((low, self._compare(column, "<=", self._literal(), start)))
+        return Not(both) if negated else both
+
+    def _like(self, column: Ref, negated: bool) -> Predicate:
+        pattern = self._string("LIKE")
+        if self._accept("ESCAPE"):
+            token = self._token
+            escape = self._string("ESCAPE")
+            if len(escape) != 1:
+                self._fail("ESCAPE takes one character", token)
+            pattern = self._with_backslashes(pattern, escape, token)
+        match = TextMatch(column, "like", pattern)
+        return Not(match) if negated else match
+
+    def _with_backslashes(self, pattern: str, escape: str, token: Token) -> str:
+        written: list[str] = []
+        position = 0
+        while position < len(pattern):
+            sign = pattern[position]
+            if sign == escape:
+                position += 1
+                if position == len(pattern):
+                    self._fail(f"the pattern ends with its escape character {escape!r}", token)
+                sign = "\\" + pattern[position]
+            elif sign == "\\":
+                sign = "\\\\"
+            written.append(sign)
+            position += 1
+        return "".join(written)
+
+    def _string(self, keyword: str) -> str:
+        if self._token.kind != "text":
+            self._fail(f"expected 'text' after {keyword}, not {self._shown()}")
+        self._at += 1
+        return self._tokens[self._at - 1].value
+
+    def _at_column(self) -> bool:
+        token = self._token
+        if token.kind == "word":
+            return token.keyword not in _RESERVED and not self._at_typed()
+        return token.kind == "quoted"
+
+    def _at_typed(self) -> bool:
+        return self._token.keyword in _TYPED and self._tokens[self._at + 1].kind == "text"
+
+    def _column(self) -> Ref:
+        path = [self._name()]
+        while self._accept("."):
+            path.append(self._name())
+        return Ref(tuple(path))
+
+    def _name(self) -> str:
+        token = self._token
+        if token.kind not in ("word", "quoted") or token.keyword in _RESERVED or not token.value:
+            self._fail(f"expected a column name, not {self._shown()}")
+        self._at += 1
+        return token.value
+
+    def _literal(self) -> LiteralValue | None:
+        token = self._token
+        if self._at_typed():
+            return self._typed()
+        if token.keyword in ("+", "-"):
+            self._at += 1
+            if self._token.kind != "number":
+                self._fail(f"expected a number after {token.value!r}, not {self._shown()}")
+            return self._number(token.value + self._token.value)
+        if token.kind == "number":
+            return self._number(token.value)
+        if token.keyword not in ("TRUE", "FALSE", "NULL") and token.kind not in ("text", "hex"):
+            self._fail(f"expected a column or a literal, not {self._shown()}")
+        self._at += 1
+        if token.kind == "text":
+            return to_literal(token.value)
+        if token.kind == "hex":
+            if len(token.value) % 2:
+                self._fail("X'…' needs two digits per byte", token)
+            return BinaryValue(bytes.fromhex(token.value))
+        return None if token.keyword == "NULL" else token.keyword == "TRUE"
+
+    def _number(self, text: str) -> LiteralValue | None:
+        self._at += 1
+        digits = text.lstrip("+-")
+        return int(text) if digits.isdecimal() and len(digits) <= 18 else to_literal(Decimal(text))
+
+    def _typed(self) -> LiteralValue:
+        keyword = self._token.keyword
+        self._at += 1
+        parse, form = _TYPED[keyword]
+        value = parse(self._token.value)
+        if value is None:
+            self._fail(f"{self._token.value!r} is not a {keyword} of the form {form}")
+        self._at += 1
+        return value
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._at]
+
+    def _accept(self, keyword: str) -> bool:
+        if self._token.keyword != keyword:
+            return False
+        self._at += 1
+        return True
+
+    def _expect(self, keyword: str) -> None:
+        if not self._accept(keyword):
+            self._fail(f"expected {keyword}, not {self._shown()}")
+
+    def _shown(self) -> str:
+        token = self._token
+        return "the end" if token.kind == "end" else repr(self._text[token.start : token.end][:40])
+
+    def _fail(self, message: str, token: Token | None = None) -> NoReturn:
+        raise point_at(self._text, (token or self._token).start, message)

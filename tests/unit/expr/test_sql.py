@@ -1,0 +1,122 @@
+"""WHERE texts: what they mean, and how mistakes are shown."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paimon_py.errors import UsageError
+from paimon_py.expr.predicate import Constant, col
+from paimon_py.expr.sql import parse_where
+
+day = datetime.date(2024, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "predicate"),
+    [
+        ("month = 3 AND carrier LIKE 'U%'", (col("month") == 3) & col("carrier").like("U%")),
+        ("a=1 or b<>2 and not c >= 3", (col("a") == 1) | ((col("b") != 2) & ~(col("c") >= 3))),
+        ("(a == 1 or b != 2) and c < -3", ((col("a") == 1) | (col("b") != 2)) & (col("c") < -3)),
+        ("5 < a", col("a") > 5),
+        ("'x' >= a.b", col("a", "b") <= "x"),
+        ("a in (1, -2.5, NULL)", col("a").isin([1, Decimal("-2.5"), None])),
+        ("a NOT IN ('it''s')", col("a").not_in(["it's"])),
+        ("a BETWEEN 1 AND 2 AND b = 3", col("a").between(1, 2) & (col("b") == 3)),
+        ("a not between 1 and 2", ~col("a").between(1, 2)),
+        ("a IS NULL or b is not null", col("a").is_null() | col("b").is_not_null()),
+        ("a like 'x\\%y'", col("a").like("x\\%y")),
+        ("a not like '10!%\\' escape '!'", ~col("a").like("10\\%\\\\")),
+        ("a = 1e3", col("a") == Decimal("1E+3")),
+        ("a = .5", col("a") == Decimal("0.5")),
+        ("a = 123456789012345678901234567890", col("a") == Decimal("123456789012345678901234567890")),
+        ("a = X'00fF'", col("a") == b"\x00\xff"),
+        ("d >= DATE '2024-01-02'", col("d") >= day),
+        ("t = time '01:02:03.004'", col("t") == datetime.time(1, 2, 3, 4000)),
+        ("t = TIMESTAMP '2024-01-02 00:00:00.5'", col("t") == np.datetime64("2024-01-02T00:00:00.5")),
+        ("date = date '2024-01-02' and time is null", (col("date") == day) & col("time").is_null()),
+        ('"odd ""name" = 1 and `back``tick`.x = TRUE', (col('odd "name') == 1) & (col("back`tick", "x") == True)),  # noqa: E712
+        ('"select"."or" = 1', col("select", "or") == 1),
+        ("größe = 1", col("größe") == 1),
+        ("not active", ~col("active")),
+        ("TRUE", Constant(True)),
+        ("not not a = 1", col("a") == 1),
+        (" \n a\t=\r\n1 ", col("a") == 1),
+    ],
+)
+def test_text_means_the_same_as_code(text, predicate):
+    assert parse_where(text) == predicate
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "message"),
+    [
+        ("", 1, "the end"),
+        ("a = 'x", 5, "never closed"),
+        ('a = "x"', 5, "single quotes"),
+        ("a = 1 b", 7, "AND, OR or the end"),
+        ("(a = 1", 7, r"expected \)"),
+        ("a = 1)", 6, "AND, OR or the end"),
+        ("a IN ()", 7, "literal"),
+        ("a IN 1", 6, r"expected \("),
+        ("a = NULL", 5, "IS NULL"),
+        ("a BETWEEN 1 OR 2", 13, "expected AND"),
+        ("a BETWEEN NULL AND 2", 11, "IS NULL"),
+        ("a LIKE 5", 8, "'text'"),
+        ("a LIKE 'x' ESCAPE 'xx'", 19, "one character"),
+        ("a LIKE 'x!' ESCAPE '!'", 20, "ends with"),
+        ("a NOT 5", 7, "BETWEEN"),
+        ("a IS 5", 6, "NULL"),
+        ("1 = 2", 5, "column"),
+        ("5", 1, "not a condition"),
+        ("a = - b", 7, "number"),
+        ("a = X'abc'", 5, "two digits"),
+        ("a = DATE '2024-02-30'", 10, "yyyy-mm-dd"),
+        ("a.= 1", 3, "column name"),
+        ("1a = 1", 1, "quotes"),
+        ("a ~ 1", 3, "unexpected"),
+        ("a = 1; drop", 6, "unexpected"),
+        ("a = ?", 5, "unexpected"),
+    ],
+)
+def test_mistakes_are_pointed_at(text, position, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        parse_where(text)
+    first, line, caret = str(caught.value).split("\n")
+    assert f"(at character {position})" in first
+    assert line.strip() == text.strip() or not text
+    assert caret.index("^") == position + 1
+
+
+def test_only_the_line_in_question_is_shown():
+    with pytest.raises(UsageError) as caught:
+        parse_where("a = 1\n  and b ~ 2\n  and c = 3")
+    assert str(caught.value).split("\n")[1:] == ["    and b ~ 2", " " * 10 + "^"]
+    with pytest.raises(UsageError) as caught:
+        parse_where("a = 1 and " * 5000 + "~")
+    assert len(str(caught.value)) < 300
+
+
+def test_nesting_is_bounded_and_flat_texts_are_not():
+    with pytest.raises(UsageError, match="nested deeper"):
+        parse_where("(" * 5000 + "a = 1" + ")" * 5000)
+    assert parse_where("not " * 5001 + "a = 1") == ~(col("a") == 1)
+    assert len(parse_where(" or ".join(["a = 1"] * 20_000)).parts) == 20_000
+
+
+def test_long_texts_end_in_an_error_without_taking_for_ever():
+    for text in ("'" * 200_001, "a = '" + "''" * 100_000, "a in (" + "1," * 50_000, "9" * 200_000, '"' * 100_001):
+        with pytest.raises(UsageError):
+            parse_where(text)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.text(alphabet="ab'\"`()=<>!.,-+ \n01eEX_%ÄNOTLIKEandBETWEENisullDATE\\", max_size=60))
+def test_any_text_parses_or_is_refused_politely(text):
+    try:
+        parse_where(text)
+    except UsageError as error:
+        assert "^" in str(error)
