@@ -206,8 +206,8 @@ def _check_runs(
     order: Ints, starts: Mask, slices: Sequence[Sequence[pa.RecordBatch]], sources: Sequence[RunSource]
 ) -> None:
     """Within every run keys must grow from row to row."""
-    group = np.empty(len(order), np.int64)
-    group[order] = np.cumsum(starts)
+    group = np.empty(len(order), np.int32)
+    group[order] = np.cumsum(starts, dtype=np.int32)
     back = group[1:] <= group[:-1]
     ends = np.cumsum([sum(batch.num_rows for batch in part) for part in slices])
     borders = ends[(ends > 0) & (ends < len(order))]

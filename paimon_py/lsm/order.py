@@ -107,10 +107,12 @@ def sort_parts(parts: list[Part], count: int, *, runs_sorted: bool) -> tuple[Int
     packed = _pack(parts, count)
     row_bits = (count - 1).bit_length()
     if packed.bits + row_bits <= WORD_BITS:
-        keyed = (packed.prefix << np.uint64(row_bits)) | np.arange(count, dtype=np.uint64)
+        keyed = packed.prefix << np.uint64(row_bits)
+        keyed |= np.arange(count, dtype=np.uint64)
         keyed.sort(kind="stable" if runs_sorted else None)
-        rows = (keyed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
-        ordered = keyed >> np.uint64(row_bits)
+        rows = (keyed & np.uint64((1 << row_bits) - 1)).view(np.int64)
+        keyed >>= np.uint64(row_bits)
+        ordered = keyed
     else:
         rows = np.argsort(packed.prefix, kind="stable" if runs_sorted else None)
         ordered = packed.prefix[rows]

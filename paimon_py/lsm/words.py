@@ -119,7 +119,7 @@ def _values(array: pa.Array, valid: Mask | None) -> list[Part]:
     if pa.types.is_decimal128(kind):
         return _decimal(array, valid)
     if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind):
-        return [_ranged(numpy_values(array).astype(np.int64).view(np.uint64) ^ _SIGN, valid)]
+        return [_signed(numpy_values(array).astype(np.int64, copy=False), valid)]
     raise UnsupportedError(f"a column of type {kind} has no order", feature=f"ordering by {kind}")
 
 
@@ -130,6 +130,14 @@ def _is_text(kind: pa.DataType) -> bool:
         or pa.types.is_large_string(kind)
         or pa.types.is_large_binary(kind)
     )
+
+
+def _signed(values: Ints, valid: Mask | None) -> Fixed:
+    if valid is not None or not len(values):
+        return _ranged(values.view(np.uint64) ^ _SIGN, valid)
+    low, high = int(values.min()), int(values.max())
+    squeezed: Words = values.view(np.uint64) - np.uint64(low % (1 << 64))
+    return Fixed(squeezed, (high - low).bit_length())
 
 
 def _ranged(words: Words, valid: Mask | None) -> Fixed:

@@ -5,7 +5,7 @@ Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.reader import read_file
@@ -35,6 +36,7 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
 RAW_BATCH_ROWS = 65_536
+_ONE = pa.array([1], pa.int64())
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +101,10 @@ class _SplitReader:
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
         self._fields = tuple(field for field in schema.fields if field.name in wanted)
-        self._all_fields = len(schema.fields)
+        self._keys = None
+        if request.predicate is not None and schema.primary_keys:
+            self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
+        self._beyond = None if self._keys is None else _beyond(self._keys, schema.key_fields[0].name)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for section in self._split.sections:
@@ -111,30 +116,24 @@ class _SplitReader:
                 yield from self._merged(section)
 
     def _raw(self, section: Section) -> Iterator[pa.RecordBatch]:
-        for file in section.files:
-            if not self._fields:
-                yield empty_rows(file.row_count)
-                continue
-            for batch in self._file(file, self._fields, self._request.predicate, RAW_BATCH_ROWS):
-                yield keep(batch, self._mask)
+        if not self._fields:
+            yield from (empty_rows(file.row_count) for file in section.files)
+            return
+        for batch in self._run(section.files, self._fields, self._request.predicate, RAW_BATCH_ROWS):
+            yield keep(batch, self._mask)
 
     def _single(self, section: Section) -> Iterator[pa.RecordBatch]:
         """One run that may hold −U and −D."""
-        for file in section.files:
-            for batch in self._file(file, (*self._fields, KIND_FIELD), self._request.predicate, RAW_BATCH_ROWS):
-                yield keep(keep(batch, _additions), self._mask)
+        fields = (*self._fields, KIND_FIELD)
+        for batch in self._run(section.files, fields, self._request.predicate, RAW_BATCH_ROWS):
+            yield keep(keep(batch, _additions), self._mask)
 
     def _merged(self, section: Section) -> Iterator[pa.RecordBatch]:
         order = merge_order(self._request.schema)
-        keys, _ = (
-            split_conjuncts(self._request.predicate, self._request.schema.primary_keys)
-            if self._request.predicate is not None
-            else (None, None)
-        )
         runs = [SortedRun(files) for files in section.runs]
         fields = self._merge_fields(order, runs)
-        mask = None if keys is None else prepare(keys)
-        sources = [self._source(run, fields, keys, mask) for run in runs]
+        mask = None if self._keys is None else prepare(self._keys)
+        sources = [self._source(run, fields, mask) for run in runs]
         columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
         plan = Plan(order=order, engine=engine_of(self._request.schema.options), columns=columns)
         for batch in merge(sources, plan):
@@ -150,16 +149,24 @@ class _SplitReader:
             fields.append(KIND_FIELD)
         return tuple(fields)
 
-    def _source(
-        self, run: SortedRun, fields: tuple[Field, ...], keys: Predicate | None, mask: Mask | None
-    ) -> RunSource:
+    def _source(self, run: SortedRun, fields: tuple[Field, ...], mask: Mask | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
-            for file in run.files:
-                for batch in self._file(file, fields, keys, batch_rows):
-                    yield keep(batch, mask)
+            for batch in self._run(run.files, fields, self._keys, batch_rows):
+                yield keep(batch, mask)
 
-        row_bytes = max(16, 3 * run.size_bytes * len(fields) // max(1, run.row_count * self._all_fields))
+        all_fields = len(self._request.schema.fields)
+        row_bytes = max(16, 3 * run.size_bytes * len(fields) // max(1, run.row_count * all_fields))
         return RunSource(run.files[0].name, run.row_count, row_bytes + 8 * len(fields), batches)
+
+    def _run(
+        self, files: Sequence[DataFile], fields: Sequence[Field], predicate: Predicate | None, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Files one after the other; in key order no further than a key can match."""
+        for file in files:
+            for batch in self._file(file, fields, predicate, batch_rows):
+                if self._beyond is not None and self._beyond(batch):
+                    return
+                yield batch
 
     def _file(
         self, file: DataFile, fields: Sequence[Field], predicate: Predicate | None, batch_rows: int
@@ -212,6 +219,23 @@ def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:
     if int(rows[-1]) - int(rows[0]) == count - 1:
         return batch.slice(int(rows[0]), count)
     return batch.filter(flags)
+
+
+def _beyond(keys: Predicate, leading: str) -> Callable[[pa.RecordBatch], bool] | None:
+    """Whether a batch, and so all that follow it in a run, lies behind the last key that can match.
+
+    Judged by the leading key column alone; None if the predicate says nothing of it.
+    """
+    said, _ = split_conjuncts(keys, (leading,))
+    if said is None:
+        return None
+
+    def beyond(batch: pa.RecordBatch) -> bool:
+        first = batch.column(leading).slice(0, 1)
+        bounds = Bounds(min=first, max=pa.nulls(len(first), first.type))
+        return len(first) > 0 and not may_match(said, {leading: bounds}, _ONE)[0]
+
+    return beyond
 
 
 def _additions(batch: pa.RecordBatch) -> pa.Array:
