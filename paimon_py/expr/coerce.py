@@ -63,6 +63,8 @@ def fit(type_: Atomic, operator: Operator, literal: LiteralValue, where: str) ->
         return (operator, literal) if isinstance(literal, str) else _wrong(type_, literal, where, "a str")
     if root in BINARY:
         return (operator, literal) if isinstance(literal, BinaryValue) else _wrong(type_, literal, where, "bytes")
+    if root is Root.DOUBLE and isinstance(literal, float) and literal == literal:
+        return operator, literal
     if root in (Root.FLOAT, Root.DOUBLE):
         return _fit_float(type_, operator, _number(type_, literal, where))
     if root in INTEGER_BITS:

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import paimon_py
 from paimon_py.expr.arrow import evaluate, pinned_values, prepare
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import Constant, col
@@ -184,7 +186,9 @@ def test_pinned_values_are_what_a_row_must_have():
 
 def test_evaluating_does_not_import_pandas():
     code = (
-        "import sys, pyarrow as pa\n"
+        "import sys, types, pyarrow as pa\n"
+        "package = sys.modules['paimon_py'] = types.ModuleType('paimon_py')\n"
+        f"package.__path__ = [{str(Path(paimon_py.__file__).parent)!r}]\n"
         "from paimon_py.expr.arrow import evaluate\n"
         "from paimon_py.expr.bind import bind\n"
         "from paimon_py.expr.sql import parse_where\n"
