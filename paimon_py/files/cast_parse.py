@@ -41,6 +41,8 @@ _TIMESTAMP = re.compile(
 )
 _USUAL_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _USUAL_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?$"
+_YEARS_OF_NANOS = r"^(?:16[89]|1[789][0-9]|2[01][0-9]|22[0-5])"
+"""Years from 1680 to 2259: Arrow before 20 wraps silently where nanoseconds do not reach."""
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -109,7 +111,7 @@ def text_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
     """
     kind = to_arrow_type(job.target)
     precision, held = job.wanted.precision or 0, DIGITS[kind.unit]
-    if _all_match(array, _USUAL_TIMESTAMP):
+    if _all_match(array, _USUAL_TIMESTAMP) and (held < 9 or _all_match(array, _YEARS_OF_NANOS)):
         cut = pc.replace_substring_regex(array, rf"\.([0-9]{{0,{precision}}})[0-9]*$", r".\1")
         try:
             usual = pc.cast(pc.replace_substring_regex(cut, r"\.$", ""), pa.timestamp(kind.unit))
