@@ -42,7 +42,7 @@ _TIMESTAMP = re.compile(
 _USUAL_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _USUAL_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?$"
 _YEARS_OF_NANOS = r"^(?:16[89]|1[789][0-9]|2[01][0-9]|22[0-5])"
-"""Years from 1680 to 2259: Arrow before 20 wraps silently where nanoseconds do not reach."""
+"""Years from 1680 to 2259: Arrow 19 wraps silently where nanoseconds do not reach."""
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
