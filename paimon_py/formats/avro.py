@@ -1,0 +1,236 @@
+"""Avro data files.
+
+Rows become Python objects on their way through fastavro, so this is the slow format: use it where a table asks for it.
+
+Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
+from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, branch, plain_schema
+from paimon_py.errors import OptionError, SchemaError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.formats import decimal_bytes
+from paimon_py.formats.avro_schema import read_type, record_schema, stamp_unit, written_type
+from paimon_py.formats.base import (
+    ColumnBounds,
+    FileWriter,
+    OpenFile,
+    ReadSettings,
+    WriteSettings,
+    decoding,
+    empty_rows,
+    row_batches,
+)
+from paimon_py.formats.bounds import RunningBounds
+from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.spec.types import Atomic, Field, Root
+
+CHUNK_ROWS = 8192
+"""Rows that are Python objects at one time."""
+
+_DEFAULT_READ = ReadSettings()
+_CODECS = {
+    "null": "null",
+    "deflate": "deflate",
+    "snappy": "snappy",
+    "zstd": "zstandard",
+    "zstandard": "zstandard",
+    "bzip2": "bzip2",
+    "xz": "xz",
+}
+
+
+class AvroFormat:
+    """Format `avro`."""
+
+    name = "avro"
+
+    def open(
+        self,
+        source: BinaryIO,
+        path: str,
+        fields: Sequence[Field],
+        size_bytes: int,
+        settings: ReadSettings = _DEFAULT_READ,  # noqa: ARG002
+    ) -> OpenFile:
+        return AvroOpenFile(source, path, fields, size_bytes)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        return AvroFileWriter(sink, fields, settings)
+
+
+class _Column(NamedTuple):
+    """How one column of the result is made of a record's values. `layout` None: the file lacks it."""
+
+    field: Field
+    target: pa.Field
+    layout: pa.DataType | None
+
+
+class AvroOpenFile:
+    """See `OpenFile`. Fields that are not asked for are skipped in the bytes; no block is skipped."""
+
+    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int) -> None:
+        self._source = source
+        self._path = path
+        self._size_bytes = size_bytes
+        self._fields = {field.name: field for field in fields}
+
+    @property
+    def row_count(self) -> int | None:
+        return None
+
+    def batches(
+        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        for _, batch in self.positioned_batches(columns, batch_rows=batch_rows, predicate=predicate):
+            yield batch
+
+    def positioned_batches(
+        self,
+        columns: Sequence[str],
+        *,
+        batch_rows: int,
+        predicate: Predicate | None = None,  # noqa: ARG002
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        self._source.seek(0)
+        reader = DataFileReader(self._source, self._path, self._size_bytes)
+        with decoding(self._path):
+            nodes = {field["name"]: field["type"] for field in branch(reader.schema)["fields"]}
+            plan = [self._column(self._fields[name], nodes) for name in columns]
+        position = 0
+        for batch in self._read(reader, plan, batch_rows):
+            yield position, batch
+            position += batch.num_rows
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _column(self, field: Field, nodes: dict[str, Any]) -> _Column:
+        target = to_arrow_field(field)
+        if field.name not in nodes:
+            return _Column(field, target.with_nullable(True), None)
+        return _Column(field, target, read_type(field.type, nodes[field.name]))
+
+    def _read(self, reader: DataFileReader, plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        names = {column.field.name for column in plan if column.layout is not None}
+        schema = pa.schema([column.target for column in plan])
+        if not names:
+            for count in reader.counts():
+                for rows in row_batches(empty_rows(count), batch_rows):
+                    nulls = [pa.nulls(rows.num_rows, column.target.type) for column in plan]
+                    yield pa.RecordBatch.from_arrays(nulls, schema=schema) if plan else rows
+            return
+        root = branch(plain_schema(reader.schema))
+        wanted = {**root, "fields": [field for field in root["fields"] if field["name"] in names]}
+        records = reader.records(wanted)
+        while chunk := list(itertools.islice(records, min(batch_rows, CHUNK_ROWS))):
+            with decoding(self._path):
+                arrays = [_array(chunk, column) for column in plan]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class AvroFileWriter:
+    """See `FileWriter`."""
+
+    def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
+        self._sink = sink
+        self._fields = tuple(fields)
+        self._layouts = [written_type(field.type) for field in fields]
+        self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), settings.zstd_level)
+        self._bounds = [_tracker(field, settings.without_stats) for field in fields]
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = self._pending_bytes = 0
+        self._rows = self._position = 0
+
+    @property
+    def row_count(self) -> int:
+        return self._rows
+
+    @property
+    def bytes_written(self) -> int:
+        return self._position + self._pending_bytes
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for start in range(0, batch.num_rows, CHUNK_ROWS):
+            piece = batch.slice(start, CHUNK_ROWS)
+            self._pending.append(self._physical(piece))
+            self._pending_rows += piece.num_rows
+            self._pending_bytes += piece.nbytes
+            if self._pending_rows >= CHUNK_ROWS:
+                self._flush()
+        self._rows += batch.num_rows
+
+    def close(self) -> list[ColumnBounds]:
+        self._flush()
+        return [tracker.result() for tracker in self._bounds]
+
+    def abort(self) -> None:
+        self._pending = []
+
+    def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = []
+        for field, layout, tracker in zip(self._fields, self._layouts, self._bounds, strict=True):
+            array = batch.column(field.name)
+            if not field.type.nullable and array.null_count:
+                raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
+            tracker.add(array)
+            arrays.append(reshape(array, field.type, layout, _written_leaf))
+        return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self._fields])
+
+    def _flush(self) -> None:
+        records = [record for batch in self._pending for record in batch.to_pylist()]
+        try:
+            data = self._encoder.encode(records)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise SchemaError(f"rows cannot be written as Avro: {error}") from error
+        self._sink.write(data)
+        self._position += len(data)
+        self._pending = []
+        self._pending_rows = self._pending_bytes = 0
+
+
+def _codec(settings: WriteSettings) -> str:
+    """The codec's name in the file; `avro.codec` outranks `file.compression`."""
+    option = "avro.codec" if "avro.codec" in settings.options else "file.compression"
+    name = settings.options.get("avro.codec", settings.compression)
+    found = _CODECS.get(name.strip().lower())
+    if found is None:
+        raise OptionError(f"{name!r} is no codec of Avro; allowed: {', '.join(_CODECS)}", option=option, value=name)
+    return found
+
+
+def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
+    ordered = isinstance(field.type, Atomic) and field.name not in without
+    return RunningBounds(to_arrow_type(field.type), ordered=ordered)
+
+
+def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:
+    if column.layout is None:
+        return pa.nulls(len(chunk), column.target.type)
+    name = column.field.name
+    array = pa.array([record[name] for record in chunk], column.layout)
+    return reshape(array, column.field.type, column.target.type, _read_leaf)
+
+
+def _read_leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    return decimal_bytes.from_bytes(array, target) if kind.root is Root.DECIMAL else as_leaf(array, target)
+
+
+def _written_leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    """Values as fastavro takes them; what is a time becomes a number."""
+    if kind.root is Root.DECIMAL:
+        return decimal_bytes.to_bytes(as_leaf(array, to_arrow_type(kind)))
+    if kind.root in TIMESTAMPS:
+        return as_leaf(array, pa.timestamp(stamp_unit(kind), array.type.tz)).view(target)
+    if kind.root in (Root.DATE, Root.TIME):
+        return array.view(target)
+    return as_leaf(array, target)

@@ -1,0 +1,215 @@
+"""What a file format promises, and the values that go in and out of it.
+
+A format turns Arrow record batches into one data file and back. It is handed an open binary file, never a path to
+open or a store; `path` serves error messages only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.errors import CorruptionError, OptionError, PaimonError, StorageError, UnsupportedError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.spec.types import Field
+
+ROW_GROUP_ROWS = 131_072
+"""Rows of one Parquet row group: small groups make ranges cheap to read, and cost little beside sparse dictionaries."""
+
+FILE_BLOCK_SIZE = "file.block-size"
+DEFAULT_BLOCK_BYTES = 128 << 20
+
+
+class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to write one data file.
+
+    Attributes:
+        compression: codec name as in the option `file.compression`.
+        zstd_level: level for codec zstd, where the format's writer can set it.
+        block_size_bytes: upper bound of a row group or stripe; None for the format's default.
+        without_stats: columns for which no bounds are wanted.
+        options: the table's options; those that begin with the format's name tune it.
+    """
+
+    compression: str = "zstd"
+    zstd_level: int = 1
+    block_size_bytes: int | None = None
+    without_stats: frozenset[str] = frozenset()
+    options: Mapping[str, str] = {}
+
+
+class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to read one data file.
+
+    Attributes:
+        buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a
+            remote store, more memory).
+        use_threads: whether columns may be decoded at once.
+    """
+
+    buffer_size_bytes: int = 65_536
+    use_threads: bool = True
+
+
+class ColumnBounds(msgspec.Struct, frozen=True):
+    """What is known of one column of one file.
+
+    `min` and `max` are scalars of the column's Arrow type, None for unknown; neither is ever too narrow.
+    `null_count` None means unknown.
+    """
+
+    min: pa.Scalar | None = None
+    max: pa.Scalar | None = None
+    null_count: int | None = None
+
+
+class OpenFile(Protocol):
+    """A data file open for reading."""
+
+    @property
+    def row_count(self) -> int | None:
+        """Rows in the file; None if only reading it would tell."""
+        ...
+
+    def batches(
+        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The columns called `columns`, in file order of rows.
+
+        Shapes: out — batches of at most `batch_rows` rows, columns in the order asked for, with the Arrow types of
+            the file's fields; a column that the file lacks is all null.
+            `predicate` may leave out row groups without a match; the rows that come are not filtered.
+        Raises: CorruptionError for a damaged file; UnsupportedError for what the decoder cannot represent.
+        """
+        ...
+
+    def positioned_batches(
+        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Like `batches`, each with the position in the file of its first row."""
+        ...
+
+    def close(self) -> None:
+        """Close the source."""
+        ...
+
+
+class FileWriter(Protocol):
+    """A data file being written. After an error only `abort` may be called."""
+
+    @property
+    def bytes_written(self) -> int:
+        """Estimate of the size the file would have if it ended now."""
+        ...
+
+    @property
+    def row_count(self) -> int:
+        """Rows written so far."""
+        ...
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows; columns are found by name."""
+        ...
+
+    def close(self) -> list[ColumnBounds]:
+        """Finish the file and return the bounds of its fields, in order. The sink stays open for its owner to close."""
+        ...
+
+    def abort(self) -> None:
+        """Give up; nothing more reaches the sink."""
+        ...
+
+
+class FileFormat(Protocol):
+    """A way to lay rows out in a file."""
+
+    @property
+    def name(self) -> str:
+        """The format's id, which is also the extension of its files."""
+        ...
+
+    def open(
+        self,
+        source: BinaryIO,
+        path: str,
+        fields: Sequence[Field],
+        size_bytes: int,
+        settings: ReadSettings = ...,
+    ) -> OpenFile:
+        """Open a file whose columns are `fields` (those of the schema it was written with)."""
+        ...
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        """Begin a file with the columns `fields`.
+
+        Raises:
+            UnsupportedError: a type the format cannot hold.
+            OptionError: an unknown codec or a bad format option.
+        """
+        ...
+
+
+def number_option(options: Mapping[str, str], name: str, default: int) -> int:
+    """A whole-number format option, as Hadoop-style configuration reads it."""
+    text = options.get(name)
+    if text is None:
+        return default
+    try:
+        value = int(text.strip())
+    except ValueError:
+        value = 0
+    if value <= 0:
+        raise OptionError(f"option {name} must be a positive whole number, not {text!r}", option=name, value=text)
+    return value
+
+
+def flag_option(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """A true/false format option."""
+    text = options.get(name)
+    if text is None:
+        return default
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise OptionError(f"option {name} must be true or false, not {text!r}", option=name, value=text)
+    return word == "true"
+
+
+@contextlib.contextmanager
+def decoding(path: str) -> Iterator[None]:
+    """Turn what a decoder raises on bad bytes into CorruptionError, and missing codecs into UnsupportedError.
+
+    Errors of the store pass unchanged: Arrow hands on what the source raised.
+    """
+    try:
+        yield
+    except PaimonError:
+        raise
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise StorageError(f"reading {path} failed: {error}", path=path, operation="read") from error
+        raise CorruptionError(f"{path} is damaged: {error}", path=path) from error
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, IndexError, KeyError, EOFError) as error:
+        raise CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path) from error
+
+
+def next_or_none(iterator: Iterator[Any], path: str) -> Any:
+    """The next item, None at the end, decoder errors translated."""
+    with decoding(path):
+        return next(iterator, None)
+
+
+def row_batches(batch: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Zero-copy pieces of at most `batch_rows` rows."""
+    for start in range(0, batch.num_rows, batch_rows):
+        yield batch.slice(start, batch_rows)
+
+
+def empty_rows(row_count: int) -> pa.RecordBatch:
+    """A batch that has rows but no columns."""
+    return pa.RecordBatch.from_arrays([pa.nulls(row_count)], ["rows"]).select([])

@@ -1,0 +1,103 @@
+"""Files as native readers and writers see them, guarded against two of their habits.
+
+pyarrow's writers finish their file when they are garbage-collected, even after an error: output therefore flows only
+while a caller asks for it. And its ORC library turns errors of a Python file into errors of its own: the original one
+is remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol
+
+
+class GuardedSink:
+    """What a native writer writes into: passes bytes on while flowing, swallows them otherwise."""
+
+    closed = False
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        self._flows = False
+        self._held: list[bytes] | None = None
+        self.position = 0
+        self.error: Exception | None = None
+
+    def write(self, data: bytes) -> int:
+        """Pass on, keep, or swallow `data`."""
+        if self._held is not None:
+            self._held.append(bytes(data))
+        elif self._flows:
+            with _remembering(self):
+                self._sink.write(data)
+            self.position += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Native writers ask for it; the owner of the sink decides."""
+
+    def close(self) -> None:
+        """Native writers ask for it; the owner of the sink decides."""
+
+    @contextlib.contextmanager
+    def flowing(self) -> Iterator[None]:
+        """Let bytes through inside the block."""
+        self._flows = True
+        try:
+            yield
+        finally:
+            self._flows = False
+
+    def hold(self) -> None:
+        """Keep what is written from now on."""
+        self._held = []
+
+    def release(self) -> bytes:
+        """What was kept; later bytes pass again."""
+        held, self._held = self._held or [], None
+        return b"".join(held)
+
+
+class GuardedSource:
+    """What a native reader reads from. `error` is what the source raised, if it did."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.error: Exception | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the source is closed."""
+        return self._source.closed
+
+    def read(self, size: int = -1) -> bytes:
+        """As the source does."""
+        with _remembering(self):
+            return self._source.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """As the source does."""
+        with _remembering(self):
+            return self._source.seek(offset, whence)
+
+    def tell(self) -> int:
+        """As the source does."""
+        with _remembering(self):
+            return self._source.tell()
+
+    def close(self) -> None:
+        """Left to the owner of the source."""
+
+
+class _Guard(Protocol):
+    error: Exception | None
+
+
+@contextlib.contextmanager
+def _remembering(guard: _Guard) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        guard.error = error
+        raise

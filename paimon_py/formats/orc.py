@@ -1,0 +1,171 @@
+"""ORC data files.
+
+Source: format.md §8.4; Java `OrcFileFormat`, `OrcReaderFactory`, `OrcTypeUtil`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc
+
+from paimon_py.codec.arrow_types import to_arrow_field
+from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.formats.base import (
+    FileWriter,
+    OpenFile,
+    ReadSettings,
+    WriteSettings,
+    decoding,
+    empty_rows,
+    row_batches,
+)
+from paimon_py.formats.guards import GuardedSource
+from paimon_py.formats.orc_write import NANOS_FEATURE, OrcFileWriter
+from paimon_py.formats.reshape import as_leaf, leaves, reshape
+from paimon_py.spec.types import Atomic, Field, Root
+
+_DEFAULT_READ = ReadSettings()
+
+
+class OrcFormat:
+    """Format `orc`."""
+
+    name = "orc"
+
+    def open(
+        self,
+        source: BinaryIO,
+        path: str,
+        fields: Sequence[Field],
+        size_bytes: int,  # noqa: ARG002
+        settings: ReadSettings = _DEFAULT_READ,  # noqa: ARG002
+    ) -> OpenFile:
+        return OrcOpenFile(source, path, fields)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        return OrcFileWriter(sink, fields, settings)
+
+
+class _Column(NamedTuple):
+    """How one column of the result comes out of a stripe. `present` False: the file lacks it."""
+
+    field: Field
+    target: pa.Field
+    present: bool
+    as_is: bool
+
+
+class OrcOpenFile:
+    """See `OpenFile`.
+
+    Instants are read as stored; a file that Java wrote with `orc.timestamp-ltz.legacy.type` = true in a zone other than
+    UTC gives what Java gives under UTC.
+    Cost: one stripe of the columns asked for in memory. Predicates prune nothing: pyarrow does not show the statistics
+    of stripes.
+    """
+
+    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field]) -> None:
+        self._source = source
+        self._path = path
+        self._fields = {field.name: field for field in fields}
+        self._guard = GuardedSource(source)
+        with self._decoding():
+            self._file = orc.ORCFile(source if isinstance(source, pa.NativeFile) else self._guard)
+            self._schema: pa.Schema = self._file.schema
+
+    @property
+    def row_count(self) -> int:
+        count: int = self._file.nrows
+        return count
+
+    def batches(
+        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        for _, batch in self.positioned_batches(columns, batch_rows=batch_rows, predicate=predicate):
+            yield batch
+
+    def positioned_batches(
+        self,
+        columns: Sequence[str],
+        *,
+        batch_rows: int,
+        predicate: Predicate | None = None,  # noqa: ARG002
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        plan = [self._column(self._fields[name]) for name in columns]
+        schema = pa.schema([column.target for column in plan])
+        position = 0
+        for stripe in self._stripes([column.field.name for column in plan if column.present]):
+            for piece in row_batches(stripe, batch_rows):
+                yield position, self._result(piece, plan, schema)
+                position += piece.num_rows
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _column(self, field: Field) -> _Column:
+        target = to_arrow_field(field)
+        index = self._schema.get_field_index(field.name)
+        if index < 0:
+            return _Column(field, target.with_nullable(True), False, True)
+        padded = any(leaf.root is Root.CHAR for leaf in leaves(field.type))
+        return _Column(field, target, True, not padded and self._schema.field(index).type.equals(target.type))
+
+    def _stripes(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        if not names:
+            yield empty_rows(self.row_count)
+            return
+        rows = 0
+        for number in range(self._file.nstripes):
+            with self._decoding():
+                stripe = self._read_stripe(number, names)
+            yield stripe
+            rows += stripe.num_rows
+        if rows != self.row_count:
+            message = f"{self._path} has {rows} rows in its stripes, {self.row_count} by its footer"
+            raise CorruptionError(message, path=self._path)
+
+    @contextlib.contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Like `decoding`; an error of the source itself comes first."""
+        try:
+            with decoding(self._path):
+                yield
+        except (CorruptionError, StorageError) as error:
+            if self._guard.error is not None:
+                raise self._guard.error from error
+            raise
+
+    def _read_stripe(self, number: int, names: list[str]) -> pa.RecordBatch:
+        try:
+            return self._file.read_stripe(number, columns=names)
+        except pa.ArrowInvalid as error:
+            if "nanosecond" not in str(error):
+                raise
+            message = f"{self._path} holds a value out of range: {NANOS_FEATURE} cannot be read"
+            raise UnsupportedError(message, feature=NANOS_FEATURE, path=self._path) from error
+
+    def _result(self, batch: pa.RecordBatch, plan: Sequence[_Column], schema: pa.Schema) -> pa.RecordBatch:
+        if not plan:
+            return batch.select([])
+        arrays = []
+        with decoding(self._path):
+            for column in plan:
+                if not column.present:
+                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
+                elif column.as_is:
+                    arrays.append(batch.column(column.field.name))
+                else:
+                    array = batch.column(column.field.name)
+                    arrays.append(reshape(array, column.field.type, column.target.type, _leaf))
+            return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    leaf = as_leaf(array, target)
+    return pc.utf8_rtrim(leaf, characters=" ") if kind.root is Root.CHAR else leaf

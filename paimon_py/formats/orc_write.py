@@ -1,0 +1,183 @@
+"""Writing one ORC file.
+
+Source: format.md §8.4, §9; Java `OrcWriterFactory`, `RowDataVectorizer`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import orc
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.columns import from_numpy, numpy_values, validity_mask
+from paimon_py.errors import OptionError, SchemaError, UnsupportedError
+from paimon_py.formats.base import ColumnBounds, WriteSettings, flag_option, number_option
+from paimon_py.formats.bounds import RunningBounds
+from paimon_py.formats.field_ids import identified_schema
+from paimon_py.formats.guards import GuardedSink
+from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
+from paimon_py.spec.types import Atomic, Field, Root
+
+NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
+OLD_FEATURE = "ORC timestamps before 1970 with digits below the millisecond"
+LEGACY_LTZ = "orc.timestamp-ltz.legacy.type"
+
+_CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
+_UNWRITABLE = ("lzo", "brotli")
+_PER_MILLI = {"us": 1_000, "ns": 1_000_000}
+_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}
+_UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
+
+
+class OrcFileWriter:
+    """Hands batches to the native writer, which collects stripes; see `FileWriter`.
+
+    Timestamps with local time zone are written as plain timestamps of UTC wall time where
+    `orc.timestamp-ltz.legacy.type` is true, else as instants: so Java finds the right time under every zone.
+    """
+
+    def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
+        self._sink = GuardedSink(sink)
+        self._fields = tuple(fields)
+        legacy = flag_option(settings.options, LEGACY_LTZ, default=True)
+        self._schema = identified_schema(fields, b"paimon.id", lambda kind: _layout(kind, legacy=legacy))
+        self._checked = [any(leaf.root in TIMESTAMPS for leaf in leaves(field.type)) for field in fields]
+        self._nested = [not isinstance(field.type, Atomic) for field in fields]
+        self._bounds = [_tracker(field, settings.without_stats) for field in fields]
+        self._arguments = _arguments(settings)
+        self._writer: orc.ORCWriter | None = None
+        self._raw_bytes = self._raw_at_position = 0
+        self._rows = 0
+
+    @property
+    def row_count(self) -> int:
+        return self._rows
+
+    @property
+    def bytes_written(self) -> int:
+        position = self._sink.position
+        ratio = position / self._raw_at_position if self._raw_at_position else 1.0
+        return position + int((self._raw_bytes - self._raw_at_position) * min(ratio, 1.0))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if batch.num_rows == 0:
+            return
+        physical = self._physical(batch)
+        position = self._sink.position
+        with self._encoding() as writer:
+            writer.write(pa.Table.from_batches([physical]))
+        for field, tracker in zip(self._fields, self._bounds, strict=True):
+            tracker.add(batch.column(field.name))
+        self._rows += batch.num_rows
+        self._raw_bytes += physical.nbytes
+        if self._sink.position > max(position, 3):
+            self._raw_at_position = self._raw_bytes
+
+    def close(self) -> list[ColumnBounds]:
+        with self._encoding() as writer:
+            if self._rows == 0:
+                writer.write(self._schema.empty_table())
+            writer.close()
+        return [tracker.result() for tracker in self._bounds]
+
+    def abort(self) -> None:
+        if self._writer is not None:
+            with contextlib.suppress(pa.ArrowException, OSError):
+                self._writer.close()
+            self._writer.is_open = False
+
+    def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = []
+        whole = from_numpy(np.arange(batch.num_rows), pa.int64())
+        for field, target, checked, nested in zip(self._fields, self._schema, self._checked, self._nested, strict=True):
+            # pyarrow's ORC writer ignores the offsets of nested arrays and would write other rows' values.
+            array = batch.column(field.name).take(whole) if nested else batch.column(field.name)
+            if not target.nullable and array.null_count:
+                raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
+            if checked or not array.type.equals(target.type):
+                array = reshape(array, field.type, target.type, _leaf)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    @contextlib.contextmanager
+    def _encoding(self) -> Iterator[orc.ORCWriter]:
+        """The writer, made when first needed; its output reaches the sink only inside, and never after an error."""
+        with self._sink.flowing():
+            try:
+                if self._writer is None:
+                    self._writer = orc.ORCWriter(pa.PythonFile(self._sink, mode="w"), **self._arguments)
+                yield self._writer
+            except (pa.ArrowException, OSError) as error:
+                if self._sink.error is not None:
+                    raise self._sink.error from error
+                if not isinstance(error, pa.ArrowInvalid):
+                    raise
+                raise SchemaError(f"rows cannot be written as ORC: {error}") from error
+
+
+def _layout(kind: Atomic, *, legacy: bool) -> pa.DataType:
+    arrow = to_arrow_type(kind)
+    if kind.root is Root.TIME:
+        return pa.int32()
+    if kind.root is Root.TIMESTAMP_LTZ and legacy:
+        return pa.timestamp(arrow.unit)
+    return arrow
+
+
+def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
+    kind = field.type
+    ordered = isinstance(kind, Atomic) and kind.root not in _UNBOUNDED and field.name not in without
+    return RunningBounds(to_arrow_type(kind), ordered=ordered)
+
+
+def _arguments(settings: WriteSettings) -> dict[str, Any]:
+    """Arguments of `ORCWriter`; the level of zstd cannot be set there.
+
+    Raises:
+        OptionError: no codec of ORC.
+        UnsupportedError: a codec that pyarrow cannot write.
+    """
+    options = settings.options
+    option = "orc.compress" if "orc.compress" in options else "file.compression"
+    name = options.get("orc.compress", settings.compression)
+    word = name.strip().lower()
+    if word in _UNWRITABLE:
+        raise UnsupportedError(f"ORC files with {word} cannot be written", feature=f"{option}={word}")
+    if word not in _CODECS:
+        raise OptionError(f"{name!r} is no codec of ORC; allowed: {', '.join(_CODECS)}", option=option, value=name)
+    return {
+        "compression": _CODECS[word],
+        "stripe_size": settings.block_size_bytes or number_option(options, "orc.stripe.size", 64 << 20),
+        "row_index_stride": number_option(options, "orc.row.index.stride", 10_000),
+        "compression_block_size": number_option(options, "orc.compress.size", 256 << 10),
+    }
+
+
+def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    if kind.root not in TIMESTAMPS:
+        return array.view(target) if kind.root is Root.TIME else as_leaf(array, target)
+    stamps = as_leaf(array, target)
+    _check_timestamps(stamps)
+    return stamps
+
+
+def _check_timestamps(array: pa.Array) -> None:
+    """Refuse what pyarrow writes so that Java cannot read the file, and what pyarrow cannot read back."""
+    values = numpy_values(array)
+    if array.null_count:
+        values = values[validity_mask(array)]
+    if len(values) == 0:
+        return
+    unit = array.type.unit
+    low, high = int(values.min()), int(values.max())
+    if unit in _NANOS and (low < -(2**63) // _NANOS[unit] or high > (2**63 - 1) // _NANOS[unit]):
+        raise UnsupportedError(f"a value is out of range: {NANOS_FEATURE} cannot be written", feature=NANOS_FEATURE)
+    if low < 0 and unit in _PER_MILLI and bool(np.any(values[values < 0] % _PER_MILLI[unit])):
+        raise UnsupportedError(
+            f"{OLD_FEATURE} cannot be written: Java would refuse the file; use Parquet", feature=OLD_FEATURE
+        )

@@ -1,0 +1,227 @@
+"""Parquet data files.
+
+Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
+from paimon_py.errors import CorruptionError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.prune import Bounds, may_match
+from paimon_py.expr.split import columns_of
+from paimon_py.formats.base import (
+    FileWriter,
+    OpenFile,
+    ReadSettings,
+    WriteSettings,
+    decoding,
+    empty_rows,
+    next_or_none,
+    row_batches,
+)
+from paimon_py.formats.int96 import INT96_STORAGE, from_int96
+from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
+from paimon_py.formats.parquet_statistics import bound_array, group_statistics
+from paimon_py.formats.parquet_write import ParquetFileWriter
+from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.spec.types import Atomic, Field
+
+_DEFAULT_READ = ReadSettings()
+
+
+class ParquetFormat:
+    """Format `parquet`."""
+
+    name = "parquet"
+
+    def open(
+        self,
+        source: BinaryIO,
+        path: str,
+        fields: Sequence[Field],
+        size_bytes: int,  # noqa: ARG002
+        settings: ReadSettings = _DEFAULT_READ,
+    ) -> OpenFile:
+        return ParquetOpenFile(source, path, fields, settings)
+
+    def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        return ParquetFileWriter(sink, fields, settings)
+
+
+class _Column(NamedTuple):
+    """How one column of the result comes out of the file's batches. `name` None: the file lacks it."""
+
+    field: Field
+    target: pa.Field
+    name: str | None
+    as_is: bool
+
+
+class ParquetOpenFile:
+    """See `OpenFile`. Pages are checked against their checksums where the file has them."""
+
+    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], settings: ReadSettings) -> None:
+        self._source = source
+        self._path = path
+        self._fields = {field.name: field for field in fields}
+        self._settings = settings
+        with decoding(path):
+            self._file = self._open(None)
+            if _has_int96(self._file.metadata):
+                self._file = self._open(_without_int96(source))
+            self._schema: pa.Schema = self._file.schema_arrow
+            self._check_rows()
+
+    @property
+    def row_count(self) -> int:
+        count: int = self._file.metadata.num_rows
+        return count
+
+    def batches(
+        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        for _, batch in self.positioned_batches(columns, batch_rows=batch_rows, predicate=predicate):
+            yield batch
+
+    def positioned_batches(
+        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        plan = [self._column(self._fields[name]) for name in columns]
+        schema = pa.schema([column.target for column in plan])
+        for position, groups in self._stretches(predicate):
+            for batch in self._stretch(groups, plan, batch_rows):
+                yield position, self._result(batch, plan, schema)
+                position += batch.num_rows
+
+    def close(self) -> None:
+        self._file.close()
+        self._source.close()
+
+    def _open(self, metadata: pq.FileMetaData | None) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            self._source,
+            metadata=metadata,
+            pre_buffer=False,
+            buffer_size=self._settings.buffer_size_bytes,
+            page_checksum_verification=True,
+        )
+
+    def _check_rows(self) -> None:
+        metadata = self._file.metadata
+        rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        if rows != metadata.num_rows:
+            raise ValueError(f"{rows} rows in row groups, {metadata.num_rows} by the footer")
+
+    def _column(self, field: Field) -> _Column:
+        target = to_arrow_field(field)
+        index = self._schema.get_field_index(field.name)
+        if index < 0:
+            return _Column(field, target.with_nullable(True), None, True)
+        return _Column(field, target, field.name, self._schema.field(index).type.equals(target.type))
+
+    def _stretches(self, predicate: Predicate | None) -> Iterator[tuple[int, list[int]]]:
+        """Neighbouring row groups to read, with the position of their first row."""
+        metadata = self._file.metadata
+        keep = self._matching_groups(predicate)
+        stretch: list[int] = []
+        start = position = 0
+        for group in range(metadata.num_row_groups):
+            if keep[group]:
+                start = start if stretch else position
+                stretch.append(group)
+            elif stretch:
+                yield start, stretch
+                stretch = []
+            position += metadata.row_group(group).num_rows
+        if stretch:
+            yield start, stretch
+
+    def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        names = [column.name for column in plan if column.name is not None]
+        expected = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        if not names:
+            yield from row_batches(empty_rows(expected), batch_rows)
+            return
+        with decoding(self._path):
+            batches = self._file.iter_batches(
+                batch_rows, row_groups=groups, columns=names, use_threads=self._settings.use_threads
+            )
+        rows = 0
+        while (batch := next_or_none(batches, self._path)) is not None:
+            rows += batch.num_rows
+            yield batch
+        if rows != expected:
+            message = f"{self._path} has {rows} rows where its footer says {expected}"
+            raise CorruptionError(message, path=self._path)
+
+    def _result(self, batch: pa.RecordBatch, plan: Sequence[_Column], schema: pa.Schema) -> pa.RecordBatch:
+        if not plan:
+            return batch.select([])
+        arrays = []
+        with decoding(self._path):
+            for column in plan:
+                if column.name is None:
+                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
+                elif column.as_is:
+                    arrays.append(batch.column(column.name))
+                else:
+                    arrays.append(reshape(batch.column(column.name), column.field.type, column.target.type, _leaf))
+            return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _matching_groups(self, predicate: Predicate | None) -> list[bool]:
+        """Which row groups may hold a match; unknown counts as yes."""
+        metadata = self._file.metadata
+        if predicate is None or metadata.num_row_groups == 0:
+            return [True] * metadata.num_row_groups
+        wanted = columns_of(predicate)
+        bounds = {}
+        for index in range(metadata.num_columns):
+            column = metadata.schema.column(index)
+            if column.path in wanted and column.path == column.name and column.max_repetition_level == 0:
+                field = self._fields.get(column.path)
+                if field is not None and isinstance(field.type, Atomic):
+                    bounds[field.name] = self._bounds(field, index)
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        return [bool(kept) for kept in may_match(predicate, bounds, pa.array(rows, pa.int64()))]
+
+    def _bounds(self, field: Field, column: int) -> Bounds:
+        metadata = self._file.metadata
+        groups = [group_statistics(metadata.row_group(group), column) for group in range(metadata.num_row_groups)]
+        nulls = pa.array([group.null_count for group in groups], pa.int64())
+        kind = to_arrow_type(field.type)
+        unknown = pa.nulls(len(groups), kind)
+        file_kind = self._schema.field(field.name).type
+        try:
+            lows = bound_array([group.low for group in groups], file_kind, kind)
+            highs = bound_array([group.high for group in groups], file_kind, kind)
+        except (pa.ArrowException, ValueError, OverflowError, TypeError):
+            return Bounds(min=unknown, max=unknown, null_count=nulls)
+        return Bounds(min=lows, max=highs, null_count=nulls)
+
+
+def _has_int96(metadata: pq.FileMetaData) -> bool:
+    schema = metadata.schema
+    return any(schema.column(index).physical_type == "INT96" for index in range(metadata.num_columns))
+
+
+def _without_int96(source: BinaryIO) -> pq.FileMetaData:
+    """The file's metadata with INT96 columns as plain 12-byte binaries, which no reading can wrap around."""
+    size = source.seek(0, 2)
+    source.seek(size - 8)
+    length = int.from_bytes(source.read(8)[:4], "little")
+    source.seek(max(size - 8 - length, 0))
+    _, footer = split_tail(source.read(length + 8))
+    return pq.read_metadata(pa.BufferReader(MAGIC + tail(int96_to_fixed(footer))))
+
+
+def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    if array.type == INT96_STORAGE and kind.root in TIMESTAMPS:
+        return from_int96(array, target)
+    return as_leaf(array, target)

@@ -1,0 +1,64 @@
+"""Footer statistics as bounds of a table's types.
+
+Source: format.md §9; parquet-format `Statistics`, `ColumnOrder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_py.formats.reshape import as_leaf
+
+Raw = Any
+
+
+class GroupStatistics(NamedTuple):
+    """Statistics of one column in one row group, in the types of the file; None for unknown."""
+
+    low: Raw | None
+    high: Raw | None
+    null_count: int | None
+    has_values: bool
+
+
+def group_statistics(group: pq.RowGroupMetaData, column: int) -> GroupStatistics:
+    """What the footer says of one column chunk."""
+    statistics = group.column(column).statistics
+    if statistics is None:
+        return GroupStatistics(None, None, None, True)
+    nulls = statistics.null_count
+    has_values = nulls is None or nulls < group.num_rows
+    if not statistics.has_min_max:
+        return GroupStatistics(None, None, nulls, has_values)
+    return GroupStatistics(statistics.min_raw, statistics.max_raw, nulls, has_values)
+
+
+def bound_array(raws: Sequence[Raw | None], file_kind: pa.DataType, kind: pa.DataType) -> pa.Array:
+    """Bounds as the footer holds them in the Arrow type `kind`.
+
+    `file_kind` is the Arrow type that the file's column has by itself.
+    Raises: pa.ArrowInvalid, ValueError or OverflowError if they are not values of the type.
+    """
+    if pa.types.is_decimal(file_kind):
+        array = pa.array([_decimal(raw, file_kind.scale) for raw in raws], file_kind)
+    elif pa.types.is_timestamp(file_kind):
+        array = pa.array(raws, pa.int64()).view(file_kind)
+    elif pa.types.is_date32(file_kind) or pa.types.is_time32(file_kind):
+        array = pa.array(raws, pa.int32()).view(file_kind)
+    elif pa.types.is_string(file_kind):
+        array = pa.array(raws, pa.binary()).cast(file_kind)
+    else:
+        array = pa.array(raws, file_kind)
+    return as_leaf(array, kind)
+
+
+def _decimal(raw: int | bytes | None, scale: int) -> Decimal | None:
+    if raw is None:
+        return None
+    number = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
+    return Decimal(f"{number}E-{scale}")

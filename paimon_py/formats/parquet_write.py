@@ -1,0 +1,223 @@
+"""Writing one Parquet file.
+
+Source: format.md §8.3, §9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.errors import SchemaError
+from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
+from paimon_py.formats.bounds import RunningBounds
+from paimon_py.formats.guards import GuardedSink
+from paimon_py.formats.int96 import to_int96
+from paimon_py.formats.parquet_dictionary import dictionary_columns
+from paimon_py.formats.parquet_footer import fixed_to_int96, split_tail, tail, with_root_name
+from paimon_py.formats.parquet_options import block_bytes, chosen_dictionaries, writer_arguments
+from paimon_py.formats.parquet_schema import has_footer_bounds, is_int96, leaf_columns, physical_schema
+from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
+from paimon_py.formats.reshape import as_leaf, reshape
+from paimon_py.spec.types import Atomic, Field
+
+LONG_VALUE_BYTES = 4000
+"""Footers have no bounds for columns with values a little above this; they are computed then."""
+
+
+class ParquetFileWriter:
+    """Collects batches into row groups; see `FileWriter`.
+
+    Cost: holds one row group of Arrow data, without copies.
+    """
+
+    def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
+        self._sink = GuardedSink(sink)
+        self._fields = tuple(fields)
+        self._schema = physical_schema(fields)
+        self._leaves = leaf_columns(fields)
+        self._arguments = writer_arguments(settings, self._leaves)
+        self._options = settings.options
+        self._block_bytes = block_bytes(settings)
+        self._bounds = [_tracker(field, settings.without_stats) for field in fields]
+        self._computed: list[set[int]] = [set() for _ in fields]
+        self._writer: pq.ParquetWriter | None = None
+        self._metadata: list[pq.FileMetaData] = []
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = self._pending_bytes = 0
+        self._flushed_rows = self._flushed_bytes = self._groups = 0
+
+    @property
+    def row_count(self) -> int:
+        return self._flushed_rows + self._pending_rows
+
+    @property
+    def bytes_written(self) -> int:
+        ratio = self._sink.position / self._flushed_bytes if self._flushed_bytes else 1.0
+        return self._sink.position + int(self._pending_bytes * min(ratio, 1.0))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if batch.num_rows == 0:
+            return
+        physical = self._physical(batch)
+        self._pending.append(physical)
+        self._pending_rows += physical.num_rows
+        self._pending_bytes += physical.nbytes
+        if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= self._block_bytes:
+            self._flush(last=False)
+
+    def close(self) -> list[ColumnBounds]:
+        self._flush(last=True)
+        with self._encoding() as writer:
+            self._sink.hold()
+            writer.close()
+            body, footer = split_tail(self._sink.release())
+            columns = frozenset(leaf.path for leaf in self._leaves if is_int96(leaf.type))
+            footer = fixed_to_int96(footer, columns) if columns else footer
+            self._sink.write(body + tail(with_root_name(footer)))
+        return self._result()
+
+    def abort(self) -> None:
+        self._pending = []
+        if self._writer is not None:
+            with contextlib.suppress(pa.ArrowException, OSError):
+                self._writer.close()
+
+    def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = []
+        for field, target in zip(self._fields, self._schema, strict=True):
+            array = batch.column(field.name)
+            if not target.nullable and array.null_count:
+                raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
+            if not array.type.equals(target.type):
+                array = reshape(array, field.type, target.type, _leaf)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _flush(self, *, last: bool) -> None:
+        table = pa.Table.from_batches(self._pending, self._schema)
+        group_rows = self._group_rows()
+        rows = table.num_rows if last else table.num_rows // group_rows * group_rows
+        written = table.slice(0, rows)
+        with self._encoding() as writer:
+            if rows:
+                writer.write_table(written, row_group_size=group_rows)
+        groups = -(-rows // group_rows)
+        self._measure(written, range(self._groups, self._groups + groups))
+        self._groups += groups
+        rest = table.slice(rows)
+        self._pending = rest.to_batches() if rest.num_rows else []
+        self._pending_rows = rest.num_rows
+        left = rest.nbytes if rest.num_rows else 0
+        self._flushed_rows += rows
+        self._flushed_bytes += self._pending_bytes - left
+        self._pending_bytes = left
+
+    def _group_rows(self) -> int:
+        if self._pending_bytes < self._block_bytes:
+            return ROW_GROUP_ROWS
+        return max(1, min(ROW_GROUP_ROWS, self._block_bytes * self._pending_rows // self._pending_bytes))
+
+    @contextlib.contextmanager
+    def _encoding(self) -> Iterator[pq.ParquetWriter]:
+        """The writer, made when first needed; its output reaches the sink only inside, and never after an error."""
+        with self._sink.flowing():
+            try:
+                if self._writer is None:
+                    self._writer = self._make_writer()
+                yield self._writer
+            except pa.ArrowInvalid as error:
+                raise SchemaError(f"rows cannot be written as Parquet: {error}") from error
+
+    def _make_writer(self) -> pq.ParquetWriter:
+        estimated = dictionary_columns(self._pending, self._fields, self._leaves, self._group_rows())
+        dictionaries = chosen_dictionaries(self._options, self._leaves, estimated)
+        return pq.ParquetWriter(
+            self._sink,
+            self._schema,
+            use_dictionary=dictionaries or False,
+            metadata_collector=self._metadata,
+            **self._arguments,
+        )
+
+    def _measure(self, table: pa.Table, groups: range) -> None:
+        """Count nulls, and compute those bounds that the footer will not have."""
+        for column, tracker, computed, field in zip(
+            table.columns, self._bounds, self._computed, self._fields, strict=True
+        ):
+            tracker.null_count += column.null_count
+            if not tracker.ordered:
+                continue
+            if _needs_computing(column, field.type):
+                computed.update(groups)
+                for chunk in column.chunks:
+                    tracker.add_values(chunk)
+
+    def _result(self) -> list[ColumnBounds]:
+        """Bounds of all fields; those of row groups that were not computed come from the footer."""
+        (metadata,) = self._metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        flat = iter([index for index, leaf in enumerate(self._leaves) if leaf.flat])
+        result = []
+        for field, tracker, computed in zip(self._fields, self._bounds, self._computed, strict=True):
+            if not isinstance(field.type, Atomic):
+                result.append(ColumnBounds())
+                continue
+            column = next(flat)
+            if tracker.ordered:
+                chunks = [group_statistics(group, column) for i, group in enumerate(groups) if i not in computed]
+                _include(tracker, chunks)
+            result.append(tracker.result())
+        return result
+
+
+def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
+    kind = field.type
+    ordered = isinstance(kind, Atomic) and not is_int96(kind) and field.name not in without
+    return RunningBounds(to_arrow_type(kind), ordered=ordered)
+
+
+def _include(tracker: RunningBounds, chunks: Sequence[GroupStatistics]) -> None:
+    chunks = [chunk for chunk in chunks if chunk.has_values]
+    if not chunks:
+        return
+    kind = tracker.kind
+    file_kind = pa.timestamp("ms", kind.tz) if pa.types.is_timestamp(kind) and kind.unit == "s" else kind
+    lows = bound_array([chunk.low for chunk in chunks], file_kind, kind)
+    highs = bound_array([chunk.high for chunk in chunks], file_kind, kind)
+    if lows.null_count or highs.null_count:
+        tracker.ordered = False
+    else:
+        tracker.include(pc.min(lows), pc.max(highs))
+
+
+def _needs_computing(column: pa.ChunkedArray, kind: object) -> bool:
+    if isinstance(kind, Atomic) and not has_footer_bounds(kind):
+        return True
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        return False
+    return any(_longest(chunk) > LONG_VALUE_BYTES for chunk in column.chunks)
+
+
+def _longest(array: pa.Array) -> int:
+    """Bytes of the longest value of a string or binary array."""
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return 0
+    offsets = np.frombuffer(buffer, np.int32, count=len(array) + 1, offset=array.offset * 4)
+    if int(offsets[-1]) - int(offsets[0]) <= LONG_VALUE_BYTES:
+        return 0
+    return int(np.max(offsets[1:] - offsets[:-1]))
+
+
+def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    if not is_int96(kind):
+        return as_leaf(array, target)
+    return to_int96(as_leaf(array, pa.timestamp("ns", array.type.tz)))

@@ -1,0 +1,154 @@
+"""One array layout into another of the same Paimon type, leaf by leaf.
+
+Files spell some types differently than tables do (INT96, ORC's nanoseconds, Avro's integers). `reshape` walks a type
+and rebuilds the nested structure around leaves that a format converts; what fits already is not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.columns import bitmap_of, from_numpy, nulls_or_none, numpy_values, validity_mask
+from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
+
+Leaf = Callable[[pa.Array, Atomic, pa.DataType], pa.Array]
+COUNT = Atomic(Root.INT, nullable=False)
+TIMESTAMPS = frozenset({Root.TIMESTAMP, Root.TIMESTAMP_LTZ})
+_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) -> pa.Array:
+    """`array`, which holds values of type `kind` in some layout, in the layout `target`.
+
+    Row fields are found by name; one that is missing becomes null.
+    Leaves see only values that count, none below a null.
+    Cost: buffers of unchanged leaves are shared; list offsets and validity are rebuilt when sliced.
+    Raises: ValueError if the layout cannot hold the type.
+    """
+    if isinstance(kind, Atomic):
+        return leaf(array, kind, target)
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), target)
+    if isinstance(kind, RowType):
+        return _reshape_row(array, kind, target, leaf)
+    if isinstance(kind, ArrayType):
+        return _reshape_list(array, target, lambda child: reshape(child, kind.element, target.value_type, leaf))
+    if isinstance(kind, VectorType):
+        raise ValueError("VECTOR has no layout here")
+    key, value = map_parts(kind)
+    return _reshape_list(array, target, lambda child: _entries(child, (key, value), target, leaf))
+
+
+def map_parts(kind: MapType | MultisetType) -> tuple[DataType, DataType]:
+    """Key and value type; the value of a multiset is its count."""
+    return (kind.key, kind.value) if isinstance(kind, MapType) else (kind.element, COUNT)
+
+
+def leaves(kind: DataType) -> list[Atomic]:
+    """The atomic types inside a type, depth first."""
+    if isinstance(kind, Atomic):
+        return [kind]
+    return [leaf for part in _parts(kind) for leaf in leaves(part)]
+
+
+def with_values(array: pa.Array, values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """An array of fixed-width `values` that is null where `array` is."""
+    bitmap, nulls = bitmap_of(nulls_or_none(array))
+    return pa.Array.from_buffers(kind, len(array), [bitmap, pa.py_buffer(values)], null_count=nulls)
+
+
+def rescale(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Timestamps in another unit; digits that the unit cannot hold are cut off towards the past."""
+    source, unit = array.type.unit, target.unit
+    if source == unit:
+        return array.view(target)
+    if _UNITS[source] < _UNITS[unit]:
+        return array.cast(pa.timestamp(unit, array.type.tz)).view(target)
+    values = np.floor_divide(numpy_values(array), _UNITS[source] // _UNITS[unit])
+    return with_values(array, values, target)
+
+
+def as_leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """A leaf in the type `target`: same bytes where possible, else a cast that loses nothing.
+
+    Raises: pa.ArrowInvalid if a value does not fit.
+    """
+    kind = array.type
+    if kind.equals(target):
+        return array
+    if pa.types.is_dictionary(kind):
+        return as_leaf(array.dictionary_decode(), target)
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(target):
+        return rescale(array, target)
+    return array.cast(target)
+
+
+def _parts(kind: DataType) -> Sequence[DataType]:
+    if isinstance(kind, RowType):
+        return [field.type for field in kind.fields]
+    if isinstance(kind, (ArrayType, VectorType)):
+        return [kind.element]
+    if isinstance(kind, (MapType, MultisetType)):
+        return map_parts(kind)
+    return ()
+
+
+def _reshape_row(array: pa.Array, kind: RowType, target: pa.DataType, leaf: Leaf) -> pa.Array:
+    if not pa.types.is_struct(array.type):
+        raise ValueError(f"a ROW cannot be read from {array.type}")
+    parts = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
+    children = []
+    for position, field in enumerate(kind.fields):
+        wanted = target.field(position).type
+        index = array.type.get_field_index(field.name)
+        if index < 0:
+            children.append(pa.nulls(len(array), wanted))
+        else:
+            children.append(reshape(parts[index], field.type, wanted, leaf))
+    bitmap, nulls = bitmap_of(nulls_or_none(array))
+    return pa.Array.from_buffers(target, len(array), [bitmap], null_count=nulls, children=children)
+
+
+def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    kind = array.type
+    if pa.types.is_large_list(kind):
+        array = array.cast(pa.list_(kind.value_field))
+    elif not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+        raise ValueError(f"{target} cannot be read from {kind}")
+    offsets = _offsets(array)
+    if array.null_count and _hides_items(array, offsets):
+        array = array.take(from_numpy(np.arange(len(array)), pa.int64()))
+        offsets = _offsets(array)
+    first, last = int(offsets[0]), int(offsets[-1])
+    child = convert(array.values.slice(first, last - first))
+    bitmap, nulls = bitmap_of(nulls_or_none(array))
+    shifted = pa.py_buffer(offsets - np.int32(first) if first else offsets)
+    return pa.Array.from_buffers(target, len(array), [bitmap, shifted], null_count=nulls, children=[child])
+
+
+def _offsets(array: pa.Array) -> npt.NDArray[np.int32]:
+    buffer = array.buffers()[1]
+    if buffer is None or buffer.size == 0:
+        return np.zeros(len(array) + 1, np.int32)
+    return np.frombuffer(buffer, np.int32, count=len(array) + 1, offset=array.offset * 4)
+
+
+def _hides_items(array: pa.Array, offsets: npt.NDArray[np.int32]) -> bool:
+    """Whether a null list covers items."""
+    return bool((offsets[1:] - offsets[:-1])[~validity_mask(array)].any())
+
+
+def _entries(child: pa.Array, parts: tuple[DataType, DataType], target: pa.DataType, leaf: Leaf) -> pa.Array:
+    """Key-value pairs: the first two fields of the struct below a map, whatever they are called."""
+    if not pa.types.is_struct(child.type) or child.type.num_fields != 2:
+        raise ValueError(f"map entries cannot be read from {child.type}")
+    pair = pa.struct([target.key_field, target.item_field]) if pa.types.is_map(target) else target.value_type
+    arrays = [
+        reshape(child.field(position), part, pair.field(position).type, leaf) for position, part in enumerate(parts)
+    ]
+    return pa.Array.from_buffers(pair, len(child), [None], null_count=0, children=arrays)

@@ -1,0 +1,285 @@
+"""What holds for all formats alike."""
+
+import gc
+import io
+
+import pyarrow as pa
+import pytest
+
+from paimon_py.errors import CorruptionError, OptionError, SchemaError, StorageError, UnsupportedError
+from paimon_py.formats.base import WriteSettings
+from paimon_py.formats.registry import by_extension, format_of
+from tests.unit.formats.samples import every_type, fields_of, make_batch, open_bytes, read, rows_of, write
+
+FORMATS = ("parquet", "orc", "avro")
+formats = pytest.mark.parametrize("name", FORMATS)
+
+
+@formats
+def test_every_type_comes_back_as_it_was_written(name):
+    fields = every_type(name)
+    batches = [make_batch(fields, name, seed, 60) for seed in (1, 2)]
+    data, _ = write(name, fields, batches)
+    table = read(name, data, fields)
+    table.validate(full=True)
+    assert table.schema.equals(batches[0].schema)
+    assert rows_of(table) == rows_of(pa.Table.from_batches(batches))
+
+
+@formats
+def test_slices_of_batches_write_their_own_rows(name):
+    fields = every_type(name)
+    batch = make_batch(fields, name, 7, 90)
+    pieces = [batch.slice(13, 5), batch.slice(50, 31), batch.slice(0, 1)]
+    data, _ = write(name, fields, pieces)
+    assert rows_of(read(name, data, fields)) == rows_of(pa.Table.from_batches(pieces))
+
+
+@formats
+def test_nulls_may_hide_anything(name):
+    fields = fields_of("ARRAY<TIMESTAMP(6)>", "ROW<t TIMESTAMP(6)>", "INT")
+    old = pa.array([-1, -2, 5, -3], pa.int64()).view(pa.timestamp("us"))
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 3, 4], pa.int32()), old, mask=pa.array([True, False, True]))
+    rows = pa.StructArray.from_arrays(
+        [old.slice(1)], fields=[pa.field("t", old.type)], mask=pa.array([True, False, True])
+    )
+    numbers = pa.array([None, 1, None], pa.int32())
+    batch = pa.RecordBatch.from_arrays([lists, rows, numbers], ["c0", "c1", "c2"])
+    data, _ = write(name, fields, [batch])
+    assert rows_of(read(name, data, fields)) == rows_of(pa.Table.from_batches([batch]))
+
+
+@formats
+def test_batches_are_no_larger_than_asked_and_positions_count_rows(name):
+    fields = fields_of("INT")
+    batch = pa.record_batch({"c0": pa.array(range(1000), pa.int32())})
+    data, _ = write(name, fields, [batch])
+    opened = open_bytes(name, data, fields)
+    found = list(opened.positioned_batches(["c0"], batch_rows=64))
+    assert max(piece.num_rows for _, piece in found) <= 64
+    for position, piece in found:
+        assert piece.column(0)[0].as_py() == position
+    assert sum(piece.num_rows for _, piece in found) == 1000
+    assert opened.row_count in (1000, None)
+
+
+@formats
+def test_columns_come_in_the_order_asked_and_missing_ones_are_null(name):
+    written = fields_of("INT NOT NULL", "STRING")
+    batch = make_batch(written, name, 1, 10)
+    data, _ = write(name, written, [batch])
+    fields = fields_of("INT NOT NULL", "STRING", "ARRAY<BIGINT> NOT NULL", "MAP<INT, ROW<a INT>>")
+    table = read(name, data, fields, ["c3", "c1", "c2", "c0"])
+    assert table.column_names == ["c3", "c1", "c2", "c0"]
+    assert table["c3"].null_count == table["c2"].null_count == 10
+    assert table["c1"].to_pylist() == batch.column("c1").to_pylist()
+
+
+@formats
+def test_no_columns_still_have_rows(name):
+    fields = fields_of("INT")
+    data, _ = write(name, fields, [pa.record_batch({"c0": pa.array(range(100), pa.int32())})])
+    assert sum(b.num_rows for b in open_bytes(name, data, fields).batches([], batch_rows=30)) == 100
+    absent = fields_of("INT", "STRING")
+    assert read(name, data, absent, ["c1"])["c1"].null_count == 100
+
+
+@formats
+def test_a_row_field_that_the_file_lacks_is_null(name):
+    written = fields_of("ROW<a INT, b INT>")
+    data, _ = write(
+        name,
+        written,
+        [pa.record_batch({"c0": pa.array([{"a": 1, "b": 2}], pa.struct([("a", pa.int32()), ("b", pa.int32())]))})],
+    )
+    table = read(name, data, fields_of("ROW<b INT, c STRING>"))
+    assert table["c0"].to_pylist() == [{"b": 2, "c": None}]
+
+
+@formats
+def test_a_file_without_rows_is_a_file(name):
+    fields = every_type(name)
+    data, bounds = write(name, fields, [])
+    assert read(name, data, fields) is None
+    assert all(bound.min is None and bound.max is None for bound in bounds)
+
+
+@formats
+def test_bounds_cover_the_rows_and_count_nulls(name):
+    fields = fields_of("INT", "STRING", "DECIMAL(20, 2)", "TIMESTAMP(3)", "BOOLEAN", "ARRAY<INT>")
+    batches = [make_batch(fields, name, seed, 50) for seed in (3, 4)]
+    table = pa.Table.from_batches(batches)
+    _, bounds = write(name, fields, batches)
+    for column, bound in list(zip(table.columns, bounds, strict=True))[:5]:
+        values = [value for value in column.to_pylist() if value is not None]
+        assert (bound.min.as_py(), bound.max.as_py()) == (min(values), max(values))
+        assert bound.min.type == column.type
+        assert bound.null_count == column.null_count
+    assert bounds[5].min is None and bounds[5].max is None
+    assert bounds[5].null_count == (None if name == "parquet" else table["c5"].null_count)
+
+
+@formats
+def test_floats_have_bounds_unless_there_is_a_nan(name):
+    fields = fields_of("DOUBLE", "FLOAT", "DOUBLE")
+    batches = [
+        pa.record_batch({"c0": [1.5, None], "c1": pa.array([0.0, None], pa.float32()), "c2": [3.0, 4.0]}),
+        pa.record_batch(
+            {"c0": [float("nan"), 2.0], "c1": pa.array([0.0, 0.0], pa.float32()), "c2": [float("-inf"), 2.0]}
+        ),
+    ]
+    _, bounds = write(name, fields, batches)
+    assert (bounds[0].min, bounds[0].max, bounds[0].null_count) == (None, None, 1)
+    assert (str(bounds[1].min), str(bounds[1].max)) == ("-0.0", "0.0")
+    assert (bounds[2].min.as_py(), bounds[2].max.as_py()) == (float("-inf"), 4.0)
+
+
+@formats
+def test_columns_without_wanted_bounds_have_none(name):
+    fields = fields_of("INT", "INT")
+    batch = pa.record_batch({"c0": pa.array([1, None], pa.int32()), "c1": pa.array([1, 2], pa.int32())})
+    _, bounds = write(name, fields, [batch], without_stats=frozenset({"c0"}))
+    assert bounds[0].min is None and bounds[0].null_count == 1
+    assert bounds[1].max.as_py() == 2
+
+
+@formats
+def test_null_in_a_not_null_column_is_refused(name):
+    fields = fields_of("INT NOT NULL")
+    writer = format_of(name).create(io.BytesIO(), fields, WriteSettings())
+    with pytest.raises(SchemaError) as error:
+        writer.write(pa.record_batch({"c0": pa.array([1, None], pa.int32())}))
+    assert error.value.fields == ("c0",)
+    writer.abort()
+
+
+@formats
+def test_after_abort_nothing_reaches_the_sink(name):
+    fields = every_type(name)
+    sink = io.BytesIO()
+    writer = format_of(name).create(sink, fields, WriteSettings())
+    writer.write(make_batch(fields, name, 1, 10))
+    writer.abort()
+    before = sink.getvalue()
+    del writer
+    gc.collect()
+    assert sink.getvalue() == before
+
+
+@formats
+def test_an_error_of_the_sink_is_raised_as_it_is(name):
+    fields = fields_of("INT")
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise StorageError("disk full", operation="write")
+
+    sink = Full()
+    writer = format_of(name).create(sink, fields, WriteSettings())
+    with pytest.raises(StorageError, match="disk full"):
+        writer.write(pa.record_batch({"c0": pa.array([1], pa.int32())}))
+        writer.close()
+    writer.abort()
+    del writer
+    gc.collect()
+
+
+@formats
+def test_an_error_of_the_source_is_raised_as_it_is(name):
+    fields = fields_of("INT")
+    data, _ = write(name, fields, [pa.record_batch({"c0": pa.array([1], pa.int32())})])
+
+    class Broken(io.BytesIO):
+        def read(self, size=-1):
+            raise StorageError("connection lost", operation="read", transient=True)
+
+    with pytest.raises(StorageError, match="connection lost"):
+        list(format_of(name).open(Broken(data), "/f", fields, len(data)).batches(["c0"], batch_rows=10))
+
+
+@formats
+def test_a_file_cut_anywhere_is_damaged(name):
+    fields = fields_of("INT", "STRING", "ARRAY<INT>")
+    data, _ = write(name, fields, [make_batch(fields, name, 1, 200)])
+    for length in [*range(0, 40), *range(40, len(data), 37), len(data) - 1]:
+        with pytest.raises(CorruptionError) as error:
+            opened = format_of(name).open(io.BytesIO(data[:length]), "/t/cut", fields, len(data))
+            list(opened.batches(["c0", "c1", "c2"], batch_rows=100))
+        assert error.value.path == "/t/cut"
+
+
+@pytest.mark.parametrize("name", ["parquet", "avro"])
+def test_a_flipped_bit_among_the_values_is_noticed_or_harmless(name):
+    fields = fields_of("INT", "STRING", "DOUBLE", "DECIMAL(30, 2)")
+    data, _ = write(name, fields, [make_batch(fields, name, 1, 300)])
+    right = rows_of(read(name, data, fields))
+    first, last = data.index(b"avro.codec") + 40 if name == "avro" else 4, len(data)
+    if name == "parquet":
+        last -= 8 + int.from_bytes(data[-8:-4], "little")
+    noticed = 0
+    for position in range(first, last, (last - first) // 250):
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << position % 8
+        try:
+            assert rows_of(read(name, bytes(flipped), fields)) == right
+        except CorruptionError as error:
+            assert error.path == "/t/f"
+            noticed += 1
+    assert noticed > 200
+
+
+@formats
+def test_junk_is_damaged(name):
+    for junk in (b"", b"PAR1", b"Obj\x01", b"ORC", b"PAR1" * 10, b"\xff" * 500, b"Obj\x01" + b"\xff" * 50):
+        with pytest.raises(CorruptionError):
+            list(
+                format_of(name)
+                .open(io.BytesIO(junk), "/junk", fields_of("INT"), len(junk))
+                .batches(["c0"], batch_rows=1)
+            )
+
+
+@formats
+def test_values_of_another_type_are_damage(name):
+    data, _ = write(name, fields_of("STRING"), [pa.record_batch({"c0": ["x"]})])
+    with pytest.raises(CorruptionError):
+        read(name, data, fields_of("ARRAY<INT>"))
+    with pytest.raises(CorruptionError):
+        read(name, data, fields_of("INT"))
+
+
+@formats
+def test_unknown_codecs_are_refused_by_option(name):
+    with pytest.raises(OptionError) as error:
+        format_of(name).create(io.BytesIO(), fields_of("INT"), WriteSettings(compression="zsdt"))
+    assert error.value.option == "file.compression"
+    assert error.value.value == "zsdt"
+
+
+@formats
+def test_size_estimate_and_rows_grow(name):
+    fields = fields_of("BIGINT", "STRING")
+    sink = io.BytesIO()
+    writer = format_of(name).create(sink, fields, WriteSettings())
+    batch = pa.record_batch({"c0": list(range(20_000)), "c1": [f"value {n}" for n in range(20_000)]})
+    sizes = []
+    for _ in range(8):
+        writer.write(batch)
+        sizes.append(writer.bytes_written)
+    assert writer.row_count == 160_000
+    assert sizes[0] > 0
+    writer.close()
+    assert writer.bytes_written >= len(sink.getvalue()) * 0.5
+    assert sizes[-1] < batch.nbytes * 9
+
+
+def test_formats_are_found_by_name_and_by_extension():
+    assert format_of("Parquet").name == "parquet"
+    assert by_extension("data-1.zstd.orc").name == "orc"
+    assert by_extension("data--u-x-s-0-w-1.avro").name == "avro"
+    with pytest.raises(UnsupportedError, match="csv"):
+        format_of("csv")
+    with pytest.raises(OptionError):
+        format_of("parket")
+    with pytest.raises(CorruptionError):
+        by_extension("data-1")
