@@ -14,7 +14,6 @@ import pyarrow as pa
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import (
     CommitConflictError,
-    CommitError,
     CommitRetriesExhaustedError,
     CommitUnknownError,
     PaimonError,
@@ -148,6 +147,7 @@ class _Commit:
         self.limits = Limits.of(self.options)
         self.settings = ManifestSettings.of(self.options)
         self.attempts = 0
+        self.has_written = False
         self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
         marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
         self.author = Author(
@@ -172,34 +172,46 @@ class _Commit:
         replayed = self._replayed()
         if replayed is not None:
             return replayed
-        planner = self._first_planner()
-        ids: tuple[int, ...] = ()
         result = CommitResult()
+        planner = self._first_planner()
         if planner is not None:
             done = self._loop(planner)
             if isinstance(done, _Already):
-                snapshot_id = done.snapshot.id if done.snapshot else None
-                ids = () if snapshot_id is None else (snapshot_id,)
+                known = (done.snapshot.id,) if done.snapshot else ()
                 return CommitResult(
-                    snapshot_id=snapshot_id, snapshot_ids=ids, already_committed=True, attempts=self.attempts
+                    snapshot_id=known[0] if known else None,
+                    snapshot_ids=known,
+                    already_committed=True,
+                    attempts=self.attempts,
                 )
-            ids = (done.id,)
+            self.has_written = True
             self._tidy()
             adds = write_part(self._current()).adds
-            result = CommitResult(
-                row_count=sum(entry.file.row_count for entry in adds), file_count=len(adds), snapshot_id=done.id
-            )
-        dropped = None
-        if not compact_part(self._current()).is_empty:
-            dropped = self._compact(ids)
-            ids = ids if isinstance(dropped, str) else (*ids, dropped)
-        return msgspec.structs.replace(
-            result,
-            snapshot_id=ids[-1] if ids else None,
-            snapshot_ids=ids,
-            attempts=self.attempts,
-            dropped_compaction=dropped if isinstance(dropped, str) else None,
-        )
+            rows = sum(entry.file.row_count for entry in adds)
+            result = CommitResult(snapshot_ids=(done.id,), row_count=rows, file_count=len(adds))
+        result = self._with_compaction(result)
+        ids = result.snapshot_ids
+        return msgspec.structs.replace(result, snapshot_id=ids[-1] if ids else None, attempts=self.attempts)
+
+    def _with_compaction(self, result: CommitResult) -> CommitResult:
+        """Publish what was compacted, too; if that cannot be, it is dropped, unless there is nothing else to keep."""
+        current = self._current()
+        if any(self.changes.buckets[at].compact_after for at in self.renumbered):
+            reason = "others wrote to the bucket before its compaction could be committed"
+            result = msgspec.structs.replace(result, dropped_compaction=reason)
+        if compact_part(current).is_empty:
+            return result
+        try:
+            done = self._loop(self._plan_compaction)
+        except CommitUnknownError:
+            raise
+        except PaimonError as error:
+            if not self.has_written:
+                raise
+            self._delete([(bucket, compaction_files(bucket)) for bucket in current.buckets])
+            return msgspec.structs.replace(result, dropped_compaction=str(error))
+        assert isinstance(done, Snapshot)
+        return msgspec.structs.replace(result, snapshot_ids=(*result.snapshot_ids, done.id))
 
     # -- what to publish --------------------------------------------------------------------------------------------
 
@@ -275,7 +287,8 @@ class _Commit:
         conflict = conflict or bucket_count_conflict(part.adds, _bucket_counts(live))
         if conflict is None and self.schema.primary_keys:
             gone = {identifier(entry) for entry in part.deletes}
-            conflict = level_conflict(self._placed([e for e in live if identifier(e) not in gone] + list(part.adds)))
+            after = [entry for entry in live if identifier(entry) not in gone] + list(part.adds)
+            conflict = level_conflict(self._placed([entry for entry in after if entry.file.level >= 1]))
         return conflict or part
 
     def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:
@@ -330,20 +343,6 @@ class _Commit:
         return [file for file in self.renumbered[position][1].added_files if file.name not in old]
 
     # -- publishing -------------------------------------------------------------------------------------------------
-
-    def _compact(self, ids: Sequence[int]) -> int | str:
-        """Publish what was compacted. The id, or why it was dropped, if there is something written to be kept."""
-        try:
-            done = self._loop(self._plan_compaction)
-            assert isinstance(done, Snapshot)
-            return done.id
-        except CommitUnknownError:
-            raise
-        except (CommitError, StorageError) as error:
-            if not ids:
-                raise
-            self._delete([(bucket, compaction_files(bucket)) for bucket in self._current().buckets])
-            return str(error)
 
     def _loop(self, planner: Planner) -> Snapshot | _Already:
         """Try until the snapshot is published, or certainly cannot be."""
@@ -433,6 +432,8 @@ class _Commit:
 
     def _placed(self, entries: Sequence[ManifestEntry]) -> list[Placed]:
         """Entries with the ranks of their keys."""
+        if not entries:
+            return []
         types = [field.type for field in self.schema.key_fields]
         lows, highs = key_ranks([e.file.min_key for e in entries], [e.file.max_key for e in entries], types)
         ranks = zip(entries, lows.tolist(), highs.tolist(), strict=True)
@@ -452,9 +453,8 @@ class _Commit:
     def _give_up(self, drafts: Drafts) -> None:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
         drafts.discard()
-        self._delete(
-            [(bucket, self._rewritten(at)) for at, bucket in enumerate(self.changes.buckets) if at in self.renumbered]
-        )
+        if not self.has_written:
+            self._delete([(self.changes.buckets[at], self._rewritten(at)) for at in self.renumbered])
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""
