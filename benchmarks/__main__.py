@@ -81,12 +81,19 @@ def compare(measure: Measure, root: Path, paths: dict, repeats: int, peers: set[
     result["samples"] = samples
     ours = result["cpu"].get("ours")
     result["targets"] = [
-        {"than": peer, "factor": factor, "ratio": ours / result["cpu"][peer], "met": ours <= factor * result["cpu"][peer]}
+        {
+            "than": peer,
+            "factor": factor,
+            "ratio": ours / result["cpu"][peer],
+            "met": ours <= factor * result["cpu"][peer],
+        }
         for peer, factor in measure.targets
         if ours is not None and peer in result["cpu"]
     ]
     if measure.absolute is not None and ours is not None:
-        result["targets"].append({"than": "seconds", "factor": measure.absolute, "ratio": ours, "met": ours <= measure.absolute})
+        result["targets"].append(
+            {"than": "seconds", "factor": measure.absolute, "ratio": ours, "met": ours <= measure.absolute}
+        )
     return result
 
 
@@ -121,7 +128,9 @@ def main() -> None:
         root = Path(directory)
         paths = inputs(root / "inputs", options.scale)
         results = []
-        print("| CPU seconds (ours / peer) | ours | raw | rust | native | pypaimon | target |\n|---|---|---|---|---|---|---|")
+        print(
+            "| CPU seconds (ours / peer) | ours | raw | rust | native | pypaimon | target |\n|---|---|---|---|---|---|---|"
+        )
         for measure in measures(root / "tables", options.scale, paths, commits):
             if wanted and not any(text in measure.name for text in wanted):
                 continue

@@ -90,7 +90,9 @@ def correct(table: Table, data: pa.Table) -> None:
     late = data.filter(pc.or_kleene(pc.equal(data["dep_time"], 2400), pc.equal(data["arr_time"], 2400)))
     for name in ("dep_time", "arr_time"):
         midnight = pc.equal(late[name], 2400)
-        late = late.set_column(late.column_names.index(name), name, pc.if_else(midnight, pa.scalar(0, pa.int32()), late[name]))
+        late = late.set_column(
+            late.column_names.index(name), name, pc.if_else(midnight, pa.scalar(0, pa.int32()), late[name])
+        )
     result = table.write_arrow(late)
     say(f"corrected {result.row_count:,} flights (snapshot {result.snapshot_id})")
     cancelled = data.filter(pc.is_null(data["dep_time"]))

@@ -1,8 +1,9 @@
 """paimon_py."""
 
+from peers.common import check, prepare  # noqa: F401
+
 import paimon_py
 from paimon_py import Table, col
-from peers.common import check, prepare  # noqa: F401
 
 
 def write(inputs, settings):

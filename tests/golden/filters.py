@@ -65,11 +65,18 @@ def literal(value, kind: tuple):
     if root == "TIME":
         return datetime.time.fromisoformat(golden._clock(value))
     if root in ("TIMESTAMP", "LTZ"):
-        zone = "UTC" if root == "LTZ" else None
-        return pa.scalar(_nanos(value), pa.timestamp("ns", zone))
+        return _timestamp(value, "UTC" if root == "LTZ" else None)
     if root == "BYTES":
         return bytes.fromhex(value)
     return int(value)
+
+
+def _timestamp(text: str, zone: str | None):
+    """A scalar of nanoseconds, or of microseconds where there are no finer digits (they reach further)."""
+    nanos = _nanos(text)
+    if nanos % 1000 == 0:
+        return pa.scalar(nanos // 1000, pa.timestamp("us", zone))
+    return pa.scalar(nanos, pa.timestamp("ns", zone))
 
 
 def _nanos(text: str) -> int:

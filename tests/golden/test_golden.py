@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import golden
 import pytest
-from locate import CORPUS
 from filters import predicate
+from locate import CORPUS
 
 import paimon_py
 from paimon_py import Catalog, UnsupportedError

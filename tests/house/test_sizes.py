@@ -68,7 +68,7 @@ def test_public_functions_and_modules_are_documented():
         if ast.get_docstring(tree) is None:
             missing.append(name)
         for node in tree.body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-                if ast.get_docstring(node) is None:
-                    missing.append(f"{name}:{node.name}")
+            public = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
+            if public and ast.get_docstring(node) is None:
+                missing.append(f"{name}:{node.name}")
     assert missing == []

@@ -16,11 +16,13 @@ pytestmark = pytest.mark.java
 
 SEEDS = [*range(1, 41), 113, 271, 828, 1828]
 OLD = {"bucket-function.type", "sequence.field.sort-order"}
+"""Options that 0.9 ignores; it also reads counts of MULTISETs wrong, from its own files too."""
 
 
 def version_of(seed: int, lived: Life) -> str:
     version = ("2.0.0", "1.4.2", "2.0.0", "0.9.0")[seed % 4]
-    return "2.0.0" if version == "0.9.0" and OLD & set(lived.options) else version
+    counted = any(isinstance(kind, dict) and kind["type"] == "MULTISET" for _, kind in lived.columns)
+    return "2.0.0" if version == "0.9.0" and (counted or OLD & set(lived.options)) else version
 
 
 def read(java, warehouse, columns, **extra):
