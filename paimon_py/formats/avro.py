@@ -129,8 +129,9 @@ class AvroOpenFile:
                     nulls = [pa.nulls(rows.num_rows, column.target.type) for column in plan]
                     yield pa.RecordBatch.from_arrays(nulls, schema=schema) if plan else rows
             return
-        root = branch(plain_schema(reader.schema))
-        wanted = {**root, "fields": [field for field in root["fields"] if field["name"] in names]}
+        with decoding(self._path):
+            root = branch(plain_schema(reader.schema))
+            wanted = {**root, "fields": [field for field in root["fields"] if field["name"] in names]}
         records = reader.records(wanted)
         while chunk := list(itertools.islice(records, min(batch_rows, CHUNK_ROWS))):
             with decoding(self._path):
