@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import SPARE_BYTES, nulls_or_none, numpy_values, word_view
+from paimon_py.codec.columns import SPARE_BYTES, Slices, from_slices, nulls_or_none, numpy_values, word_view
 from paimon_py.errors import UnsupportedError
 
 Words = npt.NDArray[np.uint64]
@@ -23,6 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 _SIGN = np.uint64(1 << 63)
 _SAMPLE = 32
+_SPARE = (np.zeros(SPARE_BYTES, np.uint8), np.zeros(1, np.int64), np.full(1, SPARE_BYTES, np.int64))
 
 
 class Fixed(NamedTuple):
@@ -70,10 +71,10 @@ def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     if not column.num_chunks:
-        return pa.array([], column.type)
+        return pa.nulls(0, column.type)
     if not _is_text(column.type):
         return pa.concat_arrays(column.chunks)
-    spare = pa.array([bytes(SPARE_BYTES)], pa.binary()).cast(column.type)
+    spare = from_slices(Slices(*_SPARE), pa.binary()).cast(column.type)
     return pa.concat_arrays([*column.chunks, spare]).slice(0, len(column))
 
 

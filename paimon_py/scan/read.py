@@ -5,7 +5,7 @@ Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -16,7 +16,6 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.reader import read_file
@@ -27,6 +26,7 @@ from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.place import partition_directory
+from paimon_py.scan.reach import reach
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import data_file_path
@@ -36,7 +36,6 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
 RAW_BATCH_ROWS = 65_536
-_ONE = pa.array([1], pa.int64())
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +103,7 @@ class _SplitReader:
         self._keys = None
         if request.predicate is not None and schema.primary_keys:
             self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
-        self._beyond = None if self._keys is None else _beyond(self._keys, schema.key_fields[0].name)
+        self._beyond = None if self._keys is None else reach(self._keys, schema.key_fields[0].name)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for section in self._split.sections:
@@ -219,23 +218,6 @@ def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:
     if int(rows[-1]) - int(rows[0]) == count - 1:
         return batch.slice(int(rows[0]), count)
     return batch.filter(flags)
-
-
-def _beyond(keys: Predicate, leading: str) -> Callable[[pa.RecordBatch], bool] | None:
-    """Whether a batch, and so all that follow it in a run, lies behind the last key that can match.
-
-    Judged by the leading key column alone; None if the predicate says nothing of it.
-    """
-    said, _ = split_conjuncts(keys, (leading,))
-    if said is None:
-        return None
-
-    def beyond(batch: pa.RecordBatch) -> bool:
-        first = batch.column(leading).slice(0, 1)
-        bounds = Bounds(min=first, max=pa.nulls(len(first), first.type))
-        return len(first) > 0 and not may_match(said, {leading: bounds}, _ONE)[0]
-
-    return beyond
 
 
 def _additions(batch: pa.RecordBatch) -> pa.Array:

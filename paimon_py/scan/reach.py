@@ -1,0 +1,52 @@
+"""How far along a sorted run a predicate can match: the largest leading key it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from paimon_py.expr.arrow import column_type, literal_array
+from paimon_py.expr.literal import LiteralValue
+from paimon_py.expr.predicate import And, Compare, In, Or, Predicate
+from paimon_py.lsm.probe import Key, KeyProbe
+
+
+def reach(predicate: Predicate, column: str) -> Callable[[pa.RecordBatch], bool] | None:
+    """Whether a batch lies wholly behind the last key that can match, and so does all that follows it in its run.
+
+    Shapes: batches in key order that hold `column`, the leading key column.
+    Cost: a few µs per batch; one look at its first key.
+    Returns: None if the predicate sets no upper bound to the column.
+    """
+    last = _largest(predicate, column)
+    if last is None:
+        return None
+
+    def beyond(batch: pa.RecordBatch) -> bool:
+        return batch.num_rows > 0 and (KeyProbe([batch.column(column).slice(0, 1)]).key(0), False) >= last
+
+    return beyond
+
+
+def _largest(predicate: Predicate, column: str) -> tuple[Key, bool] | None:
+    """The largest value of the column in a matching row, and whether it may itself match; None if nothing bounds it."""
+    if isinstance(predicate, (And, Or)):
+        found = [_largest(part, column) for part in predicate.parts]
+        known = [key for key in found if key is not None]
+        if isinstance(predicate, And):
+            return min(known, default=None)
+        return max(known) if known and len(known) == len(found) else None
+    literals: tuple[LiteralValue, ...]
+    inclusive = True
+    if isinstance(predicate, Compare) and predicate.operator in ("==", "<", "<="):
+        literals = (predicate.literal,)
+        inclusive = predicate.operator != "<"
+    elif isinstance(predicate, In) and not predicate.negated:
+        literals = predicate.literals
+    else:
+        return None
+    if predicate.column.path != (column,):
+        return None
+    probe = KeyProbe([literal_array(literals, column_type(predicate.column))])
+    return max(probe.key(row) for row in range(len(probe))), inclusive
