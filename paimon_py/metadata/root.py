@@ -23,7 +23,7 @@ class TableRoot:
         self.store = store
         self.path = path
         self.env = env
-        self.snapshots = Snapshots(store, path)
+        self.snapshots = Snapshots(store, path, env.clock)
         self.schemas = Schemas(store, path)
         self.tags = Tags(store, path)
         self.manifests = Manifests(store, path, env)

@@ -1,0 +1,38 @@
+"""Hint files: a decimal id that helps to find the newest or oldest snapshot without listing.
+
+A hint is written late, best effort and out of order: it may be missing, stale, garbage or too high, and nothing may
+depend on it but the number of requests.
+
+Source: format.md §1.3; Java `HintFileUtils`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from paimon_py.errors import StorageError
+from paimon_py.storage.store import FileMissingError, Get, Put
+
+
+class HintStore(Get, Put, Protocol):
+    """What this module asks of a store."""
+
+
+def read_hint(store: Get, path: str) -> int | None:
+    """The id in a hint file; None if there is none or it holds something else."""
+    try:
+        text = store.get(path)
+    except FileMissingError:
+        return None
+    digits = text.strip()
+    return int(digits) if digits.isdigit() and len(digits) <= 19 else None
+
+
+def raise_hint(store: HintStore, path: str, value: int) -> None:
+    """Write a hint unless it is as high already. A store that fails here changes nothing but later request counts."""
+    try:
+        current = read_hint(store, path)
+        if current is None or current < value:
+            store.put(path, str(value).encode())
+    except StorageError:
+        return

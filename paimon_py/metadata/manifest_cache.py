@@ -1,0 +1,101 @@
+"""Manifests that were read before, kept as columns. A manifest never changes, so its name is enough.
+
+Files that were needed together end up in one batch: the next plan of the same table takes it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from paimon_py.codec.manifest_columns import EntryColumns, concat
+
+Fetch = Callable[[Sequence[str]], tuple[EntryColumns, list[int]]]
+"""Reads manifests by name: their entries, one after the other, and the number of entries of each."""
+
+
+class _Place(NamedTuple):
+    """Where the entries of one manifest are."""
+
+    batch: EntryColumns
+    start: int
+    stop: int
+
+
+class ManifestCache:
+    """Entries by name of their manifest, at most `max_bytes` of them.
+
+    Threads may share it: a race costs a second read, nothing else.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._places: dict[str, _Place] = {}
+
+    def load(self, names: Sequence[str], fetch: Fetch) -> EntryColumns:
+        """The entries of the manifests `names`, in that order; `fetch` is called once, for those not held."""
+        places = [self._places.get(name) for name in names]
+        missing = [name for name, place in zip(names, places, strict=True) if place is None]
+        if missing:
+            columns, counts = fetch(missing)
+            self._hold(missing, counts, columns)
+            read = dict(zip(missing, _places(counts, columns), strict=True))
+            places = [read[name] if place is None else place for name, place in zip(names, places, strict=True)]
+        held = [place for place in places if place is not None]
+        if len({id(place.batch) for place in held}) == 1:
+            return _within(held)
+        columns = concat(_pieces(held))
+        self._hold(names, [place.stop - place.start for place in held], columns)
+        return columns
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of everything held."""
+        return sum({id(place.batch): place.batch.nbytes for place in list(self._places.values())}.values())
+
+    def _hold(self, names: Sequence[str], counts: Sequence[int], columns: EntryColumns) -> None:
+        if columns.nbytes > self.max_bytes:
+            return
+        for name, place in zip(names, _places(counts, columns), strict=True):
+            self._places.pop(name, None)
+            self._places[name] = place
+        while self.nbytes > self.max_bytes:
+            oldest = next(iter(self._places.values())).batch
+            self._places = {name: place for name, place in self._places.items() if place.batch is not oldest}
+
+
+def _places(counts: Sequence[int], columns: EntryColumns) -> list[_Place]:
+    places = []
+    start = 0
+    for count in counts:
+        places.append(_Place(columns, start, start + count))
+        start += count
+    return places
+
+
+def _joined(places: Sequence[_Place]) -> list[_Place]:
+    """Neighbours in one batch become one range."""
+    ranges: list[_Place] = []
+    for place in places:
+        last = ranges[-1] if ranges else None
+        if last is not None and last.batch is place.batch and last.stop == place.start:
+            ranges[-1] = _Place(place.batch, last.start, place.stop)
+        elif place.stop > place.start:
+            ranges.append(place)
+    return ranges
+
+
+def _within(places: Sequence[_Place]) -> EntryColumns:
+    """Ranges of one batch, over its buffer."""
+    batch = places[0].batch
+    ranges = _joined(places)
+    if len(ranges) == 1:
+        start, stop = ranges[0].start, ranges[0].stop
+        return batch if stop - start == len(batch) else batch.take(slice(start, stop))
+    return batch.take(np.concatenate([np.arange(part.start, part.stop) for part in ranges] or [np.arange(0)]))
+
+
+def _pieces(places: Sequence[_Place]) -> list[EntryColumns]:
+    return [part.batch.take(slice(part.start, part.stop)) for part in _joined(places)]

@@ -1,0 +1,264 @@
+"""The snapshots of one table: finding, reading, publishing.
+
+Source: format.md §1.3, §2, §4.1; Java `SnapshotManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
+from paimon_py.env import Clock, SystemClock
+from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError
+from paimon_py.metadata.hints import raise_hint, read_hint
+from paimon_py.spec.layout import (
+    SNAPSHOT_PREFIX,
+    earliest_hint_path,
+    latest_hint_path,
+    parse_number,
+    snapshot_directory,
+    snapshot_path,
+)
+from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.storage.store import FileMissingError, Get, List, Put, PutNew, Stat
+
+_WALK_MAX = 16
+"""Steps forward from a stale hint before listing is cheaper."""
+
+
+class SnapshotStore(Get, PutNew, Put, List, Stat, Protocol):
+    """What this module asks of a store."""
+
+
+class ReadPolicy(msgspec.Struct, frozen=True):
+    """How often, and after how long, a half-written snapshot file is read again."""
+
+    attempts: int = 10
+    wait_seconds: float = 0.2
+
+
+class Snapshots:
+    """The snapshots of one table directory (or branch directory). Nothing is cached: a rollback may reuse an id."""
+
+    __slots__ = ("_clock", "_path", "_policy", "_store")
+
+    def __init__(
+        self, store: SnapshotStore, path: str, clock: Clock | None = None, policy: ReadPolicy | None = None
+    ) -> None:
+        self._store = store
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._policy = policy or ReadPolicy()
+
+    def ids(self) -> list[int]:
+        """Ids of all snapshots, ascending. Cost: one list."""
+        statuses = self._store.list(snapshot_directory(self._path))
+        numbers = (parse_number(SNAPSHOT_PREFIX, status.name) for status in statuses if not status.is_directory)
+        return sorted(number for number in numbers if number is not None)
+
+    def latest_id(self) -> int | None:
+        """The id of the newest snapshot, None for an empty table.
+
+        The LATEST hint is a lower bound only: it is believed if its snapshot exists and is not older than the
+        EARLIEST hint says, and newer ones are looked for one by one. Anything else ends in a listing.
+
+        Cost: two gets and two stats with a good hint, one more stat per commit since; else one list.
+        """
+        hint = read_hint(self._store, latest_hint_path(self._path))
+        if hint is not None and hint > 0 and self._exists(hint) and hint >= (self._earliest_hint() or 0):
+            for found in range(hint, hint + _WALK_MAX):
+                if not self._exists(found + 1):
+                    return found
+        ids = self.ids()
+        return ids[-1] if ids else None
+
+    def latest(self) -> Snapshot | None:
+        """The newest snapshot, None for an empty table.
+
+        Cost: three gets and one stat with a good hint; else as `latest_id`, and one get.
+        """
+        hint = read_hint(self._store, latest_hint_path(self._path))
+        if hint is not None and hint > 0:
+            hinted = self.find(hint)
+            if hinted is not None and not self._exists(hint + 1) and hint >= (self._earliest_hint() or 0):
+                return hinted
+        for _ in range(self._policy.attempts):
+            latest = self.latest_id()
+            if latest is None:
+                return None
+            snapshot = self.find(latest)
+            if snapshot is not None:
+                return snapshot
+        raise SnapshotNotFoundError(f"the newest snapshot of {self._path} keeps vanishing", path=self._path)
+
+    def earliest_id(self) -> int | None:
+        """The id of the oldest snapshot, None for an empty table. Cost: one get and one stat, or one list."""
+        hint = self._earliest_hint()
+        if hint is not None and self._exists(hint):
+            return hint
+        ids = self.ids()
+        return ids[0] if ids else None
+
+    def find(self, snapshot_id: int) -> Snapshot | None:
+        """One snapshot, None if it does not exist (any more).
+
+        Raises:
+            CorruptionError: the file is broken, also after reading again.
+        """
+        path = snapshot_path(self._path, snapshot_id)
+        try:
+            snapshot = self._read(path)
+        except FileMissingError:
+            return None
+        if snapshot.id != snapshot_id:
+            raise CorruptionError(f"{path} holds snapshot {snapshot.id}", path=path)
+        return snapshot
+
+    def get(self, snapshot_id: int) -> Snapshot:
+        """One snapshot.
+
+        Raises:
+            SnapshotExpiredError: it is older than the oldest one left.
+            SnapshotNotFoundError: there is none of that id.
+        """
+        snapshot = self.find(snapshot_id)
+        if snapshot is not None:
+            return snapshot
+        ids = self.ids()
+        if ids and 0 < snapshot_id < ids[0]:
+            raise self._expired(snapshot_id, ids[0])
+        there = f"there are {ids[0]} to {ids[-1]}" if ids else "the table has no snapshot yet"
+        raise SnapshotNotFoundError(
+            f"no snapshot {snapshot_id} in {self._path}: {there}", path=self._path, snapshot_id=snapshot_id
+        )
+
+    def by_time(self, millis: int) -> Snapshot:
+        """The latest snapshot that was committed at or before a time, in epoch milliseconds.
+
+        Times are taken to ascend with ids and searched by halving, as Java does.
+
+        Raises:
+            SnapshotExpiredError, SnapshotNotFoundError: the time is before the oldest snapshot that is left.
+        """
+        first = self._first()
+        latest = self.latest_id()
+        if first is None or latest is None:
+            raise SnapshotNotFoundError(f"{self._path} has no snapshot yet", path=self._path)
+        if first.time_millis > millis:
+            raise self._too_early(millis, first)
+        found = first
+        low, high = first.id, latest
+        while low <= high:
+            middle = (low + high) // 2
+            snapshot = self.find(middle)
+            if snapshot is None or snapshot.time_millis < millis:
+                low, found = middle + 1, snapshot or found
+            elif snapshot.time_millis > millis:
+                high = middle - 1
+            else:
+                return snapshot
+        return found
+
+    def by_watermark(self, watermark: int) -> Snapshot:
+        """The first snapshot whose watermark is at least `watermark`; snapshots without one are passed over.
+
+        Raises:
+            SnapshotNotFoundError: none has come that far.
+        """
+        latest = self.latest_id()
+        low, high = self.earliest_id() or 1, latest or 0
+        found: Snapshot | None = None
+        while low <= high:
+            middle = (low + high) // 2
+            snapshot = self._marked(middle, low)
+            if snapshot is None or watermark_of(snapshot) < watermark:
+                low = middle + 1
+            else:
+                found, high = snapshot, snapshot.id - 1
+        if found is None:
+            raise SnapshotNotFoundError(
+                f"no snapshot of {self._path} has reached watermark {watermark}", path=self._path
+            )
+        return found
+
+    def latest_of_user(self, user: str, *, stop: Callable[[Snapshot], bool] | None = None) -> Snapshot | None:
+        """The newest snapshot that `user` committed, walking back from the latest until one is gone or `stop` says so.
+
+        Cost: one get per snapshot passed.
+        """
+        latest = self.latest()
+        while latest is not None:
+            if latest.commit_user == user:
+                return latest
+            if latest.id <= 1 or (stop is not None and stop(latest)):
+                return None
+            latest = self.find(latest.id - 1)
+        return None
+
+    def publish(self, snapshot: Snapshot) -> bool:
+        """Make a snapshot visible. True if this call did it, False if the id was taken.
+
+        The LATEST hint is raised afterwards; whether that works does not matter.
+
+        Raises:
+            StorageUnknownError: the store did not say whether the snapshot was created.
+        """
+        created = self._store.put_new(snapshot_path(self._path, snapshot.id), snapshot_to_json(snapshot))
+        if created:
+            raise_hint(self._store, latest_hint_path(self._path), snapshot.id)
+        return created
+
+    def _read(self, path: str) -> Snapshot:
+        """Decode a file; read it again while it does not end like JSON: its writer may be in the middle of it."""
+        for _ in range(self._policy.attempts - 1):
+            data = self._store.get(path)
+            if data.rstrip().endswith(b"}"):
+                return snapshot_from_json(data, path)
+            self._clock.sleep(self._policy.wait_seconds)
+        return snapshot_from_json(self._store.get(path), path)
+
+    def _first(self) -> Snapshot | None:
+        """The oldest snapshot that can be read; expiry may take some away meanwhile."""
+        earliest = self.earliest_id()
+        snapshot = None if earliest is None else self.find(earliest)
+        if snapshot is not None or earliest is None:
+            return snapshot
+        return next((found for found in map(self.find, self.ids()) if found is not None), None)
+
+    def _marked(self, newest: int, oldest: int) -> Snapshot | None:
+        """The newest snapshot from `newest` down to `oldest` that has a watermark."""
+        found = map(self.find, range(newest, oldest - 1, -1))
+        return next((it for it in found if it is not None and watermark_of(it) > MIN_LONG), None)
+
+    def _exists(self, snapshot_id: int) -> bool:
+        return self._store.stat(snapshot_path(self._path, snapshot_id)) is not None
+
+    def _earliest_hint(self) -> int | None:
+        return read_hint(self._store, earliest_hint_path(self._path))
+
+    def _too_early(self, millis: int, first: Snapshot) -> SnapshotNotFoundError:
+        message = f"no snapshot of {self._path} at {millis}: the oldest one is {first.id}, of {first.time_millis}"
+        if first.id == 1:
+            return SnapshotNotFoundError(message, path=self._path)
+        return SnapshotExpiredError(message + PINNING, path=self._path)
+
+    def _expired(self, snapshot_id: int, earliest: int) -> SnapshotExpiredError:
+        return SnapshotExpiredError(
+            f"snapshot {snapshot_id} of {self._path} has expired, the oldest one left is {earliest}{PINNING}",
+            path=self._path,
+            snapshot_id=snapshot_id,
+        )
+
+
+def watermark_of(snapshot: Snapshot) -> int:
+    """A snapshot's watermark, MIN_LONG if it has none."""
+    return MIN_LONG if snapshot.watermark is None else snapshot.watermark
+
+
+PINNING = (
+    "; the options snapshot.num-retained.min, snapshot.num-retained.max and snapshot.time-retained decide how long"
+    " snapshots are kept, and a tag (create_tag) keeps one for good"
+)

@@ -1,0 +1,105 @@
+"""The tags of one table: named copies of snapshots.
+
+Source: format.md §4.2, §16.3; Java `TagManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
+from paimon_py.errors import AlreadyExistsError, TagNotFoundError
+from paimon_py.spec.layout import TAG_PREFIX, tag_directory, tag_path
+from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.storage.store import Delete, FileMissingError, Get, List, PutNew, Stat
+
+
+class TagStore(Get, PutNew, List, Stat, Delete, Protocol):
+    """What this module asks of a store."""
+
+
+class Tags:
+    """The tags of one table directory (or branch directory)."""
+
+    __slots__ = ("_path", "_store")
+
+    def __init__(self, store: TagStore, path: str) -> None:
+        self._store = store
+        self._path = path
+
+    def names(self) -> list[str]:
+        """Names of all tags, sorted. Cost: one list."""
+        statuses = self._store.list(tag_directory(self._path))
+        names = (status.name for status in statuses if not status.is_directory)
+        return sorted(name[len(TAG_PREFIX) :] for name in names if name.startswith(TAG_PREFIX) and name != TAG_PREFIX)
+
+    def list(self) -> list[Tag]:
+        """All tags, sorted by name; one that is deleted meanwhile is left out. Cost: one list, one get per tag."""
+        return list(self._read_all())
+
+    def get(self, name: str) -> Tag:
+        """One tag.
+
+        Raises:
+            TagNotFoundError: there is none of that name.
+            UsageError: not a name for a tag.
+        """
+        path = tag_path(self._path, name)
+        try:
+            return tag_from_json(self._store.get(path), name, path)
+        except FileMissingError as error:
+            raise self._missing(name) from error
+
+    def create(
+        self,
+        name: str,
+        snapshot: Snapshot,
+        *,
+        now: datetime | None = None,
+        time_retained: timedelta | None = None,
+    ) -> Tag:
+        """Give a snapshot a name. With a retention, `now` (wall clock of the writer's zone) is stored with it.
+
+        Raises:
+            AlreadyExistsError: the name is taken.
+            UsageError: not a name for a tag.
+            StorageUnknownError: the store did not say whether the tag was created.
+        """
+        tag = Tag(name=name, snapshot=snapshot)
+        if time_retained is not None:
+            if now is None:
+                raise TypeError("a tag with a retention needs the time it is created")
+            tag = Tag(
+                name=name,
+                snapshot=snapshot,
+                create_time=(now.year, now.month, now.day, now.hour, now.minute, now.second, now.microsecond * 1000),
+                time_retained_seconds=time_retained.total_seconds(),
+            )
+        path = tag_path(self._path, name)
+        if not self._store.put_new(path, tag_to_json(tag)):
+            raise AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=path)
+        return tag
+
+    def delete(self, name: str) -> None:
+        """Delete the file of a tag; what only the tag kept alive becomes orphaned.
+
+        Raises:
+            TagNotFoundError: there is none of that name.
+        """
+        path = tag_path(self._path, name)
+        if self._store.stat(path) is None:
+            raise self._missing(name)
+        self._store.delete(path)
+
+    def _read_all(self) -> Iterator[Tag]:
+        for name in self.names():
+            path = tag_directory(self._path) + "/" + TAG_PREFIX + name
+            try:
+                yield tag_from_json(self._store.get(path), name, path)
+            except FileMissingError:
+                continue
+
+    def _missing(self, name: str) -> TagNotFoundError:
+        return TagNotFoundError(f"no tag {name!r} in {self._path}", path=self._path)
