@@ -1,26 +1,26 @@
 """Partition values as the texts that name their directories, before escaping.
 
-Source: format.md §1.2; Java `InternalRowPartitionComputer`, `DateTimeUtils`, `LocalDateTime.toString`,
-`Float.toString` and `Double.toString` (of JDK 19 and later, which print the shortest decimal).
+Source: format.md §1.2; Java `InternalRowPartitionComputer`, `DateTimeUtils`, `LocalDateTime.toString`.
 """
 
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.java_float import java_float
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.layout import partition_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Root
+
+__all__ = ["iso_local", "java_float", "partition_directory", "partition_texts"]
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _DAYS_OF_400_YEARS = 146_097
@@ -100,36 +100,6 @@ def _renderer(arrow_type: pa.DataType, kind: Atomic, legacy: bool) -> Callable[.
             feature="local time zone partition names",
         )
     raise UnsupportedError(f"partitions by {root.value}", feature=f"{root.value} partition keys")
-
-
-def java_float(value: float, *, single: bool) -> str:
-    """Java's text of a FLOAT (`single`) or DOUBLE: at least one digit after the point, exponent from 10⁷ and 10⁻³."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0:
-        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    digits, exponent = _shortest(abs(value), single)
-    sign = "-" if value < 0 else ""
-    if -3 <= exponent < 7:
-        digits = digits.ljust(exponent + 2, "0")
-        if exponent < 0:
-            return f"{sign}0.{'0' * (-exponent - 1)}{digits.rstrip('0') or '0'}"
-        fraction = digits[exponent + 1 :].rstrip("0") or "0"
-        return f"{sign}{digits[: exponent + 1]}.{fraction}"
-    return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{exponent}"
-
-
-def _shortest(value: float, single: bool) -> tuple[str, int]:
-    """Digits and decimal exponent; where one digit would do, the best two (as Java asks)."""
-    text = np.format_float_scientific(np.float32(value) if single else np.float64(value), unique=True)
-    mantissa, exponent = text.split("e")
-    digits = mantissa.replace(".", "")
-    if len(digits) == 1:
-        mantissa, exponent = format(value, ".1e").split("e")
-        digits = mantissa.replace(".", "")
-    return digits, int(exponent)
 
 
 def iso_local(nanos: int) -> str:

@@ -6,6 +6,7 @@ Each case has its own seed, derived from its name, and prints it on failure; the
 from __future__ import annotations
 
 import json
+import subprocess
 import zlib
 
 import golden
@@ -206,13 +207,20 @@ def check_buckets(java, tmp_path, types, function):
 
 PARTITIONS = [
     "BOOLEAN", "TINYINT", "INT", "BIGINT", "DATE", "TIME(3)", "STRING", "CHAR(9)", "DECIMAL(9, 2)", "DECIMAL(38, 10)",
-    "TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)",
+    "TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)", "FLOAT", "DOUBLE",
 ]  # fmt: skip
+
+
+def jdk() -> int:
+    text = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
+    return int(text.split('"')[1].split(".")[0])
 
 
 @pytest.mark.parametrize("legacy", ["true", "false"])
 @pytest.mark.parametrize("kind", PARTITIONS)
 def test_partition_directories_are_those_of_java(java, tmp_path, kind, legacy):
+    if kind in ("FLOAT", "DOUBLE") and jdk() > 18:
+        pytest.skip("JDK 19 and later print other digits of floating point numbers")
     seed = seed_of([kind, legacy])
     rows = [{"p": Values(seed + i).maybe(kind), "v": i} for i in range(25)]
     steps = [

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.partition_text import java_float, partition_texts
+from paimon_py.codec.partition_text import partition_texts
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, Root
 
@@ -16,42 +16,6 @@ STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
 
 def texts(kind, values, legacy=True):
     return partition_texts(pa.array(values, type=to_arrow_type(kind)), kind, legacy=legacy).to_pylist()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1.5, "1.5"),
-        (1e20, "1.0E20"),
-        (1e-5, "1.0E-5"),
-        (0.001, "0.001"),
-        (0.00099, "9.9E-4"),
-        (9999999.0, "9999999.0"),
-        (1e7, "1.0E7"),
-        (12345678.9, "1.23456789E7"),
-        (100.0, "100.0"),
-        (-0.0, "-0.0"),
-        (0.0, "0.0"),
-        (5e-324, "4.9E-324"),
-        (2e23, "2.0E23"),
-        (1.7976931348623157e308, "1.7976931348623157E308"),
-        (float("nan"), "NaN"),
-        (float("-inf"), "-Infinity"),
-        (-123.456, "-123.456"),
-        (0.1, "0.1"),
-        (1234.0, "1234.0"),
-    ],
-)
-def test_doubles_print_as_in_java(value, text):
-    assert java_float(value, single=False) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.1, "0.1"), (3.4028234663852886e38, "3.4028235E38"), (1.401298464324817e-45, "1.4E-45"), (1e10, "1.0E10")],
-)
-def test_floats_print_as_in_java(value, text):
-    assert java_float(value, single=True) == text
 
 
 def test_negative_and_positive_zero_are_two_texts():
