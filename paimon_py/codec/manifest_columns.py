@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.avro_shape import Shape, reader, shape_of
-from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, from_numpy, from_slices, numpy_values
+from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, from_numpy, from_slices, numpy_values, word_view
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
 
@@ -143,6 +143,8 @@ class EntryColumns:
 
     def take(self, indices: Ints | Mask | slice) -> EntryColumns:
         """The entries at these positions (or where a mask is True), over the same buffer."""
+        if isinstance(indices, np.ndarray) and indices.dtype == np.bool_ and bool(indices.all()):
+            return self
         return EntryColumns(self.buffer, self.table[:, indices], self.schemas)
 
     def slices(self, field: str) -> Slices:
@@ -373,7 +375,10 @@ def _all_same(slices: Slices) -> bool:
     lengths = slices.lengths
     if not len(lengths) or not 0 <= int(lengths[0]) <= SPARE_BYTES or not bool((lengths == lengths[0]).all()):
         return False
-    width = int(lengths[0])
-    start = int(slices.starts[0])
-    rows = slices.data[slices.starts[:, None] + np.arange(width)]
-    return bool((rows == slices.data[start : start + width]).all())
+    view, starts = word_view(slices.data), slices.starts
+    for offset in range(0, int(lengths[0]), 8):
+        left = min(int(lengths[0]) - offset, 8)
+        words = (view[starts + offset] ^ view[int(starts[0]) + offset]) << np.uint64(8 * (8 - left))
+        if bool(words.any()):
+            return False
+    return True

@@ -100,7 +100,8 @@ def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records]) -> Ints | N
         for mask, expected in _STARTS:
             likely |= (words & mask) == expected
         found.append(at[likely])
-    starts = np.unique(np.concatenate(found)) if len(found) > 1 else begins
+    starts = np.sort(np.concatenate(found))
+    starts = starts[np.append(True, starts[1:] != starts[:-1])]
     expected_count = sum(run.entries for run in runs)
     return None if len(starts) > 4 * expected_count + 64 else starts
 

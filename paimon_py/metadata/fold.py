@@ -67,8 +67,7 @@ def check_unique(columns: EntryColumns) -> None:
     Raises:
         CorruptionError: a file is added twice; names it.
     """
-    codes = columns.distinct("name").codes
-    if len(np.unique(codes)) == len(columns):
+    if len(columns.distinct("name").values) == len(columns):
         return
     codes = identifiers(columns)
     _, first = np.unique(codes, return_index=True)
