@@ -43,6 +43,12 @@ class MemoryStore:
     def __reduce__(self) -> tuple[object, ...]:
         return existing_store, (self.name,)
 
+    def copy(self) -> MemoryStore:
+        """Another store with the same files; from now on each goes its own way."""
+        other = MemoryStore(clock=self._clock)
+        other._directories = {path: dict(children) for path, children in self._directories.items()}
+        return other
+
     def get(self, path: str) -> bytes:
         return self._file(path, "get").data
 

@@ -159,12 +159,14 @@ class _Commit:
         )
         part = write_part(changes)
         self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
+        replaces = request.overwrite is not None
+        self.own_names = frozenset(entry.file.name for entry in part.adds)
         self.foreign = Foreign(
             root,
             changes.base_snapshot_id,
             part.partitions,
-            frozenset(entry.file.name for entry in part.adds),
-            deltas=self.numbered or request.user is not None,
+            self.own_names,
+            deltas=(self.numbered and not replaces) or request.user is not None,
         )
 
     def run(self) -> CommitResult:
@@ -269,9 +271,17 @@ class _Commit:
         conflict = self._changed_meanwhile(latest) or bucket_count_conflict(adds, {})
         if conflict is not None:
             return conflict
+        if self.attempts == 1:
+            self.foreign.advance(latest)
+        live = []
+        if latest is not None:
+            live = self.root.manifests.live_entries(latest, EntryFilter(partitions=matches)).entries()
+        self.foreign.own_names.update(self.own_names & {entry.file.name for entry in live})
+        already = self._already()
+        if already is not None:
+            return already
         if latest is None:
             return overwrite_part(adds, (), None)
-        live = self.root.manifests.live_entries(latest, EntryFilter(partitions=matches)).entries()
         index = None
         if latest.index_manifest is not None:
             entries = self.root.manifests.read_index(latest.index_manifest)
@@ -306,10 +316,10 @@ class _Commit:
                 self.request.identifier is not None or self.request.user is None
             ):
                 return _Already(snapshot)
-        own, mine = self.foreign.own_names, {file.name for b in self.changes.buckets for file in b.new_files}
+        own = self.foreign.own_names
         if not own:
             return None
-        return _Already(None) if own >= mine else Conflict(f"file {min(own)} is in the table already")
+        return _Already(None) if own >= self.own_names else Conflict(f"file {min(own)} is in the table already")
 
     # -- sequence numbers -------------------------------------------------------------------------------------------
 

@@ -50,8 +50,8 @@ class Foreign:
         self._root = root
         self._deltas = deltas
         self._position = base_id or 0
-        self._partitions = pa.array(sorted(partitions), type=pa.binary())
-        self._names = pa.array(sorted(names), type=pa.string())
+        self._partitions = partitions
+        self._names = names
         self.highest: dict[Bucket, int] = {}
         self.bucket_counts: dict[bytes, int] = {}
         self.own_names: set[str] = set()
@@ -106,12 +106,14 @@ class Foreign:
             counts = adds.total_buckets[codes == code]
             if int(counts[-1]) > 0:
                 self.bucket_counts[partition] = int(counts[-1])
-        if len(self._names):
+        if self._names:
             names = adds.names()
-            self.own_names.update(names.filter(pc.is_in(names, value_set=self._names)).to_pylist())
+            own = pc.is_in(names, value_set=pa.array(sorted(self._names), type=pa.string()))
+            self.own_names.update(names.filter(own).to_pylist())
 
     def _wanted(self, partitions: pa.Array) -> Mask:
-        mask: Mask = numpy_values(pc.is_in(partitions, value_set=self._partitions))
+        wanted = pa.array(sorted(self._partitions), type=pa.binary())
+        mask: Mask = numpy_values(pc.is_in(partitions, value_set=wanted))
         return mask
 
 

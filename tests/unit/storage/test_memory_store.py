@@ -33,3 +33,12 @@ def test_files_and_directories_are_not_mistaken_for_each_other():
         store.put_new("/d/f/below", b"1")
     with pytest.raises(StorageError):
         store.delete("/d")
+
+
+def test_a_copy_has_the_same_files_and_goes_its_own_way():
+    store = MemoryStore()
+    store.put_new("/d/f", b"1")
+    copy = store.copy()
+    copy.put("/d/f", b"2")
+    copy.put_new("/d/g", b"3")
+    assert (store.get("/d/f"), store.stat("/d/g"), copy.get("/d/f")) == (b"1", None, b"2")

@@ -52,10 +52,10 @@ def test_after_a_crash_no_call_works_not_even_clean_up():
 def test_every_call_of_an_operation_fails_once_per_mode():
     seen = []
     runs = for_each_fault(MemoryStore, write, lambda store, outcome: seen.append(outcome))
-    assert runs == 3 * len(MODES)
     assert {(outcome.fault.verb, outcome.fault.mode) for outcome in seen} == {
         (verb, mode) for verb in ("open_write", "write", "close") for mode in MODES
-    }
+    } - {("open_write", "short")}
+    assert runs == len(seen) == 3 * len(MODES) - 1
     assert all(outcome.error is not None for outcome in seen)
 
 

@@ -152,8 +152,7 @@ def renumbering(store, table_schema):
             name = f"{file.name}+{offset}"
             data = store.get(path_of(table_schema, bucket, file.name))
             try:
-                if not store.put_new(path_of(table_schema, bucket, name), data):
-                    raise AssertionError(f"{name} is written twice")
+                store.put(path_of(table_schema, bucket, name), data)
             except StorageError:
                 store.delete(path_of(table_schema, bucket, name))
                 raise
