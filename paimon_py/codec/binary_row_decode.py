@@ -27,6 +27,7 @@ from paimon_py.codec.columns import (
     Mask,
     Slices,
     Words,
+    binary_array,
     bitmap_of,
     combine,
     from_numpy,
@@ -67,7 +68,7 @@ def decode(
         CorruptionError: a row has another arity than `types`, or points outside itself.
         UnsupportedError: a wanted column has a type that is not handled in rows.
     """
-    array = combine(rows) if isinstance(rows, (pa.Array, pa.ChunkedArray)) else pa.array(rows, type=pa.binary())
+    array = combine(rows) if isinstance(rows, (pa.Array, pa.ChunkedArray)) else binary_array(rows)
     slices = slices_of(array)
     least = ARITY_BYTES + header_bytes(len(types)) + 8 * len(types)
     if len(slices.lengths) and int(slices.lengths.min()) < least:

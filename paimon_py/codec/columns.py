@@ -1,7 +1,7 @@
 """Arrow arrays as numpy arrays and back, without copies where the layout allows it.
 
-Everything honours `Array.offset`. Nothing here goes through `Array.to_numpy()` or `pa.array(ndarray)`, which import
-pandas where it is installed.
+Everything honours `Array.offset`. Nothing here goes through `Array.to_numpy()`, `pa.array(…)` or `pa.scalar(…)`, which
+import pandas where it is installed (a quarter of a second, once).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def combine(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     if column.num_chunks == 0:
-        return pa.array([], type=column.type)
+        return pa.nulls(0, column.type)
     return pa.concat_arrays(column.chunks)
 
 
@@ -210,9 +210,23 @@ def padded(data: Bytes) -> Bytes:
     return np.concatenate((data, np.zeros(SPARE_BYTES, np.uint8)))
 
 
+def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
+    """A binary array (or one of string type `kind`) of Python byte strings, without `pa.array`."""
+    lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if int(offsets[-1]) > 0x7FFF_FFFF:
+        raise OverflowError(f"{int(offsets[-1])} bytes do not fit into one array")
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    bitmap, nulls = bitmap_of(valid)
+    data = pa.py_buffer(b"".join(value for value in values if value is not None))
+    buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), data]
+    return pa.Array.from_buffers(kind or pa.binary(), len(values), buffers, null_count=nulls)
+
+
 def text_array(values: Sequence[str | None]) -> pa.Array:
-    """A string array of Python texts."""
-    return pa.array(list(values), type=pa.string())
+    """A string array of Python texts, without `pa.array`."""
+    return binary_array([None if value is None else value.encode() for value in values], pa.string())
 
 
 def _padded(buffer: pa.Buffer | None, first: int, last: int) -> Bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.columns import numpy_values, text_array
 from paimon_py.codec.java_float import java_float
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.layout import partition_path
@@ -48,7 +48,7 @@ def partition_texts(column: pa.Array, kind: DataType, *, legacy: bool) -> pa.Str
     distinct = (column.view(bits) if bits else column).dictionary_encode()
     values = distinct.dictionary.view(column.type) if bits else distinct.dictionary
     texts = _texts(values, kind, legacy)
-    return pa.array(texts, type=pa.string()).take(distinct.indices)
+    return text_array(texts).take(distinct.indices)
 
 
 def partition_directory(schema: TableSchema, partition: bytes) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
-from paimon_py.codec.columns import from_numpy, numpy_values, validity_mask
+from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validity_mask
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.options import Options
@@ -26,6 +26,7 @@ from paimon_py.write.convert import Refusal, Step, place_of, plan, require_value
 KINDS = ("+I", "-U", "+U", "-D")
 """Row kinds; the position is the byte in a file."""
 
+_KIND_TEXTS = text_array(KINDS)
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
 _NANOS_PER = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -248,7 +249,7 @@ def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:
         kinds = numpy_values(column)
         wrong = (kinds < 0) | (kinds > 3)
     else:
-        found = pc.index_in(column.cast(pa.string()), value_set=pa.array(KINDS))
+        found = pc.index_in(column.cast(pa.string()), value_set=_KIND_TEXTS)
         wrong = ~validity_mask(found)
         kinds = numpy_values(found).astype(np.int8)
     if wrong.any():
