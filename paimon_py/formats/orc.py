@@ -26,6 +26,7 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.guards import GuardedSource
+from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import NANOS_FEATURE, OrcFileWriter
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.spec.types import Atomic, Field, Root
@@ -76,7 +77,11 @@ class OrcOpenFile:
         self._fields = {field.name: field for field in fields}
         self._guard = GuardedSource(source)
         with self._decoding():
-            self._file = orc.ORCFile(source if isinstance(source, pa.NativeFile) else self._guard)
+            reader = source if isinstance(source, pa.NativeFile) else self._guard
+            self._file = orc.ORCFile(reader)
+            self._long = long_timestamps(reader, self._file.schema)
+            if self._long is not None:
+                self._file = orc.ORCFile(self._long.source)
             self._schema: pa.Schema = self._file.schema
 
     @property
@@ -143,7 +148,8 @@ class OrcOpenFile:
 
     def _read_stripe(self, number: int, names: list[str]) -> pa.RecordBatch:
         try:
-            return self._file.read_stripe(number, columns=names)
+            stripe = self._file.read_stripe(number, columns=names)
+            return stripe if self._long is None else self._long.complete(number, stripe)
         except pa.ArrowInvalid as error:
             if "nanosecond" not in str(error):
                 raise
@@ -167,5 +173,5 @@ class OrcOpenFile:
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
-    leaf = as_leaf(array, target)
+    leaf = as_timestamps(array, target) if array.type.equals(SECONDS_AND_NANOS) else as_leaf(array, target)
     return pc.utf8_rtrim(leaf, characters=" ") if kind.root is Root.CHAR else leaf

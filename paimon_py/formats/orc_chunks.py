@@ -1,0 +1,129 @@
+"""Compressed bytes inside an ORC file: chunks, each with a length of three bytes and a flag for "stored as it is".
+
+Source: ORC v1 specification, "Compression".
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from paimon_py.errors import UnsupportedError
+
+NONE, ZLIB, SNAPPY, LZO, LZ4, ZSTD = 0, 1, 2, 3, 4, 5
+_NAMES = {LZO: "LZO", 6: "BROTLI"}
+_HEADER_BYTES = 3
+_MAX_CHUNK_BYTES = (1 << 23) - 1
+
+
+class Chunks(NamedTuple):
+    """The codec of a file, and how many bytes a chunk may have when it is unpacked."""
+
+    codec: int
+    block_bytes: int
+
+
+def joined(chunks: Chunks, data: bytes) -> bytes:
+    """All chunks in `data`, unpacked.
+
+    Raises: ValueError, EOFError, pa.ArrowException for damage; UnsupportedError for a codec.
+    """
+    if chunks.codec == NONE:
+        return data
+    if chunks.block_bytes > _MAX_CHUNK_BYTES + 1:
+        raise ValueError(f"chunks of {chunks.block_bytes} bytes")
+    pieces, at = [], 0
+    while at < len(data):
+        header = int.from_bytes(data[at : at + _HEADER_BYTES], "little")
+        first = at + _HEADER_BYTES
+        at = first + (header >> 1)
+        if at > len(data):
+            raise EOFError("a compressed chunk ends early")
+        piece = data[first:at] if header & 1 else _unpacked(chunks, data[first:at])
+        if len(piece) > max(chunks.block_bytes, header >> 1):
+            raise ValueError(f"a chunk of {len(piece)} bytes, where {chunks.block_bytes} are allowed")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def framed(chunks: Chunks, data: bytes) -> bytes:
+    """`data` in chunks that are stored as they are."""
+    if chunks.codec == NONE:
+        return data
+    step = min(chunks.block_bytes, _MAX_CHUNK_BYTES)
+    pieces = [data[at : at + step] for at in range(0, len(data), step)]
+    return b"".join((len(piece) << 1 | 1).to_bytes(_HEADER_BYTES, "little") + piece for piece in pieces)
+
+
+def _unpacked(chunks: Chunks, data: bytes) -> bytes:
+    if chunks.codec == ZLIB:
+        return _inflated(data, chunks.block_bytes)
+    if chunks.codec == ZSTD:
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            found: bytes = stream.read(chunks.block_bytes + 1)
+        return found
+    if chunks.codec == SNAPPY:
+        return _sized("snappy", data, _snappy_bytes(data), chunks.block_bytes)
+    if chunks.codec == LZ4:
+        return _sized("lz4_raw", data, _lz4_bytes(data), chunks.block_bytes)
+    if chunks.codec not in _NAMES:
+        raise ValueError(f"compression {chunks.codec}, which ORC does not have")
+    name = _NAMES[chunks.codec]
+    message = f"ORC timestamps compressed with {name} cannot be decoded"
+    raise UnsupportedError(message, feature=f"ORC compression {name}")
+
+
+def _inflated(data: bytes, limit: int) -> bytes:
+    stream = zlib.decompressobj(-15)
+    try:
+        out = stream.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise ValueError(f"deflate: {error}") from error
+    if not stream.eof and len(out) <= limit:
+        raise EOFError("a deflate stream ends early")
+    return out
+
+
+def _sized(codec: str, data: bytes, size: int, limit: int) -> bytes:
+    if size > limit:
+        raise ValueError(f"a chunk of {size} bytes, where {limit} are allowed")
+    out: bytes = pa.Codec(codec).decompress(data, size, asbytes=True)
+    return out
+
+
+def _snappy_bytes(data: bytes) -> int:
+    """The size that stands, as a varint of at most five bytes, in front of a snappy block."""
+    size = 0
+    for place, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return size
+    raise ValueError("a snappy block without its size")
+
+
+def _lz4_bytes(data: bytes) -> int:
+    """The unpacked size of an LZ4 block, which only its sequences tell: literals, then a match of at least four."""
+    total = at = 0
+    while at < len(data):
+        token = data[at]
+        literals, at = _lz4_length(data, at + 1, token >> 4)
+        at += literals
+        total += literals
+        if at >= len(data):
+            break
+        matched, at = _lz4_length(data, at + 2, token & 15)
+        total += matched + 4
+    return total
+
+
+def _lz4_length(data: bytes, at: int, nibble: int) -> tuple[int, int]:
+    length = nibble
+    while nibble == 15:
+        byte = data[at]
+        at += 1
+        length += byte
+        if byte < 255:
+            break
+    return length, at
