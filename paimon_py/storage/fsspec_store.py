@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import functools
 import io
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
@@ -50,7 +49,7 @@ class FsspecStore:
         self.scheme = scheme
         self._arguments = dict(arguments)
         self._ids = ids or SystemIds()
-        self._opened: dict[tuple[int, bool], Any] = {}
+        self._opened: dict[bool, Any] = {}
 
     @classmethod
     def open(cls, scheme: str, root: str, options: Mapping[str, str]) -> FsspecStore:
@@ -193,10 +192,10 @@ class FsspecStore:
 
     def _system(self, *, once: bool = False) -> Any:
         """The fsspec file system of this process; `once`: the one for requests that must not be repeated."""
-        key = (os.getpid(), once)
-        if key not in self._opened:
-            self._opened[key] = self._open_system(once=once)
-        return self._opened[key]
+        system = self._opened.get(once)
+        if system is None or not _is_of_this_process(system):
+            system = self._opened[once] = self._open_system(once=once)
+        return system
 
     def _open_system(self, *, once: bool) -> Any:
         arguments = {"use_listings_cache": False, **self._arguments}
@@ -302,6 +301,14 @@ def _system_class(scheme: str) -> Any:
         raise UsageError(f"{scheme}:// needs a package that is not installed: {install}") from error
     except ValueError as error:
         raise UsageError(f"unknown URL scheme {scheme}://") from error
+
+
+def _is_of_this_process(system: Any) -> bool:
+    """Whether a file system can be used: those that were opened before a fork refuse."""
+    try:
+        return system is not None and getattr(system, "loop", True) is not None
+    except RuntimeError:
+        return False
 
 
 def _http_status(error: BaseException | None) -> int | None:

@@ -51,8 +51,8 @@ class LocalStore:
     def get(self, path: str) -> bytes:
         with _translated("get", path):
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
-            with open(descriptor, "rb", buffering=0) as file:
-                return file.read()
+            with io.FileIO(descriptor, "rb") as file:
+                return file.readall()
 
     def put_new(self, path: str, data: bytes) -> bool:
         directory, name = os.path.split(path)
@@ -185,6 +185,11 @@ class _NewFile(io.BufferedWriter):
                     _sync_directory(os.path.dirname(self._path))
             finally:
                 self.raw.close()
+
+
+def absolute_path(text: str) -> str:
+    """A path as this store takes it: absolute, with slashes, `~` and `..` resolved."""
+    return os.path.abspath(os.path.expanduser(text)).replace(os.sep, "/")
 
 
 @contextmanager

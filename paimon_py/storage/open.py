@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from collections.abc import Mapping
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
-from paimon_py.storage.local_store import LocalStore
+from paimon_py.storage.local_store import LocalStore, absolute_path
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.retry import RetryStore
 from paimon_py.storage.store import Store
@@ -65,8 +64,7 @@ def _local_path(url: str) -> str:
                 f"{url} names the host {parts.netloc!r}; file: URLs are file:///path", feature="file: URL with a host"
             )
         url = unquote(parts.path) if "%" in parts.path else parts.path
-    path = os.path.abspath(os.path.expanduser(url))
-    return path.replace(os.sep, "/")
+    return absolute_path(url)
 
 
 def _normalised(url: str, scheme: str) -> str:

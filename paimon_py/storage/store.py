@@ -30,12 +30,16 @@ class FileStatus(msgspec.Struct, frozen=True):
 
 
 class Get(Protocol):
+    """Reading whole files."""
+
     def get(self, path: str) -> bytes:
         """The whole file."""
         ...
 
 
 class PutNew(Protocol):
+    """Creating files that must not exist."""
+
     def put_new(self, path: str, data: bytes) -> bool:
         """Create `path` atomically and durably. True if this call created it, False if it was already there.
 
@@ -47,24 +51,32 @@ class PutNew(Protocol):
 
 
 class Put(Protocol):
+    """Replacing small files."""
+
     def put(self, path: str, data: bytes) -> None:
         """Write or replace the whole file; readers see the old or the new content, never a part."""
         ...
 
 
 class List(Protocol):
+    """Listing directories."""
+
     def list(self, directory: str) -> list[FileStatus]:
         """Direct children, sorted by name; empty if the directory does not exist."""
         ...
 
 
 class Stat(Protocol):
+    """Asking about one path."""
+
     def stat(self, path: str) -> FileStatus | None:
         """Status of a file or directory, None if absent."""
         ...
 
 
 class Delete(Protocol):
+    """Deleting files and directories."""
+
     def delete(self, path: str) -> None:
         """Delete one file; deleting what is not there succeeds."""
         ...
@@ -75,18 +87,24 @@ class Delete(Protocol):
 
 
 class OpenRead(Protocol):
+    """Reading files as streams."""
+
     def open_read(self, path: str) -> BinaryIO:
         """A seekable binary file, to be closed by the caller; pyarrow accepts it."""
         ...
 
 
 class OpenWrite(Protocol):
+    """Writing new files as streams."""
+
     def open_write(self, path: str) -> BinaryIO:
         """A new file for writing, parents made; it is complete and durable once `close` has returned."""
         ...
 
 
 class Directories(Protocol):
+    """Directories as such."""
+
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents; a no-op where directories do not exist as such."""
         ...
