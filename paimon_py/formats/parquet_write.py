@@ -11,7 +11,6 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paimon_py.codec.arrow_types import to_arrow_type
@@ -28,6 +27,7 @@ from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, g
 from paimon_py.formats.reshape import as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field
 
+OUTPUT_BUFFER_BYTES = 256 << 10
 LONG_VALUE_BYTES = 4000
 """Footers have no bounds for columns with values a little above this; they are computed then."""
 
@@ -40,6 +40,7 @@ class ParquetFileWriter:
 
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
         self._sink = GuardedSink(sink)
+        self._output = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), OUTPUT_BUFFER_BYTES)
         self._fields = tuple(fields)
         self._schema = physical_schema(fields)
         self._leaves = leaf_columns(fields)
@@ -76,8 +77,10 @@ class ParquetFileWriter:
     def close(self) -> list[ColumnBounds]:
         self._flush(last=True)
         with self._encoding() as writer:
+            self._output.flush()
             self._sink.hold()
             writer.close()
+            self._output.flush()
             body, footer = split_tail(self._sink.release())
             columns = frozenset(leaf.path for leaf in self._leaves if is_int96(leaf.type))
             footer = fixed_to_int96(footer, columns) if columns else footer
@@ -87,8 +90,10 @@ class ParquetFileWriter:
     def abort(self) -> None:
         self._pending = []
         if self._writer is not None:
-            with contextlib.suppress(pa.ArrowException, OSError):
+            # RuntimeError: after a failed close pyarrow has no metadata to hand over
+            with contextlib.suppress(pa.ArrowException, OSError, RuntimeError):
                 self._writer.close()
+            self._writer.is_open = False  # else it closes once more when it is collected
 
     def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = []
@@ -109,6 +114,7 @@ class ParquetFileWriter:
         with self._encoding() as writer:
             if rows:
                 writer.write_table(written, row_group_size=group_rows)
+                self._output.flush()
         groups = -(-rows // group_rows)
         self._measure(written, range(self._groups, self._groups + groups))
         self._groups += groups
@@ -140,7 +146,7 @@ class ParquetFileWriter:
         estimated = dictionary_columns(self._pending, self._fields, self._leaves, self._group_rows())
         dictionaries = chosen_dictionaries(self._options, self._leaves, estimated)
         return pq.ParquetWriter(
-            self._sink,
+            self._output,
             self._schema,
             use_dictionary=dictionaries or False,
             metadata_collector=self._metadata,
@@ -190,12 +196,13 @@ def _include(tracker: RunningBounds, chunks: Sequence[GroupStatistics]) -> None:
         return
     kind = tracker.kind
     file_kind = pa.timestamp("ms", kind.tz) if pa.types.is_timestamp(kind) and kind.unit == "s" else kind
-    lows = bound_array([chunk.low for chunk in chunks], file_kind, kind)
-    highs = bound_array([chunk.high for chunk in chunks], file_kind, kind)
-    if lows.null_count or highs.null_count:
+    bounds = bound_array([bound for chunk in chunks for bound in (chunk.low, chunk.high)], file_kind, kind)
+    if bounds.null_count:
         tracker.ordered = False
+    elif len(chunks) == 1:
+        tracker.include(bounds[0], bounds[1])
     else:
-        tracker.include(pc.min(lows), pc.max(highs))
+        tracker.add_values(bounds)
 
 
 def _needs_computing(column: pa.ChunkedArray, kind: object) -> bool:
