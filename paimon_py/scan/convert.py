@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 def to_pandas(table: pa.Table) -> pandas.DataFrame:
     """A table as a pandas frame."""
     try:
-        import pandas  # noqa: F401, PLC0415
+        return table.to_pandas()
     except ImportError as error:
         raise _absent("pandas") from error
-    return table.to_pandas()
 
 
 def to_polars(table: pa.Table) -> polars.DataFrame:
