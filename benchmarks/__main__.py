@@ -1,117 +1,183 @@
-"""`python -m benchmarks`: run the workloads on every peer, interleaved, and print CPU ratios.
+"""`python -m benchmarks`: run the workloads on every peer, in turns, and print CPU ratios.
 
 Every sample is a fresh process pinned to one core. Peers take turns within a repeat, so that a noisy machine hurts all.
-Figures are CPU seconds (user and system, all threads), medians over the repeats.
+Figures are CPU seconds (user and system, all threads), medians over the repeats. What comes out is compared: a peer
+whose rows are not those of the others is shown as WRONG.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.data import SCHEMA
-from benchmarks.environments import MODULES, interpreter
-from benchmarks.workloads import Measure, fresh_table, inputs, measures
+from benchmarks.environments import MODULES, interpreter, versions
+from benchmarks.workloads import Measure, measures
+from benchmarks.workspace import Workspace, fresh_table
 
 HERE = Path(__file__).parent
+SLOW_SECONDS = 5.0
+"""A peer other than ours and raw whose sample takes longer than this times our own is sampled once."""
+
+_SLOW_FACTOR = 5
 
 
-def sample(measure: Measure, peer: str, root: Path, paths: dict, core: int) -> dict:
-    """Run one peer once."""
-    settings = {**measure.settings, "core": core, "repeats": measure.repeats}
+class Failed(Exception):
+    """A peer could not do it."""
+
+
+def run(peer: str, step: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """One child process; its figures.
+
+    Raises:
+        Failed: with the last line that the child printed.
+    """
     if peer == "native":
-        settings["native"] = True
-    scratch = root / "scratch"
-    if measure.writes:
-        settings["table"] = str(fresh_table(scratch, SCHEMA, measure.keyed))
-        settings["raw"] = str(scratch / "raw")
-        if measure.base:
-            run(peer, "write", {**settings, "inputs": paths[measure.base], "repeats": 0})
-    elif "table" in settings and measure.step == "write":
-        copy = scratch / "copy" / "db.db" / "t"
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(settings["table"], copy)
-        settings["table"] = str(copy)
-    step = measure.extra.get(peer, measure.step)
-    return run(peer, step, settings)
-
-
-def run(peer: str, step: str, settings: dict) -> dict:
-    """One child process; its figures."""
+        settings = {**settings, "native": True}
     command = [interpreter(peer), str(HERE / "child.py"), MODULES[peer], step, json.dumps(settings)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE.parent)
+    paths = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])] if peer in ("ours", "raw") else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE.parent, env=environment)
     if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else "failed"}
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise Failed(lines[-1][:300])
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def figure(measure: Measure, figures: dict) -> float:
+def sample(measure: Measure, peer: str, space: Workspace, core: int) -> dict[str, Any]:
+    """Run one peer once; of what it wrote, `check` is what is in the files."""
+    settings: dict[str, Any] = {**measure.settings(), "core": core, "repeats": measure.repeats}
+    if measure.keyed:
+        settings["keyed"] = True
+    step = measure.steps.get(peer, measure.step)
+    if measure.inputs is None:
+        return run(peer, step, settings)
+    scratch = space.root / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    if measure.copied:
+        shutil.copytree(settings["table"], scratch / "db.db" / "t")
+        settings["table"] = str(scratch / "db.db" / "t")
+    else:
+        settings |= {"table": str(fresh_table(scratch, SCHEMA, keyed=measure.keyed)), "raw": str(scratch / "raw")}
+    if measure.base is not None:
+        run(peer, "write", {**settings, "inputs": space.input(measure.base), "repeats": 0})
+    figures = run(peer, step, {**settings, "inputs": space.input(measure.inputs)})
+    written = {"keyed": measure.keyed, **{name: settings[name] for name in ("table", "raw") if name in settings}}
+    figures["check"] = run("raw" if peer == "raw" else "ours", "read", written)["check"]
+    shutil.rmtree(scratch)
+    return figures
+
+
+def figure(measure: Measure, figures: dict[str, Any]) -> float:
     """The number of one sample that the measure is about."""
-    if measure.repeats:
-        return statistics.median(figures["repeat_cpu"]) / measure.per
-    return figures[measure.unit] / measure.per
+    seconds = statistics.median(figures["repeat_cpu"]) if measure.repeats else figures[measure.unit]
+    return seconds / measure.per
 
 
-def compare(measure: Measure, root: Path, paths: dict, repeats: int, peers: set[str], core: int) -> dict:
-    """All peers, interleaved; medians, ratios and whether the targets are met."""
-    names = [p for p in dict.fromkeys([*measure.peers, *(p for p, _ in measure.targets)]) if p in peers]
-    samples: dict[str, list[float]] = {peer: [] for peer in names}
-    result: dict = {"name": measure.name, "errors": {}, "peak_mb": {}, "base_mb": {}, "checks": {}}
-    for _ in range(repeats):
-        for peer in names:
-            slow = peer == "pypaimon" and samples[peer] and samples[peer][0] > 5
-            if slow or peer in result["errors"]:
+def compare(measure: Measure, space: Workspace, repeats: int, peers: Iterable[str], core: int) -> dict[str, Any]:
+    """All peers in turns: medians, and what is wrong."""
+    names = [peer for peer in measure.peers if peer in peers]
+    samples: dict[str, list[dict[str, Any]]] = {peer: [] for peer in names}
+    errors: dict[str, str] = {}
+    for number in range(repeats):
+        for peer in names[number % len(names) :] + names[: number % len(names)]:
+            if peer in errors or _is_slow(measure, peer, samples):
                 continue
-            got = sample(measure, peer, root, paths, core)
-            if "error" in got:
-                result["errors"][peer] = got["error"]
-                continue
-            samples[peer].append(figure(measure, got))
-            result["peak_mb"][peer] = round(got["peak_mb"])
-            result["base_mb"][peer] = round(got["base_mb"])
-            result["checks"][peer] = got["check"]
-    result["cpu"] = {peer: statistics.median(values) for peer, values in samples.items() if values}
-    result["samples"] = samples
-    ours = result["cpu"].get("ours")
-    result["targets"] = [
-        {
-            "than": peer,
-            "factor": factor,
-            "ratio": ours / result["cpu"][peer],
-            "met": ours <= factor * result["cpu"][peer],
-        }
-        for peer, factor in measure.targets
-        if ours is not None and peer in result["cpu"]
-    ]
-    if measure.absolute is not None and ours is not None:
-        result["targets"].append(
-            {"than": "seconds", "factor": measure.absolute, "ratio": ours, "met": ours <= measure.absolute}
-        )
-    return result
+            try:
+                samples[peer].append(sample(measure, peer, space, core))
+            except Failed as error:
+                errors[peer] = str(error)
+    found = {peer: [figure(measure, each) for each in each_peer] for peer, each_peer in samples.items()}
+    cpu = {peer: statistics.median(figures) for peer, figures in found.items() if figures}
+    return {
+        "name": measure.name,
+        "cpu": cpu,
+        "errors": errors | _wrong(measure, samples),
+        "targets": _verdicts(measure, cpu),
+        "samples": found,
+        "peak_over_base_mb": {
+            peer: round(max(each["peak_mb"] - each["base_mb"] for each in figures))
+            for peer, figures in samples.items()
+            if figures
+        },
+        "check": next((each["check"] for figures in samples.values() for each in figures), None),
+    }
 
 
-def row(result: dict) -> str:
+def _is_slow(measure: Measure, peer: str, samples: dict[str, list[dict[str, Any]]]) -> bool:
+    if not samples[peer] or not samples.get("ours") or peer in ("ours", "raw"):
+        return False
+    theirs, ours = figure(measure, samples[peer][0]), figure(measure, samples["ours"][0])
+    return samples[peer][0]["cpu"] > SLOW_SECONDS and theirs > _SLOW_FACTOR * ours
+
+
+def _wrong(measure: Measure, samples: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """Peers whose results differ from ours (from each other within one peer, too)."""
+    if measure.step not in ("read", "write") or measure.steps:
+        return {}
+    seen = {peer: [each["check"] for each in figures] for peer, figures in samples.items() if figures}
+    if not seen:
+        return {}
+    expected = seen.get("ours", next(iter(seen.values())))[0]
+    return {
+        peer: f"WRONG rows: {check}, not {expected}"
+        for peer, checks in seen.items()
+        for check in checks
+        if check != expected
+    }
+
+
+def _verdicts(measure: Measure, cpu: dict[str, float]) -> list[dict[str, Any]]:
+    if "ours" not in cpu:
+        return []
+    ours = cpu["ours"]
+    bounds = [(peer, factor, ours / cpu[peer]) for peer, factor in measure.targets if peer in cpu]
+    if measure.absolute is not None:
+        bounds.append(("seconds", measure.absolute, ours))
+    return [{"than": peer, "limit": limit, "is": value, "met": value <= limit} for peer, limit, value in bounds]
+
+
+def row(result: dict[str, Any], peers: list[str]) -> str:
     """One line of the report."""
     ours = result["cpu"].get("ours")
     cells = []
-    for peer in ("ours", "raw", "rust", "native", "pypaimon"):
+    for peer in peers:
         seconds = result["cpu"].get(peer)
         ratio = f" ({ours / seconds:.2f}x)" if ours and seconds and peer != "ours" else ""
-        cells.append("-" if seconds is None else f"{seconds:.4f}{ratio}")
-    goals = "; ".join(
-        f"{'met' if t['met'] else 'MISSED'}: {t['ratio']:.3f} of {t['factor']} {t['than']}" for t in result["targets"]
-    )
-    return f"| {result['name']} | {' | '.join(cells)} | {goals} |"
+        shown = "-" if seconds is None else f"{seconds:.4f}{ratio}"
+        cells.append(f"{shown} WRONG" if "WRONG" in result["errors"].get(peer, "") else shown)
+    goals = [
+        f"{'met' if goal['met'] else 'MISSED'}: {goal['is']:.3g} of {goal['limit']:.3g}"
+        + (" s" if goal["than"] == "seconds" else f"x {goal['than']}")
+        for goal in result["targets"]
+    ]
+    return f"| {result['name']} | {' | '.join(cells)} | {'; '.join(goals)} |"
 
 
-def main() -> None:
+def machine() -> dict[str, Any]:
+    """Where and when the figures were taken."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    load = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
+    return {"cpu": model, "cores": os.cpu_count(), "system": platform.platform(), "load": load,
+            "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime()), "command": " ".join(sys.argv[1:])}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1.0 is what the names of the workloads say")
@@ -120,29 +186,31 @@ def main() -> None:
     parser.add_argument("--only", default="", help="run measures whose name contains one of these, comma separated")
     parser.add_argument("--commits", default="100,300,1000")
     parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--work", type=Path, help="keep inputs and tables here, and use what is there")
     parser.add_argument("--output", type=Path, help="write all samples as JSON")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     wanted = [text for text in options.only.split(",") if text]
-    commits = tuple(int(text) for text in options.commits.split(",") if text)
+    commits = [int(text) for text in options.commits.split(",") if text]
+    peers = options.peers.split(",")
+    about = {**machine(), "scale": options.scale, "repeats": options.repeats,
+             "versions": {peer: versions(peer) for peer in peers}}  # fmt: skip
+    results = []
     with tempfile.TemporaryDirectory(prefix="paimon-bench-") as directory:
-        root = Path(directory)
-        paths = inputs(root / "inputs", options.scale)
-        results = []
-        print(
-            "| CPU seconds (ours / peer) | ours | raw | rust | native | pypaimon | target |\n|---|---|---|---|---|---|---|"
-        )
-        for measure in measures(root / "tables", options.scale, paths, commits):
+        root = Path(directory) if options.work is None else options.work / f"scale-{options.scale}"
+        space = Workspace(root, options.scale)
+        print(f"| CPU seconds (ours / peer) | {' | '.join(peers)} | target |\n|---|{'---|' * len(peers)}---|")
+        for measure in measures(space, commits):
             if wanted and not any(text in measure.name for text in wanted):
                 continue
-            result = compare(measure, root, paths, options.repeats, set(options.peers.split(",")), options.core)
-            print(row(result), flush=True)
+            result = compare(measure, space, options.repeats, peers, options.core)
+            print(row(result, peers), flush=True)
             for peer, error in result["errors"].items():
-                print(f"|   {peer}: {error} |")
+                print(f"| ({peer}: {error}) |", flush=True)
             results.append(result)
-    if options.output:
-        about = {"machine": platform.processor() or platform.machine(), "python": platform.python_version(),
-                 "time": time.strftime("%Y-%m-%d"), "scale": options.scale, "repeats": options.repeats}  # fmt: skip
-        options.output.write_text(json.dumps({"about": about, "results": results}, indent=1))
+    if options.output is not None:
+        about["load_after"] = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
+        options.output.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    return results
 
 
 if __name__ == "__main__":

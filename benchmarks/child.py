@@ -1,9 +1,10 @@
 """Runs one step of one workload on one peer in this fresh process, pinned to one core, and prints one JSON line.
 
-    python child.py PEER STEP JSON
+    python child.py MODULE STEP JSON
 
-Figures: `cpu` seconds of user and system time of all threads, `wall` seconds, `peak_mb` and `base_mb` of resident
-memory, `repeat_cpu` of further calls in the same process, `check` what came out.
+Figures: `cpu` seconds of user and system time of all threads, `wall` seconds, `repeat_cpu` of further calls in the
+same process, `import_cpu` of what the peer imports, `peak_mb` and `base_mb` (before the first call) of resident memory,
+`check`: what came out, looked at after the clock was stopped.
 """
 
 import importlib
@@ -21,29 +22,33 @@ def cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def resident_mb() -> float:
+def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main(peer: str, step: str, settings: dict) -> None:
+def main(name: str, step: str, settings: dict) -> None:
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {settings.pop("core", 0)})
+        allowed = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {allowed[settings.pop("core", 0) % len(allowed)]})
     repeats = settings.pop("repeats", 0)
     started = cpu()
-    module = importlib.import_module(f"peers.{peer}")
+    module = importlib.import_module(f"peers.{name}")
     imported = cpu() - started
-    inputs = module.prepare(step, settings)
-    base = resident_mb()
+    inputs = module.prepare(settings)
+    figures = {"import_cpu": imported, "base_mb": peak_mb()}
+    run = getattr(module, step)
     before, clock = cpu(), time.perf_counter()
-    check = getattr(module, step)(inputs, settings)
-    figures = {"cpu": cpu() - before, "wall": time.perf_counter() - clock, "import_cpu": imported}
+    result = run(inputs, settings)
+    figures |= {"cpu": cpu() - before, "wall": time.perf_counter() - clock, "peak_mb": peak_mb()}
+    check = module.check(result)
+    del result
     again = []
     for _ in range(repeats):
         before = cpu()
-        getattr(module, step)(inputs, settings)
+        result = run(inputs, settings)
         again.append(cpu() - before)
-    figures |= {"repeat_cpu": again, "peak_mb": resident_mb(), "base_mb": base, "check": check}
-    print(json.dumps(figures))
+        del result
+    print(json.dumps(figures | {"repeat_cpu": again, "check": check}))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +17,19 @@ PACKAGES = {
 }
 MODULES = {"ours": "ours", "raw": "raw", "pypaimon": "pypaimon_peer", "native": "pypaimon_peer", "rust": "rust"}
 
+_VERSIONS = """
+import importlib.metadata as m, json, platform
+found = {"python": platform.python_version()}
+for name in ("pyarrow", "numpy", "pypaimon", "pypaimon-rust", "paimon-py"):
+    try:
+        found[name] = m.version(name)
+    except m.PackageNotFoundError:
+        pass
+print(json.dumps(found))
+"""
 
+
+@functools.cache
 def interpreter(peer: str) -> str:
     """The Python that runs `peer`; ours and raw pyarrow share the one that runs this."""
     if peer not in PACKAGES:
@@ -28,3 +42,9 @@ def interpreter(peer: str) -> str:
         subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES[peer]], check=True)
         ready.touch()
     return str(python)
+
+
+def versions(peer: str) -> dict[str, str]:
+    """What is installed for a peer."""
+    done = subprocess.run([interpreter(peer), "-c", _VERSIONS], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)

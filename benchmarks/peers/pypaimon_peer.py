@@ -14,21 +14,20 @@ NATIVE = {
 
 
 def _table(settings):
-    path = settings["table"]
-    catalog = CatalogFactory.create({"warehouse": os.path.dirname(os.path.dirname(path))})
+    catalog = CatalogFactory.create({"warehouse": os.path.dirname(os.path.dirname(settings["table"]))})
     table = catalog.get_table("db.t")
     return table.copy(NATIVE) if settings.get("native") else table
 
 
 def write(inputs, settings):
+    table = _table(settings)
     for data in inputs:
-        builder = _table(settings).new_batch_write_builder()
+        builder = table.new_batch_write_builder()
         writer, commit = builder.new_write(), builder.new_commit()
         writer.write_arrow(data)
         commit.commit(writer.prepare_commit())
         writer.close()
         commit.close()
-    return len(inputs)
 
 
 def _builder(settings):
@@ -43,13 +42,13 @@ def _builder(settings):
 
 def read(inputs, settings):
     builder = _builder(settings)
-    return check(builder.new_read().to_arrow(builder.new_scan().plan().splits()))
+    return builder.new_read().to_arrow(builder.new_scan().plan().splits())
 
 
 def stream(inputs, settings):
     builder = _builder(settings)
     reader = builder.new_read().to_arrow_batch_reader(builder.new_scan().plan().splits())
-    return [sum(batch.num_rows for batch in reader)]
+    return sum(batch.num_rows for batch in reader)
 
 
 def plan(inputs, settings):

@@ -1,4 +1,11 @@
-"""Careful plain pyarrow: what the bytes cost without a table format. Files lie in `settings["raw"]`."""
+"""Careful plain pyarrow and numpy: what the bytes cost without a table format.
+
+Files are written to the directory `settings["raw"]` and read from there, or from `settings["files"]`, oldest first.
+
+It does for the bytes what a Paimon table asks: zstd 1, page checksums, statistics, files and directory on the disk
+(fsync); in keyed files the rows in key order with the key, sequence and kind columns. It does nothing for the table: no
+schema, no checks of the input, no manifests, no commit.
+"""
 
 import glob
 import os
@@ -11,59 +18,67 @@ import pyarrow.parquet as pq
 from peers.common import check, prepare  # noqa: F401
 
 OPTIONS = {"compression": "zstd", "compression_level": 1, "write_page_checksum": True, "store_schema": False}
+COLUMNS = ["k", "a", "b", "c", "d", "e"]
 
 
-def _write(data, settings):
-    os.makedirs(settings["raw"], exist_ok=True)
-    path = os.path.join(settings["raw"], f"{len(os.listdir(settings['raw'])):04}-{uuid.uuid4()}.parquet")
-    pq.write_table(data, path, **OPTIONS)
+def _sync(path):
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.close(descriptor)
 
 
+def _store(data, directory):
+    path = os.path.join(directory, f"{len(os.listdir(directory)):04}-{uuid.uuid4()}.parquet")
+    pq.write_table(data, path, **OPTIONS)
+    _sync(path)
+    _sync(directory)
+
+
+def _keys(table):
+    column = pa.concat_arrays(table["k"].chunks)
+    return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
+
+
 def write(inputs, settings):
     """Append: write. With a key: sort, add sequence number and kind, write."""
+    os.makedirs(settings["raw"], exist_ok=True)
     for data in inputs:
-        if not settings.get("keyed"):
-            _write(data, settings)
-            continue
-        keys = np.frombuffer(data["k"].combine_chunks().buffers()[1], np.int64)[: data.num_rows]
-        order = pa.array(np.argsort(keys, kind="stable"))
-        numbers = pa.array(np.arange(data.num_rows))
-        extra = data.add_column(0, "_KEY_k", data["k"])
-        extra = extra.add_column(1, "_SEQUENCE_NUMBER", numbers)
-        extra = extra.add_column(2, "_VALUE_KIND", pa.array(np.zeros(data.num_rows, np.int8)))
-        _write(extra.take(order), settings)
-    return len(inputs)
+        if settings.get("keyed"):
+            order = pa.array(np.argsort(_keys(data), kind="stable"))
+            data = data.take(order)
+            data = data.add_column(0, "_KEY_k", data["k"]).add_column(1, "_SEQUENCE_NUMBER", order)
+            data = data.add_column(2, "_VALUE_KIND", pa.array(np.zeros(data.num_rows, np.int8)))
+        _store(data, settings["raw"])
 
 
-def _files(settings):
-    return sorted(glob.glob(os.path.join(settings["raw"], "*.parquet")))
+def _tables(settings, columns, filters=None):
+    """Every file as a table, oldest first."""
+    paths = settings.get("files") or sorted(glob.glob(os.path.join(settings["raw"], "*.parquet")))
+    if filters is None:
+        return [pq.ParquetFile(path).read(columns=columns, use_threads=False) for path in paths]
+    return [pq.read_table(path, columns=columns, filters=filters, use_threads=False) for path in paths]
 
 
 def decode(inputs, settings):
     """Read the same columns of all files, without merging."""
-    columns = settings.get("columns") or ["k", "a", "b", "c", "d", "e"]
-    tables = [pq.ParquetFile(path).read(columns=columns, use_threads=False) for path in _files(settings)]
-    return [sum(table.num_rows for table in tables)]
+    return sum(table.num_rows for table in _tables(settings, settings.get("columns") or COLUMNS))
 
 
 def read(inputs, settings):
     """Merge: the last row of each key wins."""
-    columns = settings.get("columns") or ["k", "a", "b", "c", "d", "e"]
-    wanted = list(dict.fromkeys(["k", *columns]))
+    columns = settings.get("columns") or COLUMNS
     filters = None
     if "range" in settings:
         low, high = settings["range"]
         filters = (pc.field("k") >= low) & (pc.field("k") <= high)
-    tables = [pq.read_table(path, columns=wanted, filters=filters, use_threads=False) for path in _files(settings)]
-    table = pa.concat_tables(tables)
-    keys = np.frombuffer(table["k"].combine_chunks().buffers()[1], np.int64)[: table.num_rows]
+    table = pa.concat_tables(_tables(settings, columns, filters))
+    if not settings.get("keyed", True):
+        return table
+    keys = _keys(table)
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     last = np.append(ordered[1:] != ordered[:-1], True)
-    return check(table.take(pa.array(order[last])).select(columns))
+    return table.take(pa.array(order[last]))
 
 
 def nothing(inputs, settings):

@@ -13,14 +13,14 @@ def _table(settings):
 
 
 def write(inputs, settings):
+    table = _table(settings)
     for data in inputs:
-        builder = _table(settings).new_batch_write_builder()
+        builder = table.new_batch_write_builder()
         writer = builder.new_write()
         for batch in data.to_batches():
             writer.write_arrow(batch)
         builder.new_commit().commit(writer.prepare_commit())
         writer.close()
-    return len(inputs)
 
 
 def _builder(settings):
@@ -44,13 +44,13 @@ def _builder(settings):
 def read(inputs, settings):
     builder = _builder(settings)
     splits = builder.new_scan().plan().splits()
-    return check(pa.Table.from_batches(builder.new_read().read(splits)))
+    return pa.Table.from_batches(builder.new_read().read(splits))
 
 
 def stream(inputs, settings):
     builder = _builder(settings)
     splits = builder.new_scan().plan().splits()
-    return [sum(batch.num_rows for batch in builder.new_read().read_arrow(splits))]
+    return sum(batch.num_rows for batch in builder.new_read().read_arrow(splits))
 
 
 def plan(inputs, settings):

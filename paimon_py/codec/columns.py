@@ -229,6 +229,26 @@ def text_array(values: Sequence[str | None]) -> pa.Array:
     return binary_array([None if value is None else value.encode() for value in values], pa.string())
 
 
+def integer_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """An array of a fixed-width type from its storage as Python numbers, None for null, without `pa.array`.
+
+    Dates, times and timestamps are their integers, decimals their unscaled values, booleans and floats themselves.
+    Raises: OverflowError, TypeError or ValueError for what the type cannot hold.
+    """
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    filled = [0 if value is None else value for value in values]
+    if pa.types.is_decimal128(kind):
+        raw = b"".join(value.to_bytes(16, "little", signed=True) for value in filled)
+        return from_numpy(np.frombuffer(raw, np.uint64).reshape(-1, 2), kind, valid)
+    dtype = np.dtype(np.bool_) if pa.types.is_boolean(kind) else _dtype(kind)
+    return from_numpy(np.array(filled, dtype), kind, valid)
+
+
+def scalar_array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
+    """An array of scalars that have the type `kind`, without `pa.array`."""
+    return pa.concat_arrays([pa.repeat(scalar, 1) for scalar in scalars]) if scalars else pa.nulls(0, kind)
+
+
 def _padded(buffer: pa.Buffer | None, first: int, last: int) -> Bytes:
     out = np.zeros(last - first + SPARE_BYTES, np.uint8)
     if buffer is not None and last > first:

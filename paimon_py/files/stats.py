@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import encode
+from paimon_py.codec.columns import binary_array, scalar_array
 from paimon_py.errors import OptionError
 from paimon_py.formats.base import ColumnBounds
 from paimon_py.spec.data_file import Stats
@@ -128,7 +129,7 @@ def _kept(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
         return bounds
     if cut is None:
         return ColumnBounds(null_count=bounds.null_count)
-    low, high = (pa.scalar(value, bounds.min.type) for value in cut)
+    low, high = binary_array([part.encode() if isinstance(part, str) else part for part in cut], bounds.min.type)
     return ColumnBounds(low, high, bounds.null_count)
 
 
@@ -136,4 +137,4 @@ def _column(bounds: ColumnBounds, kind: DataType) -> pa.Array:
     arrow = to_arrow_type(kind)
     if bounds.min is None or bounds.max is None:
         return pa.nulls(2, arrow)
-    return pa.array([bounds.min, bounds.max], type=arrow)
+    return scalar_array([bounds.min, bounds.max], arrow)

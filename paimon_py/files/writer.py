@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import encode
-from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
 from paimon_py.files.naming import DataFileNames
@@ -306,4 +306,4 @@ class _OpenFile:
 
 
 def _key_at(batch: pa.RecordBatch, keys: tuple[Field, ...], row: int) -> list[pa.Array]:
-    return [batch.column(field.name).take(pa.array([row])) for field in keys]
+    return [batch.column(field.name).take(from_numpy(np.array([row]), pa.int64())) for field in keys]

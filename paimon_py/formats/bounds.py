@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import numpy_values, validity_mask
+from paimon_py.codec.columns import integer_array, numpy_values, scalar_array, validity_mask
 from paimon_py.formats.base import ColumnBounds
 
 
@@ -58,12 +58,12 @@ class RunningBounds:
 
 def least(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
     """The smallest of scalars of one type (no NaN)."""
-    return scalars[0] if len(scalars) == 1 else pc.min(pa.array(scalars, scalars[0].type))
+    return scalars[0] if len(scalars) == 1 else pc.min(scalar_array(scalars, scalars[0].type))
 
 
 def greatest(scalars: Sequence[pa.Scalar]) -> pa.Scalar:
     """The greatest of scalars of one type (no NaN)."""
-    return scalars[0] if len(scalars) == 1 else pc.max(pa.array(scalars, scalars[0].type))
+    return scalars[0] if len(scalars) == 1 else pc.max(scalar_array(scalars, scalars[0].type))
 
 
 def _ordered(array: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
@@ -79,4 +79,5 @@ def _floats(array: pa.Array) -> tuple[pa.Scalar | None, pa.Scalar | None]:
     low, high = values.min(), values.max()
     if np.isnan(low):
         return None, None
-    return pa.scalar(float(low) or -0.0, array.type), pa.scalar(float(high) or 0.0, array.type)
+    bounds = integer_array([float(low) or -0.0, float(high) or 0.0], array.type)
+    return bounds[0], bounds[1]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
+from paimon_py.codec.columns import integer_array
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
@@ -189,12 +190,12 @@ class ParquetOpenFile:
                 if field is not None and isinstance(field.type, Atomic):
                     bounds[field.name] = self._bounds(field, index)
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        return [bool(kept) for kept in may_match(predicate, bounds, pa.array(rows, pa.int64()))]
+        return [bool(kept) for kept in may_match(predicate, bounds, integer_array(rows, pa.int64()))]
 
     def _bounds(self, field: Field, column: int) -> Bounds:
         metadata = self._file.metadata
         groups = [group_statistics(metadata.row_group(group), column) for group in range(metadata.num_row_groups)]
-        nulls = pa.array([group.null_count for group in groups], pa.int64())
+        nulls = integer_array([group.null_count for group in groups], pa.int64())
         kind = to_arrow_type(field.type)
         unknown = pa.nulls(len(groups), kind)
         file_kind = self._schema.field(field.name).type

@@ -6,12 +6,12 @@ Source: format.md §9; parquet-format `Statistics`, `ColumnOrder`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_py.codec.columns import binary_array, integer_array, text_array
 from paimon_py.formats.reshape import as_leaf
 
 Raw = Any
@@ -45,20 +45,15 @@ def bound_array(raws: Sequence[Raw | None], file_kind: pa.DataType, kind: pa.Dat
     Raises: pa.ArrowInvalid, ValueError or OverflowError if they are not values of the type.
     """
     if pa.types.is_decimal(file_kind):
-        array = pa.array([_decimal(raw, file_kind.scale) for raw in raws], file_kind)
-    elif pa.types.is_timestamp(file_kind):
-        array = pa.array(raws, pa.int64()).view(file_kind)
-    elif pa.types.is_date32(file_kind) or pa.types.is_time32(file_kind):
-        array = pa.array(raws, pa.int32()).view(file_kind)
+        array = integer_array([_unscaled(raw) for raw in raws], pa.decimal128(38, file_kind.scale)).cast(file_kind)
     elif pa.types.is_string(file_kind):
-        array = pa.array(raws, pa.binary()).cast(file_kind)
+        array = text_array([None if raw is None else raw.decode() for raw in raws])
+    elif pa.types.is_primitive(file_kind):
+        array = integer_array(raws, file_kind)
     else:
-        array = pa.array(raws, file_kind)
+        array = binary_array(raws).cast(file_kind)
     return as_leaf(array, kind)
 
 
-def _decimal(raw: int | bytes | None, scale: int) -> Decimal | None:
-    if raw is None:
-        return None
-    number = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
-    return Decimal(f"{number}E-{scale}")
+def _unscaled(raw: int | bytes | None) -> int | None:
+    return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw

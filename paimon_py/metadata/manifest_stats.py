@@ -83,19 +83,19 @@ def _inside(column: pa.Array, low: pa.Scalar, high: pa.Scalar, null_count: int |
     if not low.is_valid or not high.is_valid:
         return nulls
     between = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
-    return nulls | (numpy_values(pc.fill_null(between, False)) & valid)
+    return nulls | (numpy_values(between) & valid)
 
 
 def _extremes(column: pa.Array, kind: DataType) -> pa.Array:
     """Smallest and largest value as an array of two; two nulls if all are null."""
     if column.null_count == len(column):
-        return column.slice(0, 1).take(pa.array([0, 0]))
+        return pa.nulls(2, column.type)
     values = column.drop_null()
     if isinstance(kind, Atomic) and kind.root in _FLOATS:
         order = np.argsort(_float_order(numpy_values(values).astype(np.float64)))
         return values.take(from_numpy(order[[0, -1]], pa.int64()))
     sorted_at = pc.sort_indices(values)
-    return values.take(pa.array([sorted_at[0].as_py(), sorted_at[-1].as_py()], type=pa.int64()))
+    return values.take(pa.concat_arrays([sorted_at.slice(0, 1), sorted_at.slice(len(sorted_at) - 1)]))
 
 
 def _float_order(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Ints:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.codec.columns import Mask, binary_array, numpy_values, text_array
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.errors import PaimonError
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -108,11 +108,11 @@ class Foreign:
                 self.bucket_counts[partition] = int(counts[-1])
         if self._names:
             names = adds.names()
-            own = pc.is_in(names, value_set=pa.array(sorted(self._names), type=pa.string()))
+            own = pc.is_in(names, value_set=text_array(sorted(self._names)))
             self.own_names.update(names.filter(own).to_pylist())
 
     def _wanted(self, partitions: pa.Array) -> Mask:
-        wanted = pa.array(sorted(self._partitions), type=pa.binary())
+        wanted = binary_array(sorted(self._partitions))
         mask: Mask = numpy_values(pc.is_in(partitions, value_set=wanted))
         return mask
 

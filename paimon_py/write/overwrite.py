@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.codec.columns import Mask, binary_array, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind
@@ -45,7 +45,7 @@ def matcher(schema: TableSchema, overwrite: Overwrite, new_partitions: Sequence[
         UsageError: a name is not a partition key, a value does not fit its column, or a new file lies outside.
     """
     if isinstance(overwrite, DynamicOverwrite):
-        wanted = pa.array(sorted(set(new_partitions)), type=pa.binary())
+        wanted = binary_array(sorted(set(new_partitions)))
         return lambda partitions: numpy_values(pc.is_in(partitions, value_set=wanted))
     choices = overwrite if isinstance(overwrite, tuple) else (overwrite,)
     matches = [_static(schema, choice.partition) for choice in choices]
@@ -56,7 +56,7 @@ def matcher(schema: TableSchema, overwrite: Overwrite, new_partitions: Sequence[
             mask |= match(partitions)
         return mask
 
-    outside = ~any_of(pa.array(list(new_partitions), type=pa.binary())) if new_partitions else np.zeros(0, np.bool_)
+    outside = ~any_of(binary_array(new_partitions)) if new_partitions else np.zeros(0, np.bool_)
     if bool(outside.any()):
         raise UsageError(
             f"{int(outside.sum())} of the new files lie outside the partition to overwrite"

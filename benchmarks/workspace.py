@@ -1,0 +1,115 @@
+"""The files and tables that the workloads share, made when they are first needed.
+
+Every table that is read was written by paimon_py, so that all peers read the same files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks import data
+from paimon_py import Catalog, Table
+
+UPSERTS = 10
+
+
+class Workspace:
+    """A directory of inputs and tables of one scale; what is there already is used again.
+
+    `scale` 1.0 means the row counts in the names of the workloads.
+    """
+
+    def __init__(self, root: Path, scale: float) -> None:
+        self.root = root
+        self.million = max(200, int(1_000_000 * scale))
+
+    def input(self, name: str) -> list[str]:
+        """Paths of Arrow files: `append`, `load-1m`, `load-5m`, `upserts` (ten of them), `small`."""
+        tables = {
+            "append": lambda: [data.narrow(np.arange(10 * self.million), 7)],
+            "load-1m": lambda: [data.narrow(data.load_keys(self.million), 8)],
+            "load-5m": lambda: [data.narrow(data.load_keys(5 * self.million), 9)],
+            "upserts": self._upserts,
+            "small": lambda: [data.narrow(np.arange(100) + 10**9, 5)],
+        }
+        directory = self.root / "inputs" / name
+        if not directory.exists():
+            unfinished = directory.with_name(f"{name}.unfinished")
+            unfinished.mkdir(parents=True, exist_ok=True)
+            for number, table in enumerate(tables[name]()):
+                data.store(table, unfinished / f"{number}.arrow")
+            unfinished.rename(directory)
+        return [str(path) for path in sorted(directory.iterdir())]
+
+    def merged(self) -> Path:
+        """One load and ten upserts, not compacted: eleven runs in one bucket."""
+
+        def fill(table: Table) -> None:
+            for source in [*self.input("load-1m"), *self.input("upserts")]:
+                table.write_arrow(pa.ipc.open_file(pa.memory_map(source)).read_all())
+
+        return self._table("merged", fill)
+
+    def commits(self, count: int) -> Path:
+        """`count` commits of 100 rows in one bucket, keys ascending with the commits."""
+
+        def fill(table: Table) -> None:
+            for number in range(count):
+                table.write_arrow(data.narrow(np.arange(100) + 100 * number, number))
+
+        return self._table(f"commits-{count}", fill)
+
+    def wide(self, rows: int) -> Path:
+        """`rows` wide rows: 80 % loaded in one commit, ten upserts of 2 % each, half of them on old keys."""
+
+        def fill(table: Table) -> None:
+            loaded, share = rows * 8 // 10, rows * 2 // 100
+            with table.writer() as writer:
+                for start in range(0, loaded, 500_000):
+                    writer.write_arrow(data.wide(np.arange(start, min(start + 500_000, loaded)), start))
+                table.commit(writer.changes())
+            for number in range(UPSERTS):
+                keys = data.upsert_keys(share, loaded, number)
+                table.write_arrow(data.wide(keys, 1000 + number))
+
+        return self._table(f"wide-{rows}", fill, schema=data.wide(np.arange(1), 1).schema)
+
+    def _upserts(self) -> list[pa.Table]:
+        tenth = self.million // 10
+        keys = [data.upsert_keys(tenth, self.million, number) for number in range(UPSERTS)]
+        return [data.narrow(key, 20 + number) for number, key in enumerate(keys)]
+
+    def _table(self, name: str, fill: object, schema: pa.Schema = data.SCHEMA) -> Path:
+        directory = self.root / "tables" / name
+        if not directory.exists():
+            unfinished = directory.with_name(f"{name}.unfinished")
+            fill(Table.open(str(fresh_table(unfinished, schema, keyed=True))))
+            unfinished.rename(directory)
+        return table_path(directory)
+
+
+def table_path(warehouse: Path) -> Path:
+    """Where the table `db.t` of a warehouse lies."""
+    return warehouse / "db.db" / "t"
+
+
+def files_by_age(table: Path) -> list[str]:
+    """The live files of a table's only bucket, oldest first."""
+    snapshot = Table.open(str(table)).snapshot()
+    entries = [entry for manifest in snapshot.manifests() for entry in manifest.entries()]
+    entries.sort(key=lambda entry: entry.file.min_sequence)
+    return [str(table / "bucket-0" / entry.file.name) for entry in entries]
+
+
+def fresh_table(warehouse: Path, schema: pa.Schema, *, keyed: bool) -> Path:
+    """An empty table `db.t` in a warehouse of its own: one bucket and key `k`, or no key and no buckets."""
+    shutil.rmtree(warehouse, ignore_errors=True)
+    catalog = Catalog.open(str(warehouse))
+    catalog.create_database("db")
+    options = {"bucket": "1", "write-only": "true"} if keyed else {"bucket": "-1"}
+    catalog.create_table("db.t", schema, primary_key=["k"] if keyed else [], options=options)
+    return table_path(warehouse)

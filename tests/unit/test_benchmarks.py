@@ -1,0 +1,44 @@
+"""The benchmarks themselves: small runs, for their plumbing and for the rows that come out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import __main__ as benchmarks
+from benchmarks import memory
+
+
+def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
+    output = tmp_path / "out.json"
+    results = benchmarks.main(
+        ["--scale", "0.001", "--repeats", "1", "--peers", "ours,raw", "--commits", "2"]
+        + ["--only", "load 1 M,two columns, repeated", "--output", str(output)]
+    )
+    assert [result["errors"] for result in results] == [{}] * len(results)
+    load = results[0]
+    assert load["check"]["rows"] == 1000
+    assert set(load["cpu"]) == {"ours", "raw"}
+    assert json.loads(output.read_text())["results"] == json.loads(json.dumps(results))
+    assert "primary-key load 1 M" in capsys.readouterr().out
+
+
+def test_a_commit_is_measured_on_a_copy_of_the_table(tmp_path):
+    arguments = ["--scale", "0.001", "--repeats", "1", "--peers", "ours", "--commits", "2", "--work", str(tmp_path)]
+    for _ in range(2):
+        (result,) = benchmarks.main([*arguments, "--only", "one more commit"])
+        assert (result["errors"], result["check"]["rows"]) == ({}, 300)
+
+
+def test_a_peer_that_fails_or_differs_is_shown():
+    with pytest.raises(benchmarks.Failed, match="nowhere"):
+        benchmarks.run("ours", "read", {"table": "/nowhere"})
+    result = {"name": "n", "cpu": {"ours": 1.0, "raw": 2.0}, "errors": {"raw": "WRONG rows: 1, not 2"}, "targets": []}
+    assert "2.0000 (0.50x) WRONG" in benchmarks.row(result, ["ours", "raw"])
+
+
+def test_memory_is_measured_over_the_import(tmp_path):
+    (result,) = memory.main(["--rows", "2000", "--peers", "ours", "--work", str(tmp_path)])
+    assert result["check"] == 2000 * 8 // 10 + 10 * 20
+    assert 0 <= result["over_import_mb"] < 500
