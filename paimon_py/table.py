@@ -200,7 +200,7 @@ class Table:
             return None
         if isinstance(overwrite, str):
             if overwrite != "dynamic":
-                raise UsageError(f'overwrite takes a partition such as {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
+                raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
             if not self._schema.partition_keys:
                 raise UsageError('overwrite="dynamic" needs a partitioned table; use overwrite={} for the whole table')
             return DynamicOverwrite()
@@ -210,7 +210,8 @@ class Table:
         unknown = [name for name in partition if name not in self._schema.partition_keys]
         if unknown:
             keys = ", ".join(self._schema.partition_keys) or "none"
-            raise UsageError(f"{', '.join(map(repr, unknown))} is not a partition key of {self._name}; its keys: {keys}")
+            names = ", ".join(map(repr, unknown))
+            raise UsageError(f"{names} is not a partition key of {self._name}; its keys: {keys}")
         return StaticOverwrite(partition=dict(partition))
 
     # -- reading ----------------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ class Table:
         Raises:
             UsageError: unknown column, a wrong literal, more than one time to travel to.
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the state is looked up.
-            UnsupportedError: the table uses a feature that paimon_py cannot read; named before any data file is touched.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
         check_readable(self._schema)
         return Scan(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 
 class GuardedSink:
@@ -29,8 +29,11 @@ class GuardedSink:
         if self._held is not None:
             self._held.append(bytes(data))
         elif self._flows:
-            with _remembering(self):
+            try:
                 self._sink.write(data)
+            except Exception as error:
+                self.error = error
+                raise
             self.position += len(data)
         return len(data)
 
@@ -90,12 +93,8 @@ class GuardedSource:
         """Left to the owner of the source."""
 
 
-class _Guard(Protocol):
-    error: Exception | None
-
-
 @contextlib.contextmanager
-def _remembering(guard: _Guard) -> Iterator[None]:
+def _remembering(guard: GuardedSource) -> Iterator[None]:
     try:
         yield
     except Exception as error:

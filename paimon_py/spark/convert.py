@@ -46,7 +46,8 @@ def convert_to_spark(source: object, spark: SparkSession | None = None, *, trunc
     if hasattr(source, "__arrow_c_stream__"):
         return _stream_to_spark(pa.RecordBatchReader.from_stream(source), session(spark), truncate_nanos)
     raise UsageError(
-        f"convert_to_spark takes a scan, a table or an Arrow stream (pyarrow, polars, DuckDB), not {type(source).__name__}"
+        "convert_to_spark takes a scan, a table or an Arrow stream (pyarrow, polars, DuckDB), "
+        f"not {type(source).__name__}"
     )
 
 
@@ -122,7 +123,7 @@ def fit(batch: pa.RecordBatch, target: pa.Schema, truncate_nanos: bool) -> list[
     table = pa.Table.from_batches([batch])
     columns = [_fit_column(table.column(i), field, truncate_nanos) for i, field in enumerate(target)]
     fitted = pa.Table.from_arrays(columns, schema=target)
-    return fitted.to_batches(max_chunksize=_ROWS_PER_BATCH)
+    return list(fitted.to_batches(max_chunksize=_ROWS_PER_BATCH))
 
 
 def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) -> pa.ChunkedArray:

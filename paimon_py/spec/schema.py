@@ -46,7 +46,7 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trimmed_primary_keys(self) -> tuple[str, ...]:
-        """Primary key without partition keys: the key inside one bucket, in primary-key order (all of it if nothing is left)."""
+        """The key inside one bucket: the primary key without partition keys, or all of it if none is left."""
         trimmed = tuple(name for name in self.primary_keys if name not in self.partition_keys)
         return trimmed or self.primary_keys
 
