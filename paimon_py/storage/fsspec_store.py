@@ -74,7 +74,16 @@ class FsspecStore:
 
     def put_new(self, path: str, data: bytes) -> bool:
         self._check_promise(path)
-        return self._create(path, data)
+        if self._create(path, data):
+            return True
+        if self._holds(path, data):
+            # aiohttp repeats a PUT whose connection broke, below every retry setting of the SDKs.
+            raise StorageUnknownError(
+                f"{path} exists with exactly these bytes: created by this call or by one like it",
+                path=path,
+                operation="put_new",
+            )
+        return False
 
     def put(self, path: str, data: bytes) -> None:
         with self._translated("put", path):
@@ -154,6 +163,17 @@ class FsspecStore:
                 return False
             raise self._error("put_new", path, error, ambiguous=True) from error
         return True
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        """Whether a file has exactly these bytes."""
+        try:
+            return self.get(path) == data
+        except FileMissingError:
+            return False
+        except StorageError as error:
+            raise StorageUnknownError(
+                f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
+            ) from error
 
     def _check_promise(self, path: str) -> None:
         """Refuse stores that cannot create exclusively, or that say so and do not.

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_py.errors import AlreadyExistsError, PaimonError
+from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownError
 from paimon_py.storage.store import FileMissingError, Store, join
 
 
@@ -29,8 +29,15 @@ class StoreSuite:
         path = join(root, "snapshot-1")
         assert store.put_new(path, b"first")
         assert store.put_new(path, b"second") is False
-        assert store.put_new(path, b"first") is False
         assert store.get(path) == b"first"
+
+    def test_creating_the_same_bytes_again_is_never_reported_as_done(self, store: Store, root: str) -> None:
+        path = join(root, "schema-1")
+        assert store.put_new(path, b"same")
+        try:
+            assert store.put_new(path, b"same") is False
+        except StorageUnknownError:
+            assert store.get(path) == b"same"
 
     def test_an_empty_file_is_created_once_too(self, store: Store, root: str) -> None:
         path = join(root, "empty")

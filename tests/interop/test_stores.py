@@ -1,12 +1,16 @@
 """Every store suite again, on real servers: versitygw for S3, fake-gcs-server, Azurite."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
+import os
 import pathlib
 import pickle
 import re
+import socket
 import subprocess
 import sys
+import threading
 import uuid
 
 import pytest
@@ -143,6 +147,65 @@ def test_processes_that_race_for_a_name_have_exactly_one_winner(server):
         winners = [writer for writer in range(writers) if results[writer][turn]]
         assert len(winners) == 1
         assert store.get(f"{root}/snapshot-{turn}") == b"%d" % winners[0]
+
+
+class Proxy:
+    """Passes bytes on; drops the answer to the next request that mentions `mark`."""
+
+    def __init__(self, port):
+        self.upstream = port
+        self.mark = None
+        self.dropped = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.start(self.accept)
+
+    def start(self, target, *arguments):
+        threading.Thread(target=target, args=arguments, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.upstream))
+                doomed = threading.Event()
+                self.start(self.upwards, client, server, doomed)
+                self.start(self.downwards, client, server, doomed)
+
+    def upwards(self, client, server, doomed):
+        with contextlib.suppress(OSError), server:
+            while data := client.recv(65536):
+                if self.mark is not None and self.mark in data and not self.dropped:
+                    doomed.set()
+                server.sendall(data)
+
+    def downwards(self, client, server, doomed):
+        with contextlib.suppress(OSError), client:
+            while data := server.recv(65536):
+                if doomed.is_set() and not data.startswith(b"HTTP/1.1 100"):
+                    self.dropped += 1
+                    client.shutdown(socket.SHUT_RDWR)
+                    return
+                client.sendall(data)
+
+
+def test_a_lost_answer_is_never_reported_as_somebody_elses_file(server, monkeypatch):
+    name, url, options = server
+    connection = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    place = connection if name == "azure" else "".join(v for v in options.values() if v.startswith("http"))
+    port = re.search(r"127\.0\.0\.1:(\d+)", place).group(1)
+    proxy = Proxy(int(port))
+    options = {key: value.replace(port, str(proxy.port)) for key, value in options.items()}
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", connection.replace(port, str(proxy.port)))
+    store, _ = open_store(url, options)
+    assert store.put_new(f"{url}/{uuid.uuid4()}", b"warm")
+    target = f"{url}/{uuid.uuid4()}"
+    proxy.mark = target.rpartition("/")[2].encode()
+    with pytest.raises(StorageUnknownError):
+        store.put_new(target, b"mine")
+    assert proxy.dropped == 1
+    assert store.get(target) == b"mine"
+    proxy.listener.close()
 
 
 def test_a_server_that_is_gone_leaves_the_outcome_unknown(server):

@@ -34,6 +34,11 @@ class FakeS3:
     def rm_file(self, path):
         del self.files[path]
 
+    def cat_file(self, path):
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return self.files[path]
+
 
 @pytest.fixture
 def bucket():
@@ -76,6 +81,15 @@ def test_the_status_decides_whatever_class_the_error_has(bucket):
     wrapped = OSError(22, "precondition failed")
     wrapped.__cause__ = Refusal(412)
     assert store_over(FakeS3([wrapped]), bucket=bucket).put_new(f"{bucket}/x", b"1") is False
+
+
+def test_a_name_taken_by_our_very_bytes_is_not_called_lost(bucket):
+    fake = FakeS3()
+    store = store_over(fake, bucket=bucket)
+    fake.files[f"{bucket}/x"] = b"mine"
+    with pytest.raises(StorageUnknownError, match="exactly these bytes"):
+        store.put_new(f"{bucket}/x", b"mine")
+    assert store.put_new(f"{bucket}/x", b"other") is False
 
 
 def test_each_bucket_is_asked_once_whether_it_keeps_the_promise(bucket):
