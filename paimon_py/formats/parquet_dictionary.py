@@ -17,6 +17,7 @@ from paimon_py.formats.reshape import map_parts
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType
 
 SAMPLE_ROWS = 1024
+SAMPLE_SHARE = 16
 SAMPLE_BATCHES = 16
 MIN_REPEATS = 4
 """How often a value must stand in a row group for a dictionary to pay."""
@@ -31,8 +32,8 @@ def dictionary_columns(
     """
     if not batches:
         return []
-    rows = _sample(batches)
     total = min(group_rows, sum(batch.num_rows for batch in batches))
+    rows = _sample(batches, max(128, min(SAMPLE_ROWS, total // SAMPLE_SHARE)))
     samples = [
         sample
         for column, field in zip(rows.columns, fields, strict=True)
@@ -41,10 +42,10 @@ def dictionary_columns(
     return [leaf for leaf, sample in zip(leaves, samples, strict=True) if _repeats(leaf.type, sample, total)]
 
 
-def _sample(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """At most `SAMPLE_ROWS` rows, evenly spread."""
+def _sample(batches: Sequence[pa.RecordBatch], count: int) -> pa.Table:
+    """About `count` rows, evenly spread."""
     chosen = batches[:: -(-len(batches) // SAMPLE_BATCHES)]
-    share = -(-SAMPLE_ROWS // len(chosen))
+    share = -(-count // len(chosen))
     pieces = []
     for batch in chosen:
         positions = np.linspace(0, batch.num_rows - 1, min(share, batch.num_rows)).astype(np.int64)
@@ -57,7 +58,7 @@ def _repeats(kind: Atomic, sample: pa.Array, total: int) -> bool:
 
     Drawing n of the rows from D different values repeats about n² / 2D of them.
     """
-    values = sample.drop_null()
+    values = sample.drop_null() if sample.null_count else sample
     count = len(values)
     if kind.root is Root.BOOLEAN or count == 0:
         return False

@@ -27,7 +27,6 @@ from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, g
 from paimon_py.formats.reshape import as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field
 
-OUTPUT_BUFFER_BYTES = 256 << 10
 LONG_VALUE_BYTES = 4000
 """Footers have no bounds for columns with values a little above this; they are computed then."""
 
@@ -40,7 +39,6 @@ class ParquetFileWriter:
 
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
         self._sink = GuardedSink(sink)
-        self._output = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), OUTPUT_BUFFER_BYTES)
         self._fields = tuple(fields)
         self._schema = physical_schema(fields)
         self._leaves = leaf_columns(fields)
@@ -77,10 +75,8 @@ class ParquetFileWriter:
     def close(self) -> list[ColumnBounds]:
         self._flush(last=True)
         with self._encoding() as writer:
-            self._output.flush()
             self._sink.hold()
             writer.close()
-            self._output.flush()
             body, footer = split_tail(self._sink.release())
             columns = frozenset(leaf.path for leaf in self._leaves if is_int96(leaf.type))
             footer = fixed_to_int96(footer, columns) if columns else footer
@@ -114,7 +110,6 @@ class ParquetFileWriter:
         with self._encoding() as writer:
             if rows:
                 writer.write_table(written, row_group_size=group_rows)
-                self._output.flush()
         groups = -(-rows // group_rows)
         self._measure(written, range(self._groups, self._groups + groups))
         self._groups += groups
@@ -146,7 +141,7 @@ class ParquetFileWriter:
         estimated = dictionary_columns(self._pending, self._fields, self._leaves, self._group_rows())
         dictionaries = chosen_dictionaries(self._options, self._leaves, estimated)
         return pq.ParquetWriter(
-            self._output,
+            self._sink,
             self._schema,
             use_dictionary=dictionaries or False,
             metadata_collector=self._metadata,
