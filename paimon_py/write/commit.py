@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn, Union
 
 import msgspec
-import pyarrow as pa
 
+from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import (
     CommitConflictError,
@@ -285,7 +285,7 @@ class _Commit:
         index = None
         if latest.index_manifest is not None:
             entries = self.root.manifests.read_index(latest.index_manifest)
-            gone = matches(pa.array([entry.partition for entry in entries], type=pa.binary())).tolist()
+            gone = matches(binary_array([entry.partition for entry in entries])).tolist()
             if any(gone):
                 index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
         return overwrite_part(adds, live, index)
