@@ -47,7 +47,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def shape_of(schema: bytes, path: str) -> Shape:
-    """The shape of a schema's JSON text.
+    """The shape of a schema's JSON text: a record, or, as some writers put it, a union of null and a record.
 
     Raises:
         CorruptionError: not a schema, or one that contains itself.
@@ -108,6 +108,8 @@ def read_records(data: bytes, count: int, shape: Shape) -> list[dict[str, Any]]:
     records = []
     for _ in range(count):
         record, position = read(data, position)
+        if record is None:
+            raise IndexError(position)
         records.append(record)
     if position != len(data):
         raise IndexError(position)
@@ -128,7 +130,7 @@ class _SchemaFault(Exception):
 @functools.lru_cache(maxsize=64)
 def _shape_of(schema: bytes) -> Shape:
     shape = _parse(msgspec.json.decode(schema), _Scope({}, "", 0))
-    if shape.kind != "record":
+    if (shape.nullable or shape).kind != "record":
         raise _SchemaFault("the outermost type is not a record")
     return shape
 

@@ -61,7 +61,7 @@ def decode(buffer: Bytes, raw: bytes, runs: Sequence[Records], shape: Shape, num
     if not runs:
         return np.empty((ROW_COUNT, 0), np.int64)
     view = word_view(buffer)
-    starts = _candidates(buffer, view, runs)
+    starts = _candidates(buffer, view, runs, lead=0 if shape.nullable is None else 1)
     if starts is None:
         return None
     begins = np.array([run.start for run in runs], np.int64)
@@ -88,18 +88,21 @@ def _supported(step: Step) -> bool:
     return step.kind != "other" and all(_supported(part) for part in step.parts)
 
 
-def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records]) -> Ints | None:
-    """Positions that may begin a record, ascending, the begin of every run among them; None if there are too many."""
+def _candidates(buffer: Bytes, view: Words, runs: Sequence[Records], *, lead: int) -> Ints | None:
+    """Positions that may begin a record, ascending, the begin of every run among them; None if there are too many.
+
+    `lead`: bytes of a record before its first field.
+    """
     begins = np.array([run.start for run in runs], np.int64)
     many = [run for run in runs if run.entries > 1]
     found = [begins]
     for first, last in _merged(many):
-        at = np.flatnonzero(buffer[first:last] == _FIRST_BYTE) + first
+        at = np.flatnonzero(buffer[first + lead : last] == _FIRST_BYTE) + first + lead
         words = view[at]
         likely = np.zeros(len(at), np.bool_)
         for mask, expected in _STARTS:
             likely |= (words & mask) == expected
-        found.append(at[likely])
+        found.append(at[likely] - lead)
     starts = np.sort(np.concatenate(found))
     starts = starts[np.append(True, starts[1:] != starts[:-1])]
     expected_count = sum(run.entries for run in runs)

@@ -39,6 +39,39 @@ def old_manifest(entries) -> bytes:
     return manifest_avro.container(json.dumps(schema).encode(), records, "deflate")
 
 
+def in_lock_step(data: bytes) -> bool:
+    """Whether a manifest is decoded in lock step, not record after record."""
+    files, raw = manifest_avro._join([("m", data)])
+    return decode(np.frombuffer(raw, np.uint8), raw, files[0].runs, shape_of(files[0].schema, "m"), 0) is not None
+
+
+def union_manifest(entries) -> bytes:
+    """A manifest as pypaimon-rust 0.4 writes it: a union of null and the record."""
+    schema = json.dumps(["null", json.loads(manifest_schemas.MANIFEST)]).encode()
+    return manifest_avro.container(schema, [b"\x02" + encode_entry(one) for one in entries], "zstd")
+
+
+def test_entries_may_be_a_union_with_null(monkeypatch):
+    entries = [entry(number) for number in range(300)]
+    data = union_manifest(entries)
+    assert by_fastavro(data) == entries
+    columns = both_ways(
+        [("a", data), ("b", write_manifest(entries[:3])), ("c", union_manifest(entries[:1]))], monkeypatch
+    )
+    assert columns.entries() == entries + entries[:3] + entries[:1]
+    assert in_lock_step(data)
+
+
+def test_a_null_in_place_of_an_entry_is_corruption(monkeypatch):
+    schema = json.dumps(["null", json.loads(manifest_schemas.MANIFEST)]).encode()
+    records = [b"\x02" + encode_entry(entry(1)), b"\x00", b"\x02" + encode_entry(entry(2))]
+    data = manifest_avro.container(schema, records, "zstd")
+    for few in (0, 10**9):
+        monkeypatch.setattr(manifest_avro, "_FEW_ENTRIES", few)
+        with pytest.raises(CorruptionError):
+            read_manifests([("m", data)])
+
+
 @pytest.mark.parametrize("count", [1, 2, 47, 300])
 @pytest.mark.parametrize("compression", ["zstd", "null", "snappy", "deflate"])
 def test_written_entries_read_back(count, compression, monkeypatch):
@@ -99,7 +132,9 @@ def test_awkward_entries_among_others_read_right(changes, monkeypatch):
 def test_unknown_fields_of_newer_writers_are_passed_over(monkeypatch):
     schema = json.loads(manifest_schemas.MANIFEST)
     file = schema["fields"][-1]["type"]["fields"]
-    file.append({"name": "_WRITE_COLS_SEQUENCES", "type": ["null", {"type": "array", "items": "long"}], "default": None})
+    file.append(
+        {"name": "_WRITE_COLS_SEQUENCES", "type": ["null", {"type": "array", "items": "long"}], "default": None}
+    )
     file.insert(1, {"name": "_NEW", "type": {"type": "map", "values": "double"}})
     schema["fields"].append({"name": "_LAST", "type": "boolean"})
     entries = [entry(number) for number in range(70)]
@@ -178,9 +213,7 @@ def test_damaged_payload_is_corruption_or_what_an_independent_reader_sees(seed, 
         at = draw.randrange(len(payload))
         payload[at] = draw.choice([payload[at] ^ 1 << draw.randrange(8), 0, 0xFF, draw.randrange(256)])
     count += draw.choice([0, 0, 0, 1, -1])
-    data = avro.write_container(
-        avro.header_bytes(manifest_schemas.MANIFEST, "null"), [(max(count, 0), bytes(payload))]
-    )
+    data = avro.write_container(avro.header_bytes(manifest_schemas.MANIFEST, "null"), [(max(count, 0), bytes(payload))])
     seen = []
     for few in (0, 10**9):
         monkeypatch.setattr(manifest_avro, "_FEW_ENTRIES", few)
@@ -215,5 +248,3 @@ def test_damaged_file_is_corruption_or_reads(seed, compression):
         assert error.kind == "corruption"
     except UnsupportedError as error:
         assert "version" in error.feature
-
-

@@ -81,3 +81,15 @@ def test_new_file_begins_at_the_target_size(target_bytes):
 def test_nothing_to_copy_makes_no_file():
     columns = read_manifests([("m", write_manifest([entry(1)]))])
     assert copy_manifests(columns.take(np.arange(0)), "zstd", 1) == []
+
+
+def test_entries_of_a_union_with_null_keep_their_schema():
+    entries = [entry(number) for number in range(40)]
+    schema = json.dumps(["null", json.loads(manifest_schemas.MANIFEST)]).encode()
+    data = container(schema, [b"\x02" + encode_entry(one) for one in entries[:20]], "zstd")
+    columns = read_manifests([("a", data), ("b", write_manifest(entries[20:]))])
+    copied = copy_manifests(columns, "zstd", 8 << 20)
+    assert sorted(one.file.name for part in copied for one in by_fastavro(part.data)) == sorted(
+        one.file.name for one in entries
+    )
+    assert [read_header(part.data, "m").schema == schema for part in copied].count(True) == 1

@@ -143,3 +143,18 @@ def test_damaged_file_is_corruption_or_reads(seed, which, compression):
         assert error.path == "f"
     except UnsupportedError as error:
         assert "version" in error.feature
+
+
+def test_lists_may_be_a_union_with_null():
+    reader = fastavro.reader(io.BytesIO(write_manifest_list(FILES)))
+    records = list(reader)
+    out = io.BytesIO()
+    fastavro.writer(out, ["null", json.loads(reader.metadata["avro.schema"])], records)
+    assert read_manifest_list(out.getvalue(), "list") == FILES
+
+
+def test_a_null_in_a_list_is_corruption():
+    out = io.BytesIO()
+    fastavro.writer(out, ["null", json.loads(manifest_schemas.MANIFEST_LIST)], [None])
+    with pytest.raises(CorruptionError):
+        read_manifest_list(out.getvalue(), "list")
