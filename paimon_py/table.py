@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from paimon_py.env import Env
-from paimon_py.errors import CommitUnknownError, UsageError
+from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
@@ -137,7 +137,7 @@ class Table:
                 return self._commit(changes, CommitRequest(overwrite=mode, watermark=watermark))
             except CommitUnknownError:
                 raise
-            except BaseException:
+            except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
                 writer.discard(changes)
                 raise
 
