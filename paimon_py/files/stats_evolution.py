@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
@@ -17,7 +18,7 @@ from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.errors import SchemaError
 from paimon_py.expr.prune import Bounds
 from paimon_py.files.cast import cast, keeps_order
-from paimon_py.spec.types import Atomic, Field
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 
 
 def evolved_bounds(
@@ -71,10 +72,22 @@ def _decoded(
         low, high = nothing, nothing
         if slot in lows:
             try:
-                low = cast(lows[slot], types[slot], field.type)
+                low = cast(_lowest(lows[slot], types[slot]), types[slot], field.type)
                 high = cast(highs[slot], types[slot], field.type)
             except SchemaError:  # a bound beyond what the type holds now: nothing is known then
                 low, high = nothing, nothing
         counts = entries.null_counts(f"{which}_null_counts", slot)
         found[field.name] = Bounds(min=low, max=high, null_count=counts)
     return found
+
+
+def _lowest(bounds: pa.Array, kind: DataType) -> pa.Array:
+    """Lower bounds of the values as they are read.
+
+    Java's ORC files store CHAR values, and so its statistics, padded with blanks, which are taken off when they are
+    read: `"a"` lies below the bound `"a  "`. Without blanks at its end, and without all that follows a character that
+    sorts before the blank, a bound lies below every such value. Upper bounds are high enough as they are.
+    """
+    if not isinstance(kind, Atomic) or kind.root is not Root.CHAR:
+        return bounds
+    return pc.utf8_rtrim(pc.replace_substring_regex(bounds, r"(?s)[\x00-\x1f].*", ""), " ")

@@ -123,3 +123,16 @@ def test_bounds_that_the_new_type_cannot_hold_are_unknown():
 )
 def test_which_casts_keep_the_order(source, target, kept):
     assert keeps_order(parse_type(source), parse_type(target)) is kept
+
+
+def test_bounds_of_blank_padded_values_hold_the_values_without_blanks():
+    char = schema((0, "c", "CHAR(3)"))
+    padded = entries(char, *(batch(char, c=[low, high]) for low, high in (("   ", "a  "), ("a\t ", "a  "), ("a b", "z"))))
+    bounds = evolved_bounds(padded, char.fields, char.fields, char.fields)
+    assert bounds["c"].min.to_pylist() == ["", "a", "a b"]
+    assert bounds["c"].max.to_pylist() == ["a  ", "a  ", "z"]
+    # the values read are "" and "a", "a" and "a\t", "a b" and "z"
+    rows = pa.array([2, 2, 2])
+    assert may_match(bind(col("c") == "", char.fields), bounds, rows).tolist() == [True, False, False]
+    assert may_match(bind(col("c") <= "a", char.fields), bounds, rows).tolist() == [True, True, False]
+    assert may_match(bind(col("c") >= "a\t", char.fields), bounds, rows).tolist() == [True, True, True]
