@@ -31,6 +31,7 @@ def session(spark: SparkSession | None) -> SparkSession:
         SparkSession.builder.appName("paimon_py")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
 
