@@ -18,8 +18,9 @@ from paimon_py.spec.supported import check_readable, check_writable
 from paimon_py.storage.open import open_store
 from paimon_py.views import Snapshot, Tag
 from paimon_py.write.changes import Changes
-from paimon_py.write.commit import CommitRequest, CommitResult, DynamicOverwrite, Overwrite, StaticOverwrite, commit
+from paimon_py.write.commit import CommitResult, DynamicOverwrite, Overwrite, StaticOverwrite, commit
 from paimon_py.write.renumber import renumber
+from paimon_py.write.request import CommitRequest
 from paimon_py.write.session import Writer
 
 
@@ -128,13 +129,14 @@ class Table:
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
         mode = self._overwrite(overwrite)
+        request = CommitRequest(overwrite=mode, watermark=watermark)
         with self.writer(overwrite=mode is not None) as writer:
             if isinstance(mode, StaticOverwrite):
                 writer.restrict(mode.partition)
             writer.write_arrow(data)
             changes = writer.changes()
             try:
-                return self._commit(changes, CommitRequest(overwrite=mode, watermark=watermark))
+                return self._commit(changes, request)
             except CommitUnknownError:
                 raise
             except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
@@ -158,13 +160,13 @@ class Table:
 
         Raises:
             CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
-            UsageError: an identifier without user, or changes that are not of this table.
+            UsageError: an identifier without user, or changes that are not of this table or whose files are gone.
         """
         if identifier is not None and user is None:
             raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
         request = CommitRequest(
             user=user, identifier=identifier, overwrite=self._overwrite(overwrite), watermark=watermark,
-            properties=properties,
+            properties=properties, check_files=True,
         )  # fmt: skip
         return self._commit(_concat(changes), request)
 
@@ -178,9 +180,10 @@ class Table:
         Raises:
             UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
         """
-        if not partitions or not all(partitions):
+        given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
+        if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
             raise UsageError('drop_partitions needs at least one partition such as [{"month": 3}]')
-        return self._replace_with_nothing(list(partitions))
+        return self._replace_with_nothing(list(given))
 
     def _replace_with_nothing(self, partitions: list[Mapping[str, object]]) -> CommitResult:
         check_writable(self._schema)
@@ -204,6 +207,8 @@ class Table:
             if not self._schema.partition_keys:
                 raise UsageError('overwrite="dynamic" needs a partitioned table; use overwrite={} for the whole table')
             return DynamicOverwrite()
+        if not isinstance(overwrite, Mapping):
+            raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
         return self._static(overwrite)
 
     def _static(self, partition: Mapping[str, object]) -> StaticOverwrite:
@@ -307,7 +312,10 @@ class Table:
 
 
 def _concat(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
-    if isinstance(changes, (Changes, bytes)):
-        changes = [changes]
-    parts = [Changes.from_bytes(part) if isinstance(part, bytes) else part for part in changes]
+    given = [changes] if isinstance(changes, (Changes, bytes)) or not isinstance(changes, Iterable) else changes
+    parts: list[Changes] = []
+    for part in given:
+        if not isinstance(part, (Changes, bytes)):
+            raise UsageError(f"commit takes what writer.changes() returns, its bytes, or a list of these, not {part!r}")
+        parts.append(Changes.from_bytes(part) if isinstance(part, bytes) else part)
     return Changes.concat(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from paimon_py.errors import CorruptionError
+from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile
 
 _MAGIC = b"paimon-split-1:"
@@ -76,12 +76,15 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             CorruptionError: `data` is not a split of this version.
+            UsageError: `data` is not bytes.
         """
+        if not isinstance(data, bytes):
+            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
         if not data.startswith(_MAGIC):
             raise CorruptionError("these bytes are not a split of this version of paimon_py")
         try:
             return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise CorruptionError(f"these bytes are not a split: {error}") from error
 
     def __repr__(self) -> str:

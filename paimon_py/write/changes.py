@@ -96,7 +96,10 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             CorruptionError: `data` is not a Changes value of this version.
+            UsageError: `data` is not bytes.
         """
+        if not isinstance(data, bytes):
+            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
         if not data.startswith(_MAGIC):
             raise CorruptionError("these bytes are not changes of this version of paimon_py")
         try:

@@ -19,6 +19,7 @@ from paimon_py.errors import (
     PaimonError,
     SnapshotExpiredError,
     StorageError,
+    UsageError,
 )
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -56,29 +57,15 @@ from paimon_py.write.conflicts import (
 from paimon_py.write.drafts import Drafts
 from paimon_py.write.foreign import Foreign, committed_by, names_added
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
+from paimon_py.write.presence import check_origin, missing_file
 from paimon_py.write.publish import Committed, Conflicted, LostRace, Outcome, Unknown, publish
+from paimon_py.write.request import CommitRequest
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
 
 Renumber = Callable[[BucketChanges, int], BucketChanges]
 """Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
 outcome of the commit is unknown, the caller commits them again."""
-
-
-class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """How to commit.
-
-    `user`: None takes one that stands for these very files. `identifier`: counts the commits of a user, None is a batch
-    commit. `expected_snapshot_id`: refuse if the latest snapshot is another one.
-    """
-
-    user: str | None = None
-    identifier: int | None = None
-    overwrite: Overwrite | None = None
-    watermark: int | None = None
-    properties: Mapping[str, str] | None = None
-    operation: str | None = None
-    expected_snapshot_id: int | None = None
 
 
 class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +110,7 @@ def commit(
     changes nothing, except a dynamic one without new files.
 
     Raises:
-        UsageError: new files lie outside the partition to overwrite.
+        UsageError: new files lie outside the partition to overwrite, are of another table, or are not there.
         CommitConflictError: the changes do not fit what others committed; nothing was published.
         CommitRetriesExhaustedError: others won every race; nothing was published.
         CommitUnknownError: the snapshot may have been published; no file was deleted. The same call may be repeated.
@@ -148,6 +135,7 @@ class _Commit:
         self.settings = ManifestSettings.of(self.options)
         self.attempts = 0
         self.has_written = False
+        self.missing: str | None = None
         self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
         marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
         self.author = Author(
@@ -174,6 +162,9 @@ class _Commit:
         replayed = self._replayed()
         if replayed is not None:
             return replayed
+        if self.request.check_files:
+            check_origin(self.root, self.schema, self.changes)
+            self.missing = missing_file(self.root, self.schema, self.changes)
         result = CommitResult()
         planner = self._first_planner()
         if planner is not None:
@@ -241,7 +232,8 @@ class _Commit:
         if self.request.overwrite is not None:
             if isinstance(self.request.overwrite, DynamicOverwrite) and not part.adds:
                 return None
-            self._renumber({})
+            if self.missing is None:
+                self._renumber({})
             adds = self._upgraded(write_part(self._current()).adds)
             partitions = sorted(part.partitions)
             matches = matcher(self.schema, self.request.overwrite, partitions)
@@ -259,6 +251,7 @@ class _Commit:
         already = self._already()
         if already is not None:
             return already
+        self._require_files()
         if self.numbered:
             self._renumber(self.foreign.highest)
         part = write_part(self._current())
@@ -280,6 +273,7 @@ class _Commit:
         already = self._already()
         if already is not None:
             return already
+        self._require_files()
         if latest is None:
             return overwrite_part(adds, (), None)
         index = None
@@ -320,6 +314,14 @@ class _Commit:
         if not own:
             return None
         return _Already(None) if own >= self.own_names else Conflict(f"file {min(own)} is in the table already")
+
+    def _require_files(self) -> None:
+        """Refuse to name files that are not there; asked after `_already`, since a commit may have replaced them."""
+        if self.missing is not None:
+            raise UsageError(
+                f"nothing was committed: {self.missing} is not there as it was written. The changes are of another "
+                "table, or their files were deleted since; write the rows again and commit what that returns"
+            )
 
     # -- sequence numbers -------------------------------------------------------------------------------------------
 
