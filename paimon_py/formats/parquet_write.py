@@ -24,7 +24,7 @@ from paimon_py.formats.parquet_footer import fixed_to_int96, split_tail, tail, w
 from paimon_py.formats.parquet_options import block_bytes, chosen_dictionaries, writer_arguments
 from paimon_py.formats.parquet_schema import has_footer_bounds, is_int96, leaf_columns, physical_schema
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
-from paimon_py.formats.reshape import as_leaf, reshape
+from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.spec.types import Atomic, Field
 
 LONG_VALUE_BYTES = 4000
@@ -42,6 +42,7 @@ class ParquetFileWriter:
         self._fields = tuple(fields)
         self._schema = physical_schema(fields)
         self._leaves = leaf_columns(fields)
+        self._strict = [not isinstance(f.type, Atomic) and not all(x.nullable for x in leaves(f.type)) for f in fields]
         self._arguments = writer_arguments(settings, self._leaves)
         self._options = settings.options
         self._block_bytes = block_bytes(settings)
@@ -93,11 +94,11 @@ class ParquetFileWriter:
 
     def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = []
-        for field, target in zip(self._fields, self._schema, strict=True):
+        for field, target, strict in zip(self._fields, self._schema, self._strict, strict=True):
             array = batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            if not array.type.equals(target.type):
+            if strict or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -220,6 +221,11 @@ def _longest(array: pa.Array) -> int:
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
-    if not is_int96(kind):
-        return as_leaf(array, target)
-    return to_int96(as_leaf(array, pa.timestamp("ns", array.type.tz)))
+    array = as_leaf(array, pa.timestamp("ns", array.type.tz) if is_int96(kind) else target)
+    if is_int96(kind):
+        array = to_int96(array)
+    if kind.nullable or not array.null_count:
+        return array
+    # what is null here lies below a NULL row, where Arrow's writer wants no nulls of its own
+    buffers = [None, *array.buffers()[1:]]
+    return pa.Array.from_buffers(array.type, len(array), buffers, null_count=0, offset=array.offset)

@@ -6,6 +6,7 @@ import io
 import pyarrow as pa
 import pytest
 
+from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import CorruptionError, OptionError, SchemaError, StorageError, UnsupportedError
 from paimon_py.formats.base import WriteSettings
 from paimon_py.formats.registry import by_extension, format_of
@@ -47,6 +48,25 @@ def test_nulls_may_hide_anything(name):
     batch = pa.RecordBatch.from_arrays([lists, rows, numbers], ["c0", "c1", "c2"])
     data, _ = write(name, fields, [batch])
     assert rows_of(read(name, data, fields)) == rows_of(pa.Table.from_batches([batch]))
+
+
+@formats
+def test_a_null_row_needs_no_values_for_its_not_null_fields(name):
+    """Found by writing a table without a column of type ROW<x INT NOT NULL>: Arrow has nulls below the NULL row."""
+    kinds = ("INT", "STRING", "TIMESTAMP(3)", "BOOLEAN", "DECIMAL(30, 2)", "ROW<z BIGINT NOT NULL> NOT NULL")
+    row = "ROW<" + ", ".join(f"f{i} {kind.removesuffix(' NOT NULL')} NOT NULL" for i, kind in enumerate(kinds)) + ">"
+    fields = fields_of(row, f"ARRAY<{row}>", f"MAP<STRING, {row}>")
+    arrow = [to_arrow_type(field.type) for field in fields]
+    full = make_batch(fields_of(row + " NOT NULL"), name, 3, 6)["c0"].cast(arrow[0])
+    mixed = full.filter(pa.array([True, False] * 3)).to_pylist()
+    columns = [
+        pa.concat_arrays([pa.nulls(2, arrow[0]), full, pa.nulls(1, arrow[0])]),
+        pa.array([None, [], [None, mixed[0]], [None], [mixed[1]] * 2, None, [None, None], [mixed[2]], []], arrow[1]),
+        pa.array([None, [], [("a", None), ("b", mixed[0])], None, [("c", None)], [], None, [], []], arrow[2]),
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, ["c0", "c1", "c2"])
+    for given in (batch, batch.slice(1, 7)):
+        assert rows_of(read(name, write(name, fields, [given])[0], fields)) == rows_of(pa.Table.from_batches([given]))
 
 
 @formats
