@@ -116,9 +116,11 @@ class Catalog:
 
         Raises:
             AlreadyExistsError: there is one of this name, unless `exist_ok`.
-            UsageError: a hostile name, or `sys`, which is kept for the system.
+            UsageError: a hostile name, one with a dot, or `sys`, which is kept for the system.
         """
         path = self._database_path(name)
+        if "." in name:
+            raise UsageError(f"database name {name!r} must not contain a dot: its tables could not be named")
         if self._has_database(name):
             if exist_ok:
                 return

@@ -158,6 +158,7 @@ class Not(_Base, frozen=True, tag="not"):
         return f"~{_inner(self.part)}"
 
 
+_PREDICATES = (Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not)
 Predicate = Union[Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not]
 
 
@@ -282,7 +283,7 @@ def col(name: str | Sequence[str], *inner: str) -> Column:
 
     Raises: UsageError for an empty path or one that is not text.
     """
-    path = (*((name,) if isinstance(name, str) else tuple(name)), *inner)
+    path = (*(tuple(name) if isinstance(name, (list, tuple)) else (name,)), *inner)
     if not path or not all(isinstance(step, str) and step for step in path):
         raise UsageError(f"col() takes a column name, or the names along a nested path, not {name!r}")
     return Column(path)
@@ -303,8 +304,18 @@ def joined(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
+def as_predicate(value: object) -> Predicate:
+    """What `where` was given, if it is a predicate.
+
+    Raises: UsageError for anything else, a column alone included.
+    """
+    if isinstance(value, _PREDICATES):
+        return value
+    raise UsageError(f'where takes a predicate such as col("a") > 3, or SQL text such as "a = 3", not {value!r}')
+
+
 def _checked(value: object) -> Predicate:
-    if isinstance(value, (Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not)):
+    if isinstance(value, _PREDICATES):
         return value
     raise UsageError(f"{value!r} is not a predicate; put each comparison in parentheses when combining with & and |")
 

@@ -12,7 +12,7 @@ import msgspec
 
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
 from paimon_py.env import Clock, SystemClock
-from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError
+from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.hints import raise_hint, read_hint
 from paimon_py.spec.layout import (
     SNAPSHOT_PREFIX,
@@ -123,7 +123,10 @@ class Snapshots:
         Raises:
             SnapshotExpiredError: it is older than the oldest one left.
             SnapshotNotFoundError: there is none of that id.
+            UsageError: it is not a whole number.
         """
+        if isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int):
+            raise UsageError(f"snapshot_id must be a whole number, not {snapshot_id!r}")
         snapshot = self.find(snapshot_id)
         if snapshot is not None:
             return snapshot

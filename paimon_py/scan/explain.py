@@ -76,12 +76,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.predicate is not None:
             lines.append(f"  where      {self.predicate}")
             lines += [
-                f"    {name:<9}{text}"
+                f"    {name:<11}{text}"
                 for name, text in (("partition", pushed.partition), ("key", pushed.key), ("stats", pushed.stats))
                 if text
             ]
             if pushed.bucket:
-                lines.append("    bucket   pinned by the bucket key")
+                lines.append("    bucket     pinned by the bucket key")
         if self.limit is not None:
             lines.append(f"  limit      {self.limit}")
         lines += [

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.predicate import Predicate, as_predicate
 from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
@@ -22,6 +22,7 @@ from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.read import Request, count_split, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
+from paimon_py.spec.option_names import check_names
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.supported import check_readable
@@ -55,6 +56,7 @@ class Scan:
         limit: int | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        check_names(options or {})
         travel = travel_of(
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
@@ -68,7 +70,7 @@ class Scan:
         self._table_schema = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
         self._travel = travel
         self._columns = None if columns is None else tuple(columns)
-        self._where = parse_where(where) if isinstance(where, str) else where
+        self._where = None if where is None else parse_where(where) if isinstance(where, str) else as_predicate(where)
         self._limit = limit
         self._snapshot: Snapshot | None = None
         self._looked_up = False

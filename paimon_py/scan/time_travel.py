@@ -81,8 +81,10 @@ def travel_of(
     }
     named = {name: value for name, value in given.items() if value is not None}
     chosen = _from_options(options or {}, placed=bool(named))
-    if len(named) + len(chosen) > 1 or named.keys() & chosen.keys():
-        raise UsageError(f"a scan reads one state: give only one of {', '.join([*named, *chosen])}")
+    if len(named) + len(chosen) > 1:
+        names = ["timestamp" if name == "timestamp_millis" else name for name in named]
+        names += [f"the option {name}" for name in options or {} if name in _PLACES]
+        raise UsageError(f"a scan reads one state: give only one of {', '.join(names)}")
     kept = {name: text for name, text in (stored or {}).items() if name in _PLACES or name == "scan.mode"}
     _refuse(stored or (), _DECISIVE)
     named |= chosen or ({} if named or not kept else _from_options(kept, placed=False))

@@ -130,6 +130,8 @@ def check_names(options: Mapping[str, str]) -> None:
         OptionError: names the option that was probably meant.
     """
     for name in options:
+        if not isinstance(name, str):
+            raise OptionError(f"an option's name is a text, not {name!r}", option=str(name))
         meant = suggestion(name)
         if meant is not None:
             raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name, value=options[name])
