@@ -60,8 +60,8 @@ class Schemas:
         """One version. Cost: one get, the first time.
 
         Raises:
-            TableNotFoundError: it does not exist.
-            CorruptionError: it is not a schema, or that of another id.
+            TableNotFoundError: there is no table (any more).
+            CorruptionError: the table lacks this version, or the file is not a schema, or that of another id.
         """
         schema = self._cache.get(schema_id)
         if schema is None:
@@ -69,7 +69,9 @@ class Schemas:
             try:
                 data = self._store.get(path)
             except FileMissingError as error:
-                raise TableNotFoundError(f"schema {schema_id} of {self._path} does not exist", path=path) from error
+                if self.ids():
+                    raise CorruptionError(f"schema {schema_id} of {self._path} is missing", path=path) from error
+                raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=path) from error
             schema = schema_from_json(data, path)
             if schema.id != schema_id:
                 raise CorruptionError(f"{path} holds schema {schema.id}", path=path)

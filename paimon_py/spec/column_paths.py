@@ -28,7 +28,7 @@ def column_path(column: str | Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: neither.
     """
-    path = (column,) if isinstance(column, str) else tuple(column)
+    path = tuple(column) if isinstance(column, (list, tuple)) else (column,)
     if not path or not all(isinstance(name, str) for name in path):
         raise UsageError(f"a column is a name or a list of names, got {column!r}")
     return path

@@ -6,6 +6,7 @@ Source: format.md §1; Java `FileStorePathFactory`, `PartitionPathUtils`, `Snaps
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from paimon_py.errors import CorruptionError, UsageError
@@ -23,6 +24,14 @@ BRANCH_PREFIX = "branch-"
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
 NAME_BYTES_MAX = 255
+_AFFIX_BYTES = {"database": len(DATABASE_SUFFIX), "tag": len(TAG_PREFIX), "branch": len(BRANCH_PREFIX)}
+_INVISIBLE = {
+    "Cc": "control characters", "Cf": "invisible characters", "Cs": "halves of characters",
+    "Zl": "line breaks", "Zp": "line breaks",
+}  # fmt: skip
+_JOINERS = "\u200c\u200d"
+"""Invisible characters that Persian, Indic scripts and emoji need."""
+
 
 _ESCAPED = frozenset({*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{}[]^"})
 _HEX_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
@@ -182,10 +191,12 @@ def check_name(kind: str, name: str) -> str:
     """`name` if it may name a database, table, tag or branch, which become directories or files.
 
     Raises:
-        UsageError: empty, longer than 255 bytes, with a slash, backslash, control character or `%`, starting with a
-            dot, or blank at an end.
+        UsageError: empty, too long for a file name, with a slash, backslash, control or invisible character or `%`,
+            starting with a dot, or blank at an end.
     """
-    problem = _name_problem(name)
+    if not isinstance(name, str):
+        raise UsageError(f"a {kind} name is a text, not {name!r}")
+    problem = _name_problem(name, NAME_BYTES_MAX - _AFFIX_BYTES.get(kind, 0))
     if problem is None and any(mark in name for mark in ("%", "?", "#", "*")):
         problem = "must not contain any of % ? # *"
     if problem:
@@ -199,13 +210,26 @@ def check_column_name(name: str) -> str:
     Raises:
         UsageError: otherwise, and for names of more than 255 bytes.
     """
+    if not isinstance(name, str):
+        raise UsageError(f"a column name is a text, not {name!r}")
     if not name or name.isspace():
         raise UsageError(f"column name {name!r} is empty")
-    if any(letter < " " or letter == "\x7f" for letter in name):
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
         raise UsageError(f"column name {name!r} has control characters")
     if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
         raise UsageError(f"column name {name[:40]!r}… is longer than {NAME_BYTES_MAX} bytes")
     return name
+
+
+def check_text(what: str, text: str | None) -> str | None:
+    """`text` if it can stand in a metadata file.
+
+    Raises:
+        UsageError: it is no text, or has lone surrogates.
+    """
+    if text is not None and (not isinstance(text, str) or any(unicodedata.category(char) == "Cs" for char in text)):
+        raise UsageError(f"{what} is a text, not {text!r}")
+    return text
 
 
 def check_file_name(name: str) -> str:
@@ -219,7 +243,7 @@ def check_file_name(name: str) -> str:
     return name
 
 
-def _name_problem(name: str) -> str | None:
+def _name_problem(name: str, bytes_max: int) -> str | None:
     if not name:
         return "is empty"
     if name != name.strip():
@@ -228,10 +252,12 @@ def _name_problem(name: str) -> str | None:
         return "must not begin with a dot"
     if "/" in name or "\\" in name:
         return "must not contain slashes"
-    if any(letter < " " or letter == "\x7f" for letter in name):
-        return "must not contain control characters"
-    if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
-        return f"must not be longer than {NAME_BYTES_MAX} bytes"
+    if not name.isascii() or not name.isprintable():
+        for letter in name:
+            if letter not in _JOINERS and (what := _INVISIBLE.get(unicodedata.category(letter))):
+                return f"must not contain {what}"
+    if len(name.encode("utf-8", "surrogatepass")) > bytes_max:
+        return f"must not be longer than {bytes_max} bytes"
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import OptionError, SchemaError, UsageError
-from paimon_py.spec.layout import check_column_name
+from paimon_py.spec.layout import check_column_name, check_text
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import UNASSIGNED, children, parse_field, parse_type, sql_type, with_nullability
 from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetType, RowType, VectorType
@@ -96,6 +96,7 @@ def new_table_schema(schema: Schema, spec: TableSpec, *, time_millis: int) -> Ta
     partition_keys = _moved_out(options, "partition", spec.partition_keys)
     primary_keys = _moved_out(options, "primary-key", spec.primary_keys)
     check_column_names(schema.fields)
+    check_text("comment", spec.comment)
     fields, highest = assign_ids(schema.fields)
     return TableSchema(
         id=0,
@@ -167,8 +168,7 @@ def _column(item: Sequence[Any] | Mapping[str, Any] | Field) -> Field:
     if not isinstance(name, str):
         raise UsageError(f"a column's name is a text, got {name!r}")
     for what, text in (("comment", comment), ("default", default)):
-        if text is not None and not isinstance(text, str):
-            raise UsageError(f"column {name!r}: the {what} is a text, got {text!r}")
+        check_text(f"column {name!r}: the {what}", text)
     try:
         return Field(UNASSIGNED, name, parse_type(data_type), comment, default)
     except SchemaError as error:

@@ -76,8 +76,10 @@ def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None
     """Refuse to reset an option that cannot change (any more).
 
     Raises:
-        OptionError: it cannot change.
+        OptionError: it cannot change, or it is not set and its name nearly that of another option.
     """
+    if name not in schema.options:
+        check_names({name: ""})
     _check_never(name)
     if not has_snapshots:
         return

@@ -26,7 +26,7 @@ from paimon_py.spec.column_paths import (
     replaced_at,
 )
 from paimon_py.spec.default_values import parse_default
-from paimon_py.spec.layout import check_column_name
+from paimon_py.spec.layout import check_column_name, check_text
 from paimon_py.spec.new_schema import CURRENT_VERSION, assign_ids, check_column_names, split_keys, with_key_nullability
 from paimon_py.spec.option_changes import check_remove, check_set, renamed_options
 from paimon_py.spec.options import Options
@@ -221,7 +221,7 @@ class _Draft:
             check_remove(self.schema, change.name, has_snapshots=self.has_snapshots)
             self.options.pop(change.name, None)
         elif isinstance(change, UpdateComment):
-            self.comment = change.comment
+            self.comment = check_text("comment", change.comment)
         else:
             raise UsageError(f"not a schema change: {change!r}")
 
@@ -326,6 +326,8 @@ class _Draft:
 
     def update_nullability(self, change: UpdateColumnNullability) -> None:
         path = column_path(change.column)
+        if not isinstance(change.nullable, bool):
+            raise UsageError(f"nullable is True or False, not {change.nullable!r}")
         if change.nullable:
             self.refuse_for(path, self.schema.primary_keys, "cannot allow NULL in primary-key column")
 
@@ -339,6 +341,7 @@ class _Draft:
 
     def update_default(self, change: UpdateColumnDefault) -> None:
         path = column_path(change.column)
+        check_text("default", change.default)
 
         def put(field: Field, rest: tuple[str, ...]) -> Field:
             if change.default is not None:
@@ -378,7 +381,7 @@ def _is_separate(data_type: DataType) -> bool:
 
 
 def _check_comment(column: Path, comment: str | None) -> None:
-    if comment is not None and comment.strip().startswith(_DIRECTIVES):
+    if (check_text("comment", comment) or "").strip().startswith(_DIRECTIVES):
         raise SchemaError(f"column {column!r}: comments that turn a column into BLOB or VECTOR are not supported")
 
 

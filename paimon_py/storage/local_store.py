@@ -56,7 +56,7 @@ class LocalStore:
 
     def put_new(self, path: str, data: bytes) -> bool:
         directory, name = os.path.split(path)
-        temporary = os.path.join(directory, f".{name}.{self._ids.uuid()}.tmp")
+        temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")
         with _translated("put_new", path):
             if os.path.lexists(path):
                 return False
@@ -76,7 +76,7 @@ class LocalStore:
 
     def put(self, path: str, data: bytes) -> None:
         directory, name = os.path.split(path)
-        temporary = os.path.join(directory, f".{name}.{self._ids.uuid()}.tmp")
+        temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")
         with _translated("put", path):
             try:
                 self._write(temporary, data, durable=False)

@@ -30,9 +30,14 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     cloud's own chain of credentials decides.
 
     Raises:
-        UsageError: the URL is malformed, or a package for its scheme is not installed.
+        UsageError: the URL is malformed or holds a password, or a package for its scheme is not installed.
         OptionError: an option's value is not allowed.
     """
+    if not isinstance(options, Mapping):
+        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise OptionError(f"option {name!r} needs a text, not a {type(value).__name__}", option=str(name))
     if not url or "\0" in url:
         raise UsageError(f"not a path or URL: {url!r}")
     match = _SCHEME.match(url)
@@ -44,9 +49,19 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     # fsspec takes long to import and is of no use to local tables; this is the only place that asks for it.
     module = importlib.import_module("paimon_py.storage.fsspec_store")
     scheme = module.ALIASES.get(scheme, scheme)
+    _refuse_secrets(url, scheme)
     root = _normalised(url, scheme)
     store = cast(Store, module.FsspecStore.open(scheme, root, options))
     return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), root
+
+
+def _refuse_secrets(url: str, scheme: str) -> None:
+    """A URL is a table's name: it stands in texts, pickles and errors, where a password or signature must not."""
+    authority, _, rest = url.split(":", 1)[1].lstrip("/").partition("/")
+    if ":" in authority.rpartition("@")[0]:
+        raise UsageError(f"a {scheme}:// URL must not hold a password; give it as an option, or in the environment")
+    if "?" in authority + rest:
+        raise UsageError(f"a {scheme}:// URL must not have a query ('?…'); give credentials as options")
 
 
 def _fsync(options: Mapping[str, str]) -> bool:

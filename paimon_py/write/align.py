@@ -62,9 +62,9 @@ def open_stream(data: object) -> pa.RecordBatchReader:
         return data.to_reader()
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
-    if _is_pandas_frame(data):
-        return pa.Table.from_pandas(data, preserve_index=False).to_reader()
     try:
+        if _is_pandas_frame(data):
+            return pa.Table.from_pandas(data, preserve_index=False).to_reader()
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
         if hasattr(data, "__arrow_c_array__"):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.errors import StorageError, UsageError
+from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
 from paimon_py.lsm.buffer import MergeBuffer, write_order
@@ -109,8 +109,9 @@ class Writer:
                     aligned = alignment.apply(piece)
                     for routed in self._router.route(aligned.batch, aligned.kinds):
                         self._write(routed)
-        except BaseException:
+        except BaseException as error:
             self._give_up("failed")
+            _explain(error)
             raise
 
     def changes(self) -> Changes:
@@ -264,8 +265,9 @@ class Writer:
         try:
             for _ in self._root.env.pool.map(_flush, list(self._writers.values())):
                 pass
-        except BaseException:
+        except BaseException as error:
             self._give_up("failed")
+            _explain(error)
             raise
         self._buffered_bytes = 0
 
@@ -323,6 +325,12 @@ class _Restriction:
             if encode([columns[index]], [self._fields[index].type])[0].as_py() != wanted:
                 place = partition_directory(self._schema, partition)
                 raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._spec}")
+
+
+def _explain(error: BaseException) -> None:
+    """Say what an error of Python's means for the rows. Arrow does not look at texts that others built from bytes."""
+    if isinstance(error, UnicodeDecodeError):
+        raise SchemaError(f"a text column holds bytes that are not UTF-8 ({error}); decode them first") from error
 
 
 def _flush(writer: BucketWriter) -> None:

@@ -66,7 +66,7 @@ def test_versions_are_listed_and_read_and_names_that_are_no_schema_are_ignored()
     store.put(TABLE + "/schema/.schema-1.tmp", b"")
     assert schemas.ids() == [0]
     assert schemas.latest() == schemas.get(0) == first()
-    with pytest.raises(TableNotFoundError):
+    with pytest.raises(CorruptionError, match="schema 7"):
         schemas.get(7)
 
 
