@@ -189,7 +189,8 @@ class Table:
         check_writable(self._schema)
         changes = Changes(schema_id=self._schema.id, base_snapshot_id=self._root.snapshots.latest_id(), buckets=())
         modes = tuple(self._static(partition) for partition in partitions)
-        return self._commit(changes, CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes))
+        request = CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes, operation="TRUNCATE")
+        return self._commit(changes, request)
 
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
         check_writable(self._schema)
