@@ -207,10 +207,10 @@ class Catalog:
         if not root.schemas.ids():
             self._refuse_remains(path, name)
             if root.schemas.add(first):
-                return Table(root, first, name, {})
+                return Table(root, first, name)
         if not exist_ok:
             raise AlreadyExistsError(f"table {name!r} exists already", path=path, table=name)
-        return Table(root, root.schemas.latest(), name, {})
+        return Table(root, root.schemas.latest(), name)
 
     def tables(self, database: str) -> list[str]:
         """Names of all tables of a database, sorted. Cost: one list, and one per directory in it.
@@ -238,7 +238,7 @@ class Catalog:
         except TableNotFoundError as error:
             self._require_database(database)
             raise TableNotFoundError(f"there is no table {name!r}", path=root.path, table=name) from error
-        return Table(root, schema, name, {})
+        return Table(root, schema, name)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Remove a table with all its data.

@@ -31,13 +31,10 @@ class Table:
     left out) and used from several threads as long as each has its own writer.
     """
 
-    def __init__(
-        self, root: TableRoot, schema: TableSchema, name: str, dynamic_options: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, root: TableRoot, schema: TableSchema, name: str) -> None:
         self._root = root
         self._schema = schema
         self._name = name
-        self._dynamic = dict(dynamic_options or {})
 
     @classmethod
     def open(cls, path: str, options: Mapping[str, str] | None = None, *, env: Env | None = None) -> Table:
@@ -254,7 +251,7 @@ class Table:
         check_readable(self._schema)
         return Scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
-            columns=columns, where=where, limit=limit, options={**self._dynamic, **(options or {})},
+            columns=columns, where=where, limit=limit, options=options,
         )  # fmt: skip
 
     # -- metadata ---------------------------------------------------------------------------------------------------
@@ -303,7 +300,7 @@ class Table:
         self._root.tags.delete(name)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._root, self._schema, self._name, self._dynamic)
+        return type(self), (self._root, self._schema, self._name)
 
     def __repr__(self) -> str:
         columns = ", ".join(self._schema.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.read import Request, count_split, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
-from paimon_py.spec.option_names import check_names
+from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.supported import check_readable
@@ -56,18 +56,19 @@ class Scan:
         limit: int | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        check_names(options or {})
+        dynamic = {name: text for name, text in _checked_options(options, schema).items() if name[:5] != "scan."}
         travel = travel_of(
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise UsageError(f"limit must be a whole number of rows, not {limit!r}")
-        if isinstance(columns, str):
+        if columns is not None and (isinstance(columns, str) or not isinstance(columns, Iterable)):
             raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
-        dynamic = {name: text for name, text in (options or {}).items() if not name.startswith("scan.")}
         self._root = root
         self._table_schema = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
+        if dynamic:
+            check_readable(self._table_schema)
         self._travel = travel
         self._columns = None if columns is None else tuple(columns)
         self._where = None if where is None else parse_where(where) if isinstance(where, str) else as_predicate(where)
@@ -131,7 +132,7 @@ class Scan:
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
-        value = Split.from_bytes(split) if isinstance(split, bytes) else split
+        value = split if isinstance(split, Split) else Split.from_bytes(split)
         if value.schema_id != self._request.schema.id:
             raise UsageError(
                 f"the split returns rows of schema {value.schema_id}, this scan those of {self._request.schema.id}: "
@@ -216,6 +217,14 @@ class Scan:
         if self._limit is not None:
             parts.append(f"limit={self._limit}")
         return f"Scan({self._root.path!r}, {', '.join(parts)})"
+
+
+def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
+    if options is not None and not isinstance(options, Mapping):
+        raise UsageError(f"options map names to texts, got {options!r}")
+    for name, text in (options or {}).items():
+        check_dynamic(schema, name, text)
+    return options or {}
 
 
 def _checked_columns(columns: tuple[str, ...] | None, schema: TableSchema) -> tuple[str, ...]:

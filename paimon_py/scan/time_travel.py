@@ -174,4 +174,7 @@ def _millis(moment: datetime | int) -> int:
         raise UsageError(f"timestamp must be a datetime or epoch milliseconds, not {moment!r}")
     if isinstance(moment, int):
         return moment
-    return (moment.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+    try:
+        return (moment.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+    except (OverflowError, ValueError) as error:
+        raise UsageError(f"timestamp {moment!r} is no time that this machine knows: {error}") from error

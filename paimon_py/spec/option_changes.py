@@ -72,6 +72,16 @@ def check_set(schema: TableSchema, name: str, value: str, *, has_snapshots: bool
     return True
 
 
+def check_dynamic(schema: TableSchema, name: str, value: str) -> None:
+    """Refuse an option given for one read that would make it misread what was written under another value.
+
+    Raises:
+        OptionError: a wrong name or value, or an option that is fixed by the data.
+    """
+    if check_set(schema, name, value, has_snapshots=True) and name == "bucket":
+        raise OptionError("'bucket' is how rows were written, a read cannot change it", option=name, value=value)
+
+
 def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None:
     """Refuse to reset an option that cannot change (any more).
 
