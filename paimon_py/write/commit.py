@@ -154,7 +154,7 @@ class _Commit:
             changes.base_snapshot_id,
             part.partitions,
             self.own_names,
-            deltas=(self.numbered and not replaces) or request.user is not None,
+            deltas=(self.numbered and not replaces) or request.user is not None or request.check_files,
         )
 
     def run(self) -> CommitResult:

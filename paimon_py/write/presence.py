@@ -19,12 +19,19 @@ _ARITY_BYTES = 4
 
 
 def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
-    """Refuse changes that were not written to this table.
+    """Refuse changes that were not written to this table, and files that are given twice.
 
     Cost: one list of schemas, unless the schema is the table's own.
     Raises:
-        UsageError: the table has no such schema, or partitions of another kind.
+        UsageError: the table has no such schema, or partitions of another kind, or a new file occurs again.
     """
+    names = [file.name for bucket in changes.buckets for file in bucket.new_files]
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise UsageError(
+            f"nothing was committed: the same changes are given twice (file {twice}); their rows would count twice, "
+            "so leave one of them out"
+        )
     if changes.schema_id != schema.id and changes.schema_id not in root.schemas.ids():
         raise UsageError(
             f"the changes were written under schema {changes.schema_id}, which {root.path} does not have: they are of "
