@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from paimon_py.codec.avro_shape import Shape, reader
-from paimon_py.codec.columns import Bytes, Ints, Mask, Words, word_view
+from paimon_py.codec.columns import Bytes, Ints, Mask, Words, distinct_integers, word_view
 from paimon_py.codec.manifest_columns import ABSENT, NUMBERS, ROW_COUNT, ROW_OF, SHAPE_ROW, SPARE_BYTES
 from paimon_py.codec.manifest_program import Records, Step, program
 
@@ -294,7 +294,7 @@ class _Lanes:
         """Pass null counts that are all below 64: for k of them 2k + 2 bytes, a branch byte before every count."""
         done = np.zeros(len(self.position), np.bool_)
         first = self.buffer[self.position]
-        for code in np.unique(first)[:8].tolist():
+        for code in distinct_integers(first)[:8].tolist():
             count = code >> 1
             if code & 1 or code >= 128 or not 0 < count <= _MATRIX_ITEMS_MAX:
                 continue

@@ -152,7 +152,10 @@ class ParquetOpenFile:
             return
         with decoding(self._path):
             batches = self._file.iter_batches(
-                batch_rows, row_groups=groups, columns=names, use_threads=self._settings.use_threads
+                batch_rows,
+                row_groups=groups,
+                columns=names,
+                use_threads=self._settings.use_threads and pa.cpu_count() > 1,
             )
         rows = 0
         while (batch := next_or_none(batches, self._path)) is not None:

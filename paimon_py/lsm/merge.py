@@ -74,11 +74,13 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
             for cursor, weight in zip(cursors, weights, strict=True):
                 cursor.fill(max(_LEAST_SHARE, int(budget * weight)))
             slices = _window(cursors)
+            _extend(cursors, slices, budget)
             table = pa.Table.from_batches([batch for part in slices for batch in part]) if any(slices) else None
             if table is None:
                 return
             budget = min(plan.window_rows, plan.window_bytes * table.num_rows // max(1, table.nbytes))
-            yield from _reduce(table, slices, sources, plan).to_batches()
+            unproven = None if all(cursor.is_proven for cursor in cursors) else sources
+            yield from _reduce(table, slices, unproven, plan).to_batches()
     finally:
         for cursor in cursors:
             cursor.close()
@@ -110,6 +112,7 @@ class _Cursor:
         self._rows = 0
         self._newest: Key | None = None
         self.finished = False
+        self.is_proven = True
 
     def fill(self, rows: int) -> None:
         """Buffer at least `rows` rows, or all that are left."""
@@ -124,9 +127,17 @@ class _Cursor:
         probe = KeyProbe([batch.column(name) for name in self._keys])
         if self._newest is not None and probe.key(0) <= self._newest:
             raise _backwards(self._source.name)
+        ascends = probe.ascends()
+        if ascends is False:
+            raise _backwards(self._source.name)
+        self.is_proven = self.is_proven and bool(ascends)
         self._newest = probe.key(len(probe) - 1)
         self._pieces.append((batch, probe))
         self._rows += batch.num_rows
+
+    def first(self) -> Key | None:
+        """The first buffered key, None if nothing is buffered."""
+        return self._pieces[0][1].key(0) if self._pieces else None
 
     def bound(self) -> Key | None:
         """The last buffered key if more rows may follow, else None."""
@@ -150,6 +161,18 @@ class _Cursor:
             break
         return taken
 
+    def take_piece_below(self, limit: Key | None, rows: int) -> pa.RecordBatch | None:
+        """Hand over the first buffered batch, read if need be, if all its keys lie below `limit` (None: no limit)."""
+        self.fill(1)
+        if not self._pieces:
+            return None
+        batch, probe = self._pieces[0]
+        if len(probe) > rows or (limit is not None and probe.key(len(probe) - 1) >= limit):
+            return None
+        self._pieces.popleft()
+        self._rows -= len(probe)
+        return batch
+
     def _keep(self, rest: pa.RecordBatch, before: Key) -> None:
         probe = KeyProbe([rest.column(name) for name in self._keys])
         if probe.key(0) <= before:
@@ -170,13 +193,28 @@ def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
     return [cursor.take(bound) for cursor in cursors]
 
 
+def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budget: int) -> None:
+    """Where a window holds rows of one run alone, let it go on to where another run begins, within the budget."""
+    holders = [number for number, part in enumerate(slices) if part]
+    if len(holders) != 1:
+        return
+    (alone,) = holders
+    others = [key for number, cursor in enumerate(cursors) if number != alone and (key := cursor.first()) is not None]
+    limit = min(others, default=None)
+    rows = budget - sum(batch.num_rows for batch in slices[alone])
+    while (batch := cursors[alone].take_piece_below(limit, rows)) is not None:
+        slices[alone].append(batch)
+        rows -= batch.num_rows
+
+
 def _reduce(
-    table: pa.Table, slices: Sequence[Sequence[pa.RecordBatch]], sources: Sequence[RunSource], plan: Plan
+    table: pa.Table, slices: Sequence[Sequence[pa.RecordBatch]], unproven: Sequence[RunSource] | None, plan: Plan
 ) -> pa.Table:
-    """One row per key of a window."""
+    """One row per key of a window. `unproven`: the runs, if it is not known yet that their keys grow."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     order, starts = sort_batch(plan.order, columns, runs_sorted=True)
-    _check_runs(order, starts, slices, sources)
+    if unproven is not None:
+        _check_runs(order, starts, slices, unproven)
     merged = plan.engine(Groups(order, starts), columns)
     keep = _additions(merged, columns) if plan.drop_deletes else None
     rows = merged.rows if keep is None else merged.rows[keep]

@@ -24,6 +24,7 @@ class KeyProbe:
     """
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
+        self._columns = columns
         self._cells = [_cells(column) for column in columns]
         self._count = len(columns[0])
 
@@ -33,6 +34,13 @@ class KeyProbe:
     def key(self, row: int) -> Key:
         """The key of one row."""
         return tuple(cell(row) for cell in self._cells)
+
+    def ascends(self) -> bool | None:
+        """Whether every key is larger than the one before it; None if that is not as cheap as one comparison a row."""
+        if len(self._columns) != 1 or self._columns[0].null_count or not _is_plain(self._columns[0].type):
+            return None
+        values = numpy_values(self._columns[0])
+        return bool((values[1:] > values[:-1]).all())
 
     def count_up_to(self, bound: Key) -> int:
         """How many leading rows have a key of at most `bound`."""
@@ -44,6 +52,10 @@ class KeyProbe:
             else:
                 high = middle
         return low
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind))
 
 
 def _cells(column: pa.Array) -> Callable[[int], tuple[object, ...]]:

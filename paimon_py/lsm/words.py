@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import SPARE_BYTES, Slices, from_slices, nulls_or_none, numpy_values, word_view
+from paimon_py.codec.columns import (
+    SPARE_BYTES,
+    Slices,
+    distinct_integers,
+    from_slices,
+    nulls_or_none,
+    numpy_values,
+    word_view,
+)
 from paimon_py.errors import UnsupportedError
 
 Words = npt.NDArray[np.uint64]
@@ -199,7 +207,7 @@ def _text(array: pa.Array, valid: Mask | None) -> Text:
 def _common_prefix(text: Text) -> int:
     """How many leading bytes all rows share: guessed from a sample, then checked on every row."""
     count = len(text.starts)
-    picked = np.unique(np.linspace(0, count - 1, _SAMPLE).astype(np.int64))
+    picked = distinct_integers(np.linspace(0, count - 1, _SAMPLE).astype(np.int64))
     shared = _shared_bytes(text, picked, int(text.lengths.min()))
     return _shared_bytes(text, np.arange(count), shared) if shared else 0
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode, decode_at
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.columns import distinct_integers, from_numpy, numpy_values
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.arrow import evaluate, pinned_values
@@ -75,14 +75,14 @@ def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema
         return None
     if schema.options.get("bucket-function.type", "default") != "default":
         return None
-    if any(not _same_keys(schema_of(number), keys) for number in np.unique(entries.schema_id).tolist()):
+    if any(not _same_keys(schema_of(number), keys) for number in distinct_integers(entries.schema_id).tolist()):
         return None
     columns = _combinations([pinned[field.name] for field in keys])
     if columns is None:
         return None
     keep: Mask = np.ones(len(entries), np.bool_)
     totals = entries.total_buckets
-    for total in np.unique(totals[totals > 1]).tolist():
+    for total in distinct_integers(totals[totals > 1]).tolist():
         wanted = bucket_numbers(columns, [field.type for field in keys], total)
         keep &= (totals != total) | np.isin(entries.bucket, wanted)
     return keep
@@ -91,7 +91,7 @@ def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema
 def key_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask:
     """Which files may hold a matching key, by the statistics of each key column."""
     keep: Mask = np.ones(len(entries), np.bool_)
-    for number in np.unique(entries.schema_id).tolist():
+    for number in distinct_integers(entries.schema_id).tolist():
         rows = np.flatnonzero(entries.schema_id == number)
         written = schema_of(number)
         keep[rows] = _may(entries.take(rows), predicate, written, schema, written.key_fields, "key")
@@ -105,9 +105,12 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
     """
     keep: Mask = np.ones(len(entries), np.bool_)
     codes, lists = entries.lists("value_stats_columns")
-    shapes = np.stack([entries.schema_id, codes])
-    for number, code in np.unique(shapes, axis=1).T.tolist():
-        rows = np.flatnonzero((shapes[0] == number) & (shapes[1] == code))
+    schema_ids, places = np.unique(entries.schema_id, return_inverse=True)
+    shapes = places * max(1, len(lists)) + codes
+    for shape in distinct_integers(shapes).tolist():
+        place, code = divmod(shape, len(lists))
+        number = int(schema_ids[place])
+        rows = np.flatnonzero(shapes == shape)
         written = schema_of(number)
         names = lists[code]
         covered = written.fields if names is None else tuple(written.field(name) for name in names)
@@ -162,7 +165,7 @@ def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of
     """
     wanted = [field.type for field in schema.key_fields]
     ids = entries.schema_id
-    older = [number for number in np.unique(ids).tolist() if not _same_types(schema_of(number), wanted)]
+    older = [number for number in distinct_integers(ids).tolist() if not _same_types(schema_of(number), wanted)]
     if not older:
         buffer, starts = entries.rows(rows)
         return decode_at(buffer, starts, wanted)

@@ -12,10 +12,13 @@ from paimon_py.codec.columns import (
     binary_array,
     child_range,
     combine,
+    distinct_integers,
     from_numpy,
     from_slices,
+    integer_array,
     numpy_values,
     ranges,
+    scalar_array,
     slices_of,
     text_array,
     validity_mask,
@@ -123,3 +126,29 @@ hash_rows([column], kinds[:1])
 assert 'pandas' not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("array", FIXED, ids=lambda a: str(a.type))
+def test_numbers_and_scalars_become_the_same_array(array):
+    if pa.types.is_decimal(array.type):
+        stored = [None if value is None else int(value) for value in array.to_pylist()]
+    elif pa.types.is_temporal(array.type):
+        stored = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64()).to_pylist()
+    else:
+        stored = array.to_pylist()
+    assert integer_array(stored, array.type).equals(array)
+    assert scalar_array(list(array), array.type).equals(array)
+    assert integer_array([], array.type).equals(scalar_array([], array.type))
+
+
+def test_numbers_that_do_not_fit_are_refused():
+    with pytest.raises(OverflowError):
+        integer_array([300], pa.int8())
+    with pytest.raises((TypeError, ValueError)):
+        integer_array([b"x"], pa.int64())
+
+
+@pytest.mark.parametrize("values", [[], [3], [3, 3], [5, 1, 3, 1, 5]])
+def test_distinct_integers_are_numpys(values):
+    numbers = np.array(values, np.int64)
+    assert distinct_integers(numbers).tolist() == np.unique(numbers).tolist()

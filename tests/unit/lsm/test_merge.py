@@ -136,3 +136,46 @@ def test_windows_stay_small_when_rows_are_wide():
     rows = [(f"{n:06d}", 1, n, n, 0) for n in range(4000)]
     list(merge([source(rows), source(rows)], plan(engine=engine, window_bytes=20_000)))
     assert max(seen) <= 1100 and sum(seen) == 8000
+
+
+NUMBERS = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("_VALUE_KIND", pa.int8())])
+BY_NUMBER = MergeOrder(keys=(Field(0, "k", Atomic(Root.BIGINT)),))
+
+
+def numbers(keys, version, batch_rows, kinds=None, name="run"):
+    columns = [pa.array(keys), pa.array([version] * len(keys)), pa.array(kinds or [0] * len(keys), pa.int8())]
+    table = pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, NUMBERS, strict=True)], schema=NUMBERS)
+    return RunSource(name, len(keys), 17, lambda rows: iter(table.to_batches(max_chunksize=batch_rows or rows)))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.sets(st.integers(-50, 400), max_size=80), min_size=1, max_size=4), st.integers(1, 9), st.data())
+def test_runs_that_are_alone_for_long_stretches_merge_like_any(runs, batch_rows, data):
+    window_rows = data.draw(st.sampled_from([1, 7, 40, 1000]))
+    sources = [numbers(sorted(run), at, batch_rows) for at, run in enumerate(runs)]
+    batches = list(merge(sources, plan(order=BY_NUMBER, window_rows=window_rows)))
+    got = [(row["k"], row["v"]) for batch in batches for row in batch.to_pylist()]
+    assert got == sorted({key: at for at, run in enumerate(runs) for key in run}.items())
+
+
+def test_a_run_that_is_alone_is_not_read_beyond_the_window_budget():
+    read = []
+    table = pa.Table.from_arrays([pa.array(range(10_000))] * 2 + [pa.array([0] * 10_000, pa.int8())], schema=NUMBERS)
+
+    def batches(rows):
+        for batch in table.to_batches(max_chunksize=rows):
+            read.append(batch.num_rows)
+            yield batch
+
+    other = numbers([10_000], 1, None)
+    steps = merge([RunSource("long", 10_000, 17, batches), other], plan(order=BY_NUMBER, window_rows=1000))
+    first = next(steps)
+    assert first.num_rows <= 1000 and sum(read) <= 2 * 1000 + 256
+    assert first.num_rows + sum(batch.num_rows for batch in steps) == 10_001
+
+
+@pytest.mark.parametrize("keys", [[1, 2, 2, 3], [1, 3, 2, 4], [5, 6, 7, 1]])
+@pytest.mark.parametrize("batch_rows", [1, 2, 4])
+def test_a_run_alone_that_does_not_grow_is_corruption(keys, batch_rows):
+    with pytest.raises(CorruptionError, match="broken"):
+        list(merge([numbers(keys, 0, batch_rows, name="broken"), numbers([100], 1, 1)], plan(order=BY_NUMBER)))
