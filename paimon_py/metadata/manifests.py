@@ -107,7 +107,10 @@ class Manifests:
 
     def live(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The entries of manifests, folded: those ADDs that no DELETE names."""
-        return after_folding(live(self.read_entries(files, entry_filter)), entry_filter)
+        try:
+            return after_folding(live(self.read_entries(files, entry_filter)), entry_filter)
+        except CorruptionError as error:
+            raise error if error.path is not None else self._blamed(files, error) from error
 
     def write_manifest(
         self,
@@ -268,6 +271,16 @@ class Manifests:
         except BaseException:
             self.delete([name])
             raise
+
+    def _blamed(self, files: Sequence[ManifestFile], error: CorruptionError) -> CorruptionError:
+        """The error, with the path of the first manifest whose names cannot be read on their own."""
+        for file in files:
+            try:
+                self._load([file]).names()
+            except CorruptionError as found:
+                path = manifest_path(self._path, file.name)
+                return CorruptionError(f"{path}: {found}", path=path)
+        return error
 
     def _gone(self, snapshot: Snapshot, error: FileMissingError) -> Exception:
         """The error for a file that a snapshot names and that is not there."""
