@@ -64,7 +64,9 @@ def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
     if isinstance(predicate, (Not, IsTrue)):
         raise ValueError(f"{predicate!r} is not bound")
     ref = _found(predicate.column, fields)
-    return Constant(True) if ref is None else bind(_moved(predicate, ref), fields)
+    if ref is None or ref == predicate.column:
+        return Constant(True) if ref is None else predicate
+    return bind(_moved(predicate, Ref(ref.path)), fields)
 
 
 def _weakened(predicate: Predicate, columns: frozenset[str]) -> Predicate:
@@ -101,7 +103,7 @@ def _found(ref: Ref, fields: Sequence[Field]) -> Ref | None:
         fields = field.type.fields if isinstance(field.type, RowType) else ()
     if field is None or not isinstance(field.type, Atomic) or not isinstance(ref.type, Atomic):
         return None
-    return Ref(tuple(path)) if _keeps_values(field.type, ref.type) else None
+    return Ref(tuple(path), ref.ids, field.type) if _keeps_values(field.type, ref.type) else None
 
 
 def _keeps_values(old: Atomic, new: Atomic) -> bool:
