@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.files.cast import cast
+from paimon_py.files.cast import cast, same_type
 from paimon_py.spec.types import Field
 
 
@@ -25,13 +25,14 @@ class Evolution:
         schema: Arrow schema of the result.
     """
 
-    __slots__ = ("_steps", "schema", "sources")
+    __slots__ = ("_is_plain", "_steps", "schema", "sources")
 
     def __init__(self, file_fields: Sequence[Field], read_fields: Sequence[Field]) -> None:
         by_id = {field.id: field for field in file_fields}
         self.sources = tuple(by_id[field.id] for field in read_fields if field.id in by_id)
         self.schema = to_arrow_schema(read_fields)
         self._steps = tuple((by_id.get(field.id), field) for field in read_fields)
+        self._is_plain = all(source is not None and same_type(source.type, field.type) for source, field in self._steps)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -47,7 +48,7 @@ class Evolution:
             SchemaError: a stored value has no meaning in the column's type of today.
             UnsupportedError: there is no such cast.
         """
-        if not self._steps or batch.schema.equals(self.schema):
+        if not self._steps or (self._is_plain and batch.schema.equals(self.schema)):
             return batch
         arrays: list[pa.Array] = []
         position = 0
