@@ -84,12 +84,20 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     rows = batch.num_rows
     if rows == 0:
         return
-    step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * rows // max(1, batch.nbytes)))
+    step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * rows // max(1, _size(batch))))
     if step >= rows:
         yield batch
         return
     for start in range(0, rows, step):
         yield batch.slice(start, step)
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    """Bytes of the rows; of their whole buffers where Arrow cannot tell, as with string views before Arrow 20."""
+    try:
+        return int(batch.nbytes)
+    except pa.ArrowTypeError:
+        return int(batch.get_total_buffer_size())
 
 
 def kind_rules(schema: TableSchema) -> KindRules:
