@@ -11,6 +11,7 @@ from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.snapshot import CommitKind
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.snapshot import Tag as TagValue
+from paimon_py.storage.store import FileMissingError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -22,10 +23,11 @@ class Manifest:
         value: the record of the manifest list.
     """
 
-    __slots__ = ("_root", "value")
+    __slots__ = ("_root", "_snapshot", "value")
 
-    def __init__(self, root: TableRoot, value: ManifestFile) -> None:
+    def __init__(self, root: TableRoot, value: ManifestFile, snapshot: SnapshotValue) -> None:
         self._root = root
+        self._snapshot = snapshot
         self.value = value
 
     @property
@@ -52,9 +54,13 @@ class Manifest:
         """The file changes in it, in file order.
 
         Raises:
+            SnapshotExpiredError: the manifest was cleaned away with its snapshot.
             CorruptionError: the file does not hold what the format says.
         """
-        return self._root.manifests.read_entries([self.value]).entries()
+        try:
+            return self._root.manifests.read_entries([self.value]).entries()
+        except FileMissingError as error:
+            raise self._root.manifests.gone(self._snapshot, error) from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Manifest) and self.value == other.value
@@ -141,7 +147,7 @@ class Snapshot:
             SnapshotExpiredError: the snapshot's lists have been cleaned away.
             CorruptionError: a list does not hold what the format says.
         """
-        return [Manifest(self._root, value) for value in self._root.manifests.base_and_delta(self.value)]
+        return [Manifest(self._root, value, self.value) for value in self._root.manifests.base_and_delta(self.value)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and self.value == other.value

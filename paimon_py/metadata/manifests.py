@@ -82,7 +82,7 @@ class Manifests:
         try:
             return self.read_list(snapshot.base_manifest_list) + self.read_list(snapshot.delta_manifest_list)
         except FileMissingError as error:
-            raise self._gone(snapshot, error) from error
+            raise self.gone(snapshot, error) from error
 
     def read_entries(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """ADD and DELETE entries of manifests as they stand, in order; `keep` of the filter is not asked.
@@ -103,7 +103,7 @@ class Manifests:
         try:
             return self.live(self.base_and_delta(snapshot), entry_filter)
         except FileMissingError as error:
-            raise self._gone(snapshot, error) from error
+            raise self.gone(snapshot, error) from error
 
     def live(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The entries of manifests, folded: those ADDs that no DELETE names."""
@@ -282,7 +282,7 @@ class Manifests:
                 return CorruptionError(f"{path}: {found}", path=path)
         return error
 
-    def _gone(self, snapshot: Snapshot, error: FileMissingError) -> Exception:
+    def gone(self, snapshot: Snapshot, error: FileMissingError) -> Exception:
         """The error for a file that a snapshot names and that is not there."""
         if self._store.stat(snapshot_path(self._path, snapshot.id)) is None:
             return SnapshotExpiredError(
