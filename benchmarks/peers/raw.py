@@ -2,9 +2,9 @@
 
 Files are written to the directory `settings["raw"]` and read from there, or from `settings["files"]`, oldest first.
 
-It does for the bytes what a Paimon table asks: zstd 1, page checksums, statistics, files and directory on the disk
-(fsync); in keyed files the rows in key order with the key, sequence and kind columns. It does nothing for the table: no
-schema, no checks of the input, no manifests, no commit.
+It does for the bytes what paimon_py does: zstd 1, statistics, page checksums written and verified, files and directory
+on the disk (fsync); in keyed files the rows in key order with the key, sequence and kind columns. It does nothing for
+the table: no schema, no checks of the input, no manifests, no commit.
 """
 
 import glob
@@ -68,9 +68,10 @@ def write(inputs, settings):
 def _tables(settings, columns, filters=None):
     """Every file as a table, oldest first."""
     paths = settings.get("files") or sorted(glob.glob(os.path.join(settings["raw"], "*.parquet")))
+    how = {"columns": columns, "use_threads": False}
     if filters is None:
-        return [pq.ParquetFile(path).read(columns=columns, use_threads=False) for path in paths]
-    return [pq.read_table(path, columns=columns, filters=filters, use_threads=False) for path in paths]
+        return [pq.ParquetFile(path, page_checksum_verification=True).read(**how) for path in paths]
+    return [pq.read_table(path, filters=filters, page_checksum_verification=True, **how) for path in paths]
 
 
 def decode(inputs, settings):

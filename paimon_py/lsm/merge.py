@@ -27,7 +27,7 @@ from paimon_py.spec.schema import VALUE_KIND
 WINDOW_ROWS = 131_072
 WINDOW_BYTES = 32 * 1024 * 1024
 _LEAST_SHARE = 256
-_BATCH_ROWS = 32_768
+_BATCH_ROWS = 65_536
 
 
 class RunSource(msgspec.Struct, frozen=True):

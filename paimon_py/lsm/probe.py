@@ -24,9 +24,10 @@ class KeyProbe:
     """
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
-        self._columns = columns
         self._cells = [_cells(column) for column in columns]
         self._count = len(columns[0])
+        first = columns[0]
+        self._plain = numpy_values(first) if len(columns) == 1 and _is_plain(first) else None
 
     def __len__(self) -> int:
         return self._count
@@ -37,13 +38,12 @@ class KeyProbe:
 
     def ascends(self) -> bool | None:
         """Whether every key is larger than the one before it; None if that is not as cheap as one comparison a row."""
-        if len(self._columns) != 1 or self._columns[0].null_count or not _is_plain(self._columns[0].type):
-            return None
-        values = numpy_values(self._columns[0])
-        return bool((values[1:] > values[:-1]).all())
+        return None if self._plain is None else bool((self._plain[1:] > self._plain[:-1]).all())
 
     def count_up_to(self, bound: Key) -> int:
         """How many leading rows have a key of at most `bound`."""
+        if self._plain is not None and bound and len(bound[0]) == 2:
+            return int(np.searchsorted(self._plain, bound[0][1], side="right"))
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2
@@ -54,8 +54,10 @@ class KeyProbe:
         return low
 
 
-def _is_plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind))
+def _is_plain(column: pa.Array) -> bool:
+    """Whether keys compare as the integers that are stored."""
+    kind = column.type
+    return not column.null_count and bool(pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind))
 
 
 def _cells(column: pa.Array) -> Callable[[int], tuple[object, ...]]:
