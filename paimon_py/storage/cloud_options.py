@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping
 from paimon_py.errors import OptionError
 
 SECRET_ARGUMENTS = frozenset(
-    {"key", "secret", "token", "account_key", "sas_token", "connection_string", "client_secret", "credential"}
-)
+    (
+        "key", "secret", "token", "password", "account_key", "sas_token", "connection_string", "client_secret",
+        "credential",
+    )
+)  # fmt: skip
 """fsspec arguments that never appear in a text or a pickle."""
 
 _AZURE_ACCOUNT = re.compile(r"^(?P<key>.+)\.(?P<account>[^.]+)\.(?:blob|dfs)\.[a-z0-9.]+$")

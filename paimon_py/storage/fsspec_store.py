@@ -27,6 +27,7 @@ _EXISTS_STATUS = {"s3": {412}, "gs": {412}, "abfs": {409, 412}, "abfss": {409, 4
 _REFUSED_STATUS = {400, 401, 403, 404, 405, 411, 413}
 _TRANSIENT_STATUS = {408, 409, 429, 500, 502, 503, 504}
 _NEVER_SENT = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "RefreshError"}
+_CAUSES_MAX = 8
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
 
@@ -158,10 +159,10 @@ class FsspecStore:
         extra = {"retry_total": 0} if _EXTRAS.get(self.scheme) == "azure" else {}
         try:
             self._system(once=True).pipe_file(path, data, mode="create", **extra)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
             if isinstance(error, FileExistsError) or _http_status(error) in _EXISTS_STATUS[self.scheme]:
                 return False
-            raise self._error("put_new", path, error, ambiguous=True) from error
+            raise self._error("put_new", path, error, ambiguous=True) from self._shown(error)
         return True
 
     def _holds(self, path: str, data: bytes) -> bool:
@@ -237,9 +238,9 @@ class FsspecStore:
         try:
             yield
         except FileNotFoundError as error:
-            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from error
-        except Exception as error:
-            raise self._error(operation, path, error) from error
+            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from self._shown(error)
+        except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
+            raise self._error(operation, path, error) from self._shown(error)
 
     def _error(self, operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
         if isinstance(error, StorageError):
@@ -253,6 +254,17 @@ class FsspecStore:
             status is None and isinstance(error, TimeoutError | ConnectionError)
         )
         return StorageError(text, path=path, operation=operation, transient=transient)
+
+    def _shown(self, error: Exception) -> Exception | None:
+        """The error as the cause of ours, which tracebacks print; None if it or one behind it has a secret."""
+        behind: BaseException | None = error
+        seen = 0
+        while behind is not None and seen < _CAUSES_MAX:
+            if self._redacted(str(behind)) != str(behind):
+                return None
+            behind = behind.__cause__ or behind.__context__
+            seen += 1
+        return error
 
     def _redacted(self, text: str) -> str:
         for name in SECRET_ARGUMENTS & self._arguments.keys():
@@ -334,7 +346,7 @@ def _is_of_this_process(system: Any) -> bool:
 def _http_status(error: BaseException | None) -> int | None:
     """The HTTP status behind an error, whatever class an SDK gave it."""
     seen = 0
-    while error is not None and seen < 8:
+    while error is not None and seen < _CAUSES_MAX:
         response = getattr(error, "response", None)
         if isinstance(response, dict):
             status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
