@@ -99,7 +99,8 @@ class OrcFileWriter:
             array = batch.column(field.name).take(whole) if nested else batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            if checked or not array.type.equals(target.type):
+            # Nor does it take the values below a NULL row for NULL where that row lies in another: reshaping makes them.
+            if checked or nested or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
