@@ -90,7 +90,7 @@ class Catalog:
         """
         settings = dict(options or {})
         metastore = settings.get("metastore", "filesystem")
-        if metastore.lower() != "filesystem":
+        if str(metastore).lower() != "filesystem":
             raise UnsupportedError(
                 f"catalogs with 'metastore' = {metastore!r} are not supported yet; 'filesystem' is",
                 feature=f"metastore={metastore}",
@@ -193,6 +193,8 @@ class Catalog:
         """
         database, table = self._split(name, "create_table")
         path = table_path(self._warehouse, database, table)
+        if options is not None and not isinstance(options, Mapping):
+            raise UsageError(f"options map names to texts, got {options!r}")
         first = self._new_schema(
             schema,
             TableSpec(

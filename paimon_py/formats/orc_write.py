@@ -99,7 +99,7 @@ class OrcFileWriter:
             array = batch.column(field.name).take(whole) if nested else batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            # Nor does it take the values below a NULL row for NULL where that row lies in another: reshaping makes them.
+            # Nor does it take the values below a NULL row inside a row for NULL: reshaping makes them so.
             if checked or nested or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)

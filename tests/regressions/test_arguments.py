@@ -38,6 +38,16 @@ def test_an_option_named_by_a_number_is_refused(catalog):
         catalog.create_table("db.u", pa.schema([("a", pa.int64())]), options={1: "x"})
 
 
+def test_options_that_are_no_mapping_are_refused(catalog):
+    with pytest.raises(UsageError, match="options map names to texts"):
+        catalog.create_table("db.u", pa.schema([("a", pa.int64())]), options=["bucket"])
+
+
+def test_a_metastore_that_is_no_text_is_refused():
+    with pytest.raises(UsageError, match="'metastore' = 5 are not supported"):
+        Catalog.open("memory://arguments", {"metastore": 5})
+
+
 def test_a_misspelled_option_of_a_scan_is_refused_with_the_right_name(table):
     with pytest.raises(OptionError, match=r"did you mean 'scan\.snapshot-id'"):
         table.scan(options={"scan.snapshotid": "1"})
