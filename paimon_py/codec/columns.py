@@ -202,7 +202,10 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
 def distinct_integers(values: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """The different values, ascending. (`np.unique` alone would import numpy.ma, 10 ms of CPU.)"""
     ordered = np.sort(values)
-    return ordered[np.append(np.ones(min(1, len(ordered)), np.bool_), ordered[1:] != ordered[:-1])]
+    distinct: npt.NDArray[_Scalar] = ordered[
+        np.append(np.ones(min(1, len(ordered)), np.bool_), ordered[1:] != ordered[:-1])
+    ]
+    return distinct
 
 
 def word_view(data: Bytes) -> Words:

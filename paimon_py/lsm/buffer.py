@@ -13,23 +13,12 @@ import pyarrow as pa
 from paimon_py.codec.columns import Ints, combine, from_numpy
 from paimon_py.lsm.groups import Engine, Groups
 from paimon_py.lsm.order import MergeOrder, sort_batch
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 WINDOW_ROWS = 131_072
 
 _SEQUENCE = pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False)
 _KIND = pa.field(VALUE_KIND, pa.int8(), nullable=False)
-
-
-def write_order(schema: TableSchema) -> MergeOrder:
-    """How the rows of a bucket are sorted before they are merged and flushed."""
-    options = Options(schema.options)
-    return MergeOrder(
-        keys=schema.key_fields,
-        sequence=tuple(schema.field(name) for name in options.get_list("sequence.field")),
-        sequence_descending=options.get_enum("sequence.field.sort-order") == "descending",
-    )
 
 
 class MergeBuffer:

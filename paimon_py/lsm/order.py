@@ -32,7 +32,8 @@ from paimon_py.lsm.words import (
     parts_of,
     words_at,
 )
-from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import DataType, Field
 
 WORD_BITS = 64
@@ -50,6 +51,16 @@ class MergeOrder(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[Field, ...]
     sequence: tuple[Field, ...] = ()
     sequence_descending: bool = False
+
+
+def merge_order(schema: TableSchema) -> MergeOrder:
+    """The order of rows and of versions in a primary-key table."""
+    options = Options(schema.options)
+    return MergeOrder(
+        keys=schema.key_fields,
+        sequence=tuple(schema.field(name) for name in options.get_list("sequence.field")),
+        sequence_descending=options.get_enum("sequence.field.sort-order") == "descending",
+    )
 
 
 def sort_batch(

@@ -6,6 +6,7 @@ Bulk work goes through `lsm.order`; this is for the handful of keys a merge look
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,7 @@ class KeyProbe:
     def count_up_to(self, bound: Key) -> int:
         """How many leading rows have a key of at most `bound`."""
         if self._plain is not None and bound and len(bound[0]) == 2:
-            return int(np.searchsorted(self._plain, bound[0][1], side="right"))
+            return int(np.searchsorted(self._plain, cast(int, bound[0][1]), side="right"))
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2

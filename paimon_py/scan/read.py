@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
@@ -22,15 +23,13 @@ from paimon_py.files.reader import read_file
 from paimon_py.formats.base import empty_rows
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.merge import Plan, RunSource, merge
-from paimon_py.lsm.order import MergeOrder
+from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.place import partition_directory
 from paimon_py.scan.reach import reach
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import data_file_path
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
@@ -192,16 +191,6 @@ class _SplitReader:
                 snapshot_id=number,
             )
         return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
-
-
-def merge_order(schema: TableSchema) -> MergeOrder:
-    """The order of rows and of versions in a primary-key table."""
-    options = Options(schema.options)
-    return MergeOrder(
-        keys=schema.key_fields,
-        sequence=tuple(schema.field(name) for name in options.get_list("sequence.field")),
-        sequence_descending=options.get_enum("sequence.field.sort-order") == "descending",
-    )
 
 
 def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:

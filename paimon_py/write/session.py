@@ -15,8 +15,9 @@ from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
-from paimon_py.lsm.buffer import MergeBuffer, write_order
+from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
@@ -235,7 +236,7 @@ class Writer:
         files = _Files(self._root, self._layout, self._schema, directory)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)
-        buffer = MergeBuffer(write_order(self._schema), engine_of(self._schema.options), first)
+        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema.options), first)
         return LSMWriter(partition, bucket, buffer, files.begin)
 
     def _check_partition(self, partition: bytes) -> None:

@@ -5,12 +5,13 @@ import pyarrow as pa
 import pytest
 from unit.write.support import schema_of
 
-from paimon_py.lsm.buffer import WINDOW_ROWS, MergeBuffer, write_order
+from paimon_py.lsm.buffer import WINDOW_ROWS, MergeBuffer
 from paimon_py.lsm.engines.deduplicate import deduplicate
+from paimon_py.lsm.order import merge_order
 
 
 def buffer_of(schema, first=0):
-    return MergeBuffer(write_order(schema), deduplicate, first)
+    return MergeBuffer(merge_order(schema), deduplicate, first)
 
 
 def plain():
