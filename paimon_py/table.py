@@ -236,7 +236,8 @@ class Table:
         Args:
             snapshot_id: read this snapshot, with its schema.
             tag: read the snapshot that a tag keeps.
-            timestamp: read the last snapshot committed at or before this time (datetime or epoch milliseconds).
+            timestamp: read the last snapshot committed at or before this time (epoch
+                milliseconds or a datetime; one without zone is local time).
             watermark: read the first snapshot with at least this watermark (epoch milliseconds).
             columns: names of the columns to return, in this order; None for all.
             where: rows to return, as `col("a") > 3` or SQL text.
