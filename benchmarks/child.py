@@ -22,7 +22,11 @@ def cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def peak_mb() -> float:
+def resident_mb(which: str) -> float:
+    """`VmRSS` is what the process holds now, `VmHWM` the most it has held. (`ru_maxrss` would count the parent's.)"""
+    if sys.platform.startswith("linux"):
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith(f"{which}:")) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -35,11 +39,11 @@ def main(name: str, step: str, settings: dict) -> None:
     module = importlib.import_module(f"peers.{name}")
     imported = cpu() - started
     inputs = module.prepare(settings)
-    figures = {"import_cpu": imported, "base_mb": peak_mb()}
+    figures = {"import_cpu": imported, "base_mb": resident_mb("VmRSS")}
     run = getattr(module, step)
     before, clock = cpu(), time.perf_counter()
     result = run(inputs, settings)
-    figures |= {"cpu": cpu() - before, "wall": time.perf_counter() - clock, "peak_mb": peak_mb()}
+    figures |= {"cpu": cpu() - before, "wall": time.perf_counter() - clock, "peak_mb": resident_mb("VmHWM")}
     check = module.check(result)
     del result
     again = []
