@@ -208,10 +208,9 @@ def test_a_lost_answer_is_never_reported_as_somebody_elses_file(server, monkeypa
     proxy.listener.close()
 
 
+@pytest.mark.parametrize("server", ["s3"], indirect=True)  # whose endpoint is an option
 def test_a_server_that_is_gone_leaves_the_outcome_unknown(server):
-    name, url, options = server
-    if name != "s3":
-        pytest.skip("S3 only: the endpoint is an option")
+    _, url, options = server
     store, _ = open_store(url, {**options, "s3.endpoint": "http://127.0.0.1:9"})
     with pytest.raises(StorageUnknownError):
         store.put_new(f"{url}/x", b"1")
@@ -226,10 +225,9 @@ def test_a_store_that_breaks_the_promise_is_refused(server, monkeypatch):
         store.put_new(f"{url}/{uuid.uuid4()}/snapshot-1", b"1")
 
 
+@pytest.mark.parametrize("server", ["s3"], indirect=True)  # the emulators of the others accept any credentials
 def test_wrong_credentials_are_a_plain_error_without_the_secret(server):
-    name, url, options = server
-    if name != "s3":
-        pytest.skip("the emulators accept any credentials")
+    _, url, options = server
     store, _ = open_store(url, {**options, "s3.secret-key": "canary-secret"})
     with pytest.raises(StorageError) as caught:
         store.put_new(f"{url}/x", b"1")
