@@ -25,13 +25,13 @@ WIDE = [
 ROWS = pa.table({"p": pa.array([1, 2], pa.int32()), "k": [1, 2], "v": ["x", "y"]})
 
 
-def env():
+def env(ids=None):
     """An environment in which nothing waits and nothing runs at once."""
-    return Env(Clock(), None, SerialPool())
+    return Env(Clock(), ids, SerialPool())
 
 
-def new_catalog(path):
-    catalog = Catalog.open(path, QUICK, env=env())
+def new_catalog(path, ids=None):
+    catalog = Catalog.open(path, QUICK, env=env(ids))
     catalog.create_database("d")
     return catalog
 
