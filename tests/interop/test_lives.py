@@ -22,10 +22,10 @@ def version_of(seed: int, lived: Life) -> str:
     """One of three Javas, or 2.0.0 where the others have faults of their own.
 
     Both order FLOAT and DOUBLE keys by `<` (NaN equals everything, #8295) and a write buffer never descending (#7684).
-    0.9 ignores bucket functions and reads counts of MULTISETs wrong, from its own files too.
+    0.9 ignores bucket functions, reads counts of MULTISETs wrong and takes rows of nulls for null, in its own files too.
     """
     version = ("2.0.0", "1.4.2", "2.0.0", "0.9.0")[seed % 4]
-    counted = any(isinstance(kind, dict) and kind["type"] == "MULTISET" for _, kind in lived.columns)
+    counted = any("MULTISET" in str(kind) or "ROW" in str(kind) for _, kind in lived.columns)
     real = any(kind in ("FLOAT NOT NULL", "DOUBLE NOT NULL") for name, kind in lived.columns if name in lived.primary_key)
     new = counted or "bucket-function.type" in lived.options
     descending = "sequence.field.sort-order" in lived.options
@@ -57,14 +57,20 @@ def java_create(lived: Life) -> dict:
     }
 
 
+def filtered_columns(tree: list) -> set[str]:
+    return set().union(*map(filtered_columns, tree[1:])) if tree[0] in ("and", "or") else {tree[1]}
+
+
 def check_filters(table, lived: Life, model: Model, java=None, warehouse=None):
     types = {name: golden.parse_type(kind) for name, kind in lived.columns}
     names = [name for name, _ in lived.columns]
+    signed = {name for name, kind in types.items() if kind == ("BYTES",)} if java and java.version == "1.4.2" else set()
     for tree in lived.filters:
         rows = [row for row in model.expected() if golden.matches(dict(zip(names, row)), tree, types)]
         got = ours(lived.columns, table.scan(where=predicate(tree, types)).to_arrow())
         assert difference(lived.columns, rows, got) is None, f"ours {tree}"
-        if java is not None:
+        # 1.4 compares bytes as signed ones (#8237).
+        if java is not None and not signed & filtered_columns(tree):
             pruned = read(java, warehouse, lived.columns, filter=tree)
             found = [row for row in pruned if golden.matches(dict(zip(names, row)), tree, types)]
             assert difference(lived.columns, rows, found) is None, f"Java lost rows of {tree}"

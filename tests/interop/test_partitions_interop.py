@@ -40,11 +40,12 @@ def rows_for(values: list) -> list[dict]:
     return [{"p": value, "v": number} for number, value in enumerate(values)]
 
 
-@pytest.mark.parametrize("legacy", ["true", "false"], ids=["legacy-names", "new-names"])
-@pytest.mark.parametrize("kind", VALUES)
+CASES = [(kind, legacy) for kind in VALUES for legacy in ("true", "false") if legacy == "true" or "LOCAL" not in kind]
+"""New names of local timestamps are refused by us: Java takes the time zone of each process for them."""
+
+
+@pytest.mark.parametrize(("kind", "legacy"), CASES)
 def test_both_sides_name_and_read_partitions_alike(kind, legacy, java, tmp_path):
-    if legacy == "false" and "LOCAL" in kind:
-        pytest.skip("refused by us: Java names these in the time zone of each process")
     rows = rows_for(VALUES[kind])
     columns = [["p", kind], ["v", "INT"]]
     table = Kind(columns, partition_by=["p"], options={"partition.legacy-name": legacy})
