@@ -18,7 +18,7 @@ from paimon_py.storage.store import FileMissingError, FileStatus
 
 _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-_WRITE_BUFFER_BYTES = 1 << 20
+_WRITE_BUFFER_BYTES = 1 << 16
 _WINDOWS = os.name == "nt"
 
 
