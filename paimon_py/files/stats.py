@@ -19,7 +19,7 @@ from paimon_py.errors import OptionError
 from paimon_py.formats.base import ColumnBounds
 from paimon_py.spec.data_file import Stats
 from paimon_py.spec.options import Options
-from paimon_py.spec.types import DataType, Field
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 
 _TRUNCATE = re.compile(r"truncate\(([0-9]{1,9})\)", re.IGNORECASE)
 _SURROGATES = range(0xD800, 0xE000)
@@ -84,10 +84,18 @@ def stats_of(bounds: Sequence[ColumnBounds], types: Sequence[DataType], modes: S
 
     Cost: one encoding of two rows.
     """
-    kept = [_kept(column, mode) for column, mode in zip(bounds, modes, strict=True)]
+    kept = [
+        _kept(column, _safe(mode, kind)) for column, mode, kind in zip(bounds, modes, types, strict=True)
+    ]
     columns = [_column(column, kind) for column, kind in zip(kept, types, strict=True)]
     least, greatest = encode(columns, types).to_pylist() if columns else (Stats().min_values, Stats().max_values)
     return Stats(least, greatest, tuple(column.null_count for column in kept))
+
+
+def _safe(mode: StatsMode, kind: DataType) -> StatsMode:
+    """No bounds of binaries: Java 1.4 compares them as signed bytes and would leave out files that match."""
+    is_binary = isinstance(kind, Atomic) and kind.root in (Root.BINARY, Root.VARBINARY)
+    return StatsMode("counts") if is_binary and mode.kind != "none" else mode
 
 
 def truncate_text(low: str, high: str, length: int) -> tuple[str, str] | None:
