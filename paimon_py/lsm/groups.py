@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -65,8 +66,16 @@ class Merged(msgspec.Struct, frozen=True):
     columns: Mapping[str, pa.Array] = {}
 
 
-Engine = Callable[[Groups, Mapping[str, pa.ChunkedArray]], Merged]
-"""A merge engine: groups of a window and its columns (rows as numbered by the groups, read when asked for) → Merged.
+class Engine(Protocol):
+    """A merge engine: settings, and one function over a window of rows that are ordered and grouped by key."""
 
-A group of a single row is returned unchanged, whatever the engine (format.md §12.2).
-"""
+    def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """The table columns to read so that `wanted` can be returned; keys and sequence fields are read anyway."""
+
+    def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
+        """One row per key.
+
+        Shapes: `columns` holds rows as numbered by the groups: `inputs(wanted)`, the order's columns, `_VALUE_KIND`
+            if a row may be −U or −D (absent: all are adds). A group of a single row is returned unchanged, whatever
+            the engine (format.md §12.2). Only columns that are given are computed.
+        """

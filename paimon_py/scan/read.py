@@ -133,7 +133,7 @@ class _SplitReader:
         mask = None if self._keys is None else prepare(self._keys)
         sources = [self._source(run, fields, mask) for run in runs]
         columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
-        plan = Plan(order=order, engine=engine_of(self._request.schema.options), columns=columns)
+        plan = Plan(order=order, engine=engine_of(self._request.schema), columns=columns)
         for batch in merge(sources, plan):
             yield keep(batch, self._mask)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import DeletionPlace
 
-_MAGIC = b"paimon-split-1:"
+_MAGIC = b"paimon-split-2:"
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +41,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
         bucket: bucket number.
         total_buckets: buckets of the partition, −1 without fixed buckets.
         sections: what to read, in key order in primary-key tables, in order of writing in append tables.
+        deletions: deletion vectors by name of data file; files without one have no dead rows.
     """
 
     snapshot_id: int
@@ -46,6 +50,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     bucket: int
     total_buckets: int
     sections: tuple[Section, ...]
+    deletions: Mapping[str, DeletionPlace] = {}
 
     @property
     def files(self) -> tuple[DataFile, ...]:

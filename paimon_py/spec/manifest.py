@@ -39,6 +39,15 @@ class DeletionVectorRange(msgspec.Struct, frozen=True, kw_only=True):
     cardinality: int | None = None
 
 
+class DeletionPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to read the deletion vector of a data file: `path` of the index file, and the range in it as stored."""
+
+    path: str
+    offset: int
+    length: int
+    cardinality: int | None = None
+
+
 class GlobalIndex(msgspec.Struct, frozen=True, kw_only=True):
     """What an index over row ids covers; carried along, not used here."""
 

@@ -11,9 +11,10 @@ import msgspec
 
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import IndexEntry
 
-VERSION = 1
-_MAGIC = b"paimon-changes-1:"
+VERSION = 2
+_MAGIC = b"paimon-changes-2:"
 
 
 class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +22,8 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     `partition`: serialized BinaryRow. `total_buckets`: buckets of the partition, −1 without fixed buckets.
     `new_files`, `deleted_files` and `changelog_files` make the first snapshot of a commit; the `compact_…` files its
-    second one.
+    second one. `new_index` and `compact_new_index` are index files to add, `deleted_index` and `compact_deleted_index`
+    those they take the place of, as the writer found them.
     """
 
     partition: bytes
@@ -33,6 +35,10 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     compact_before: tuple[DataFile, ...] = ()
     compact_after: tuple[DataFile, ...] = ()
     compact_changelog: tuple[DataFile, ...] = ()
+    new_index: tuple[IndexEntry, ...] = ()
+    deleted_index: tuple[IndexEntry, ...] = ()
+    compact_new_index: tuple[IndexEntry, ...] = ()
+    compact_deleted_index: tuple[IndexEntry, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -44,6 +50,10 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
             or self.compact_before
             or self.compact_after
             or self.compact_changelog
+            or self.new_index
+            or self.deleted_index
+            or self.compact_new_index
+            or self.compact_deleted_index
         )
 
     @property

@@ -236,7 +236,7 @@ class Writer:
         files = _Files(self._root, self._layout, self._schema, directory)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)
-        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema.options), first)
+        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), first)
         return LSMWriter(partition, bucket, buffer, files.begin)
 
     def _check_partition(self, partition: bytes) -> None:

@@ -294,8 +294,8 @@ def test_a_wrong_watermark_is_refused_before_anything_is_written(keyed, watermar
         ([1], UsageError, "writer.changes()"), ({"a": 1}, UsageError, "writer.changes()"),
         ([], UsageError, "at least one"), (iter(()), UsageError, "at least one"),
         (b"", CorruptionError, "not changes"), (b"junk", CorruptionError, "not changes of this version"),
-        (b"paimon-changes-1:", CorruptionError, "truncated"), (b"paimon-changes-2:x", CorruptionError, "version"),
-        (b"paimon-changes-1:\x81\xa1\xff\xff", CorruptionError, "not changes"),
+        (b"paimon-changes-2:", CorruptionError, "truncated"), (b"paimon-changes-1:x", CorruptionError, "version"),
+        (b"paimon-changes-2:\x81\xa1\xff\xff", CorruptionError, "not changes"),
     ],
 )  # fmt: skip
 def test_what_are_no_changes_is_refused(keyed, changes, error, word):
@@ -513,7 +513,7 @@ def test_what_is_no_split_is_refused(keyed, split):
         keyed.scan().read(split)
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-1:", b"paimon-split-2:x", b"paimon-split-1:\x81\xa1\xff\xff"])
+@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-2:", b"paimon-split-1:x", b"paimon-split-2:\x81\xa1\xff\xff"])
 def test_bytes_that_are_no_split_are_refused(keyed, data):
     with refused(keyed, CorruptionError, "not a split"):
         keyed.scan().read(data)

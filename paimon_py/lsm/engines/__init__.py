@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from paimon_py.errors import UnsupportedError
-from paimon_py.lsm.engines.deduplicate import deduplicate, deduplicate_ignoring_deletes
+from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 
 
-def engine_of(options: Mapping[str, str]) -> Engine:
-    """The merge engine a table's options ask for.
+def engine_of(schema: TableSchema) -> Engine:
+    """The merge engine of a table with a primary key.
 
-    Raises: UnsupportedError for an engine that is not built yet.
+    Raises: UnsupportedError for an engine that is not built.
     """
-    name = options.get("merge-engine", "deduplicate")
+    options = Options(schema.options)
+    name = options.get_enum("merge-engine")
     if name != "deduplicate":
         raise UnsupportedError(f"merge engine {name!r} is not supported", feature=f"merge-engine={name}")
-    return deduplicate_ignoring_deletes if options.get("ignore-delete", "false").lower() == "true" else deduplicate
+    return Deduplicate(ignore_delete=options.get_bool("ignore-delete"))

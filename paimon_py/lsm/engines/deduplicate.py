@@ -7,37 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import Mask, combined
+from paimon_py.lsm.words import combined
 from paimon_py.spec.schema import VALUE_KIND
 
 
-def deduplicate(groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:  # noqa: ARG001
+class Deduplicate(msgspec.Struct, frozen=True):
     """Keep the newest row of every key.
 
-    Shapes: groups of a window → one row number per key, in key order; no column is read.
-    Cost: 1 ns a row.
+    `ignore_delete`: rows of kind −U and −D do not count (option `ignore-delete`); a key of nothing but those keeps its
+    newest row.
     """
-    return Merged(groups.newest_rows)
 
+    ignore_delete: bool = False
 
-def deduplicate_ignoring_deletes(groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
-    """Keep the newest row that is not −U or −D (option `ignore-delete`).
+    def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Nothing but what is wanted."""
+        return wanted
 
-    A key of nothing but those keeps its newest row.
-    """
-    if VALUE_KIND not in columns or not len(groups.multiple):
-        return Merged(groups.newest_rows)
-    adds = _adds(columns[VALUE_KIND])[groups.order]
-    positions = np.where(adds, np.arange(len(adds)), -1)
-    newest_add = np.maximum.reduceat(positions, groups.firsts)
-    return Merged(groups.order[np.where(newest_add >= 0, newest_add, groups.ends - 1)])
+    def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
+        """The row number of the newest row per key.
 
-
-def _adds(kinds: pa.ChunkedArray) -> Mask:
-    adds: Mask = (numpy_values(combined(kinds)) & 1) == 0
-    return adds
+        Cost: 1 ns a row; at most the kinds are read.
+        """
+        if not self.ignore_delete or VALUE_KIND not in columns or not len(groups.multiple):
+            return Merged(groups.newest_rows)
+        adds = ((numpy_values(combined(columns[VALUE_KIND])) & 1) == 0)[groups.order]
+        positions = np.where(adds, np.arange(len(adds)), -1)
+        newest_add = np.maximum.reduceat(positions, groups.firsts)
+        return Merged(groups.order[np.where(newest_add >= 0, newest_add, groups.ends - 1)])

@@ -6,12 +6,12 @@ import pytest
 from unit.write.support import schema_of
 
 from paimon_py.lsm.buffer import WINDOW_ROWS, MergeBuffer
-from paimon_py.lsm.engines.deduplicate import deduplicate
+from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.order import merge_order
 
 
 def buffer_of(schema, first=0):
-    return MergeBuffer(merge_order(schema), deduplicate, first)
+    return MergeBuffer(merge_order(schema), Deduplicate(), first)
 
 
 def plain():

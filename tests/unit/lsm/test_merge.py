@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_py.errors import CorruptionError
-from paimon_py.lsm.engines.deduplicate import deduplicate
+from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Merged
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder
@@ -36,7 +36,7 @@ def source(rows, batch_rows=None, columns=SCHEMA.names, name="run"):
 
 
 def plan(**changes):
-    return Plan(**{"order": ORDER, "engine": deduplicate, **changes})
+    return Plan(**{"order": ORDER, "engine": Deduplicate(), **changes})
 
 
 def merged(sources, **changes):
@@ -131,7 +131,7 @@ def test_windows_stay_small_when_rows_are_wide():
 
     def engine(groups, columns):
         seen.append(len(groups.order))
-        return deduplicate(groups, columns)
+        return Deduplicate()(groups, columns)
 
     rows = [(f"{n:06d}", 1, n, n, 0) for n in range(4000)]
     list(merge([source(rows), source(rows)], plan(engine=engine, window_bytes=20_000)))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from paimon_py.codec.binary_row import encode
 from paimon_py.errors import UnsupportedError
-from paimon_py.lsm.engines import engine_of
-from paimon_py.lsm.engines.deduplicate import deduplicate, deduplicate_ignoring_deletes
+from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Groups
 from paimon_py.lsm.order import MergeOrder, dense_ranks, key_ranks, sort_batch
 from paimon_py.spec.types import Atomic, Field, Root
@@ -214,18 +213,13 @@ def test_key_ranks_compare_min_and_max_keys_of_files_in_one_scale():
 
 def test_deduplicate_keeps_the_newest_row_of_every_key():
     groups = Groups(np.array([3, 0, 2, 1]), np.array([True, True, False, True]))
-    assert deduplicate(groups, {}).rows.tolist() == [3, 2, 1]
+    assert Deduplicate()(groups, {}).rows.tolist() == [3, 2, 1]
     assert (groups.oldest_rows.tolist(), groups.multiple.tolist(), len(groups)) == ([3, 0, 1], [1], 3)
 
 
 def test_deduplicate_can_step_over_deletes():
     groups = Groups(np.array([0, 1, 2, 3, 4]), np.array([True, False, False, True, False]))
     kinds = pa.chunked_array([pa.array([0, 2, 3, 1, 3], pa.int8())])
-    assert deduplicate_ignoring_deletes(groups, {"_VALUE_KIND": kinds}).rows.tolist() == [1, 4]
-    assert deduplicate_ignoring_deletes(groups, {}).rows.tolist() == [2, 4]
+    assert Deduplicate(ignore_delete=True)(groups, {"_VALUE_KIND": kinds}).rows.tolist() == [1, 4]
+    assert Deduplicate(ignore_delete=True)(groups, {}).rows.tolist() == [2, 4]
 
-
-def test_engines_that_are_not_built_are_refused_by_name():
-    assert engine_of({}) is deduplicate
-    with pytest.raises(UnsupportedError, match="partial-update"):
-        engine_of({"merge-engine": "partial-update"})

@@ -1,0 +1,86 @@
+"""A compaction of one bucket as a value: what to merge into what. It can be carried out in any process.
+
+Source: format.md §13.2, §13.3; Java `CompactUnit`, `MergeTreeCompactTask`, `AppendCompactTask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import DeletionPlace, IndexEntry
+
+_MAGIC = b"paimon-compaction-1:"
+
+
+class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Files of one bucket to be replaced by fewer.
+
+    `bytes(task)` travels to another process, `CompactionTask.from_bytes` brings it back.
+
+    Attributes:
+        snapshot_id: the snapshot it was planned on.
+        schema_id: schema that the new files are written with.
+        partition: serialized BinaryRow.
+        bucket, total_buckets: as in the files' manifest entries.
+        files: what to compact, with keys and statistics; in append tables in the order in which rows were written.
+        output_level: level of the new files; 0 in append tables.
+        drop_deletes: rows of kind −U and −D end here.
+        rewrite_all: every file is rewritten by itself, even one that could just move (to drop dead or expired rows).
+        higher_files: files of the levels above `output_level`, in which keys of level 0 are looked up; only in tables
+            that compact by lookup.
+        deletions: deletion vectors of the files and higher files, by file name.
+        index: the index entry that holds the bucket's deletion vectors now, None if it has none.
+    """
+
+    snapshot_id: int
+    schema_id: int
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFile, ...]
+    output_level: int = 0
+    drop_deletes: bool = False
+    rewrite_all: bool = False
+    higher_files: tuple[DataFile, ...] = ()
+    deletions: Mapping[str, DeletionPlace] = {}
+    index: tuple[IndexEntry, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the files to compact."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the files to compact."""
+        return sum(file.row_count for file in self.files)
+
+    def __bytes__(self) -> bytes:
+        return _MAGIC + msgspec.msgpack.encode(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CompactionTask:
+        """The task that `bytes` made.
+
+        Raises:
+            CorruptionError: `data` is not a task of this version.
+            UsageError: `data` is not bytes.
+        """
+        if not isinstance(data, bytes):
+            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
+        if not data.startswith(_MAGIC):
+            raise CorruptionError("these bytes are not a compaction task of this version of paimon_py")
+        try:
+            return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise CorruptionError(f"these bytes are not a compaction task: {error}") from error
+
+    def __repr__(self) -> str:
+        return (
+            f"CompactionTask(bucket={self.bucket}, files={len(self.files)}, rows={self.row_count}, "
+            f"output_level={self.output_level})"
+        )
