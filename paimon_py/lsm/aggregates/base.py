@@ -1,0 +1,149 @@
+"""What every aggregate function works on: the versions of one column in groups, and what to do with each.
+
+Source: format.md §12.4, §12.5; Java `FieldAggregator`, `AggregateMergeFunction`, `PartialUpdateMergeFunction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.columns import from_numpy
+from paimon_py.lsm.words import Ints, Mask
+
+Actions: TypeAlias = npt.NDArray[np.int8]
+_Item = TypeVar("_Item", bound=np.generic)
+
+SKIP = 0
+"""The row does not count."""
+ADD = 1
+"""The value joins the accumulator: Java's `agg`."""
+ADD_REVERSED = 2
+"""The value joins as one that is older than the accumulator: Java's `aggReversed`."""
+RETRACT = 3
+"""The value leaves the accumulator: Java's `retract`."""
+SET = 4
+"""The accumulator becomes the value, as it is."""
+CLEAR = 5
+"""The accumulator becomes null."""
+
+
+class Steps(NamedTuple):
+    """The rows of a fold that decide, in order: none is skipped, and none lies before the last SET or CLEAR.
+
+    `rows`: positions in the values, None for all of them. `actions`: of those rows, None if all are ADD; a SET can
+    only be the first of its group, a CLEAR is left out. `starts`, `ends`: each group's share of these rows, one
+    after the other without gaps; a group can be empty.
+    """
+
+    rows: Ints | None
+    actions: Actions | None
+    starts: Ints
+    ends: Ints
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def only(self, wanted: Mask) -> Steps:
+        """The steps for which `wanted`, one flag per step, is true."""
+        if wanted.all():
+            return self
+        before = np.zeros(len(wanted) + 1, np.int64)
+        np.cumsum(wanted, out=before[1:])
+        kept = np.flatnonzero(wanted)
+        rows = kept if self.rows is None else self.rows[kept]
+        actions = None if self.actions is None else self.actions[kept]
+        return Steps(rows, actions, before[self.starts], before[self.ends])
+
+    def of(self, per_row: npt.NDArray[_Item]) -> npt.NDArray[_Item]:
+        """What belongs to the steps of something that has one item per row of the fold."""
+        return per_row if self.rows is None else per_row[self.rows]
+
+    def groups(self) -> Ints:
+        """The number of the group of every step."""
+        return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
+
+
+class Fold:
+    """How the values of a column, ordered by group and then oldest first, become one value per group.
+
+    `starts`, `ends`: each group's share of the rows; groups follow each other without gaps and none is empty.
+    `actions`: one code per row. Every group's accumulator starts as null. SET and CLEAR change the accumulator only:
+    a function that remembers that it has seen a value (first_value, first_non_null_value) keeps remembering it.
+    One fold serves all columns with the same actions: what it derives is derived once.
+    """
+
+    def __init__(self, starts: Ints, ends: Ints, actions: Actions) -> None:
+        self.starts = starts
+        self.ends = ends
+        self.actions = actions
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def groups(self) -> Ints:
+        """The number of the group of every row."""
+        return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
+
+    @cached_property
+    def only_adds(self) -> bool:
+        """Whether every row is an ADD."""
+        return bool((self.actions == ADD).all())
+
+    @cached_property
+    def has_retracts(self) -> bool:
+        """Whether any row is a RETRACT."""
+        return not self.only_adds and bool((self.actions == RETRACT).any())
+
+    @cached_property
+    def without_retracts(self) -> Fold:
+        """The same with every RETRACT skipped."""
+        if not self.has_retracts:
+            return self
+        return Fold(self.starts, self.ends, np.where(self.actions == RETRACT, SKIP, self.actions).astype(np.int8))
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The rows that decide."""
+        if self.only_adds:
+            return Steps(None, None, self.starts, self.ends)
+        fresh = (self.actions == SET) | (self.actions == CLEAR)
+        first = np.maximum.reduceat(np.where(fresh, np.arange(len(fresh)), -1), self.starts)
+        rows = np.arange(len(fresh))
+        wanted = (self.actions != SKIP) & (self.actions != CLEAR) & (rows >= first[self.groups])
+        steps = Steps(None, self.actions, self.starts, self.ends).only(wanted)
+        if steps.actions is not None and bool((steps.actions == ADD).all()):
+            return steps._replace(actions=None)
+        return steps
+
+
+Aggregator: TypeAlias = Callable[[pa.Array, Fold], pa.Array]
+"""The values of a column, in the order of the fold's rows, to one value of the same type per group."""
+
+
+class Pick:
+    """An aggregator whose result is always one of the values, as it is, or null.
+
+    `rows` finds the position of that value in the fold's rows, -1 for null; so the values themselves need to be
+    gathered only once.
+    """
+
+    def __init__(self, rows: Callable[[pa.Array, Fold], Ints]) -> None:
+        self.rows = rows
+
+    def __call__(self, values: pa.Array, fold: Fold) -> pa.Array:
+        """The values picked."""
+        return taken(values, self.rows(values, fold))
+
+
+def taken(values: pa.Array, rows: Ints) -> pa.Array:
+    """The values at `rows`, null where a row is negative."""
+    return values.take(from_numpy(rows, pa.int64(), rows >= 0))
