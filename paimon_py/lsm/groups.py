@@ -17,12 +17,14 @@ class Groups:
     """The rows of a window in merge order, cut into groups of equal keys.
 
     `order`: row numbers of the window, by key and then oldest version first. `starts`: True where a key begins in it.
-    Everything else is derived when first asked for.
+    `merging`: the groups that engines look at, if not those of more than one row. Everything else is derived when
+    first asked for.
     """
 
-    def __init__(self, order: Ints, starts: Mask) -> None:
+    def __init__(self, order: Ints, starts: Mask, *, merging: Ints | None = None) -> None:
         self.order = order
         self.starts = starts
+        self._merging = merging
 
     def __len__(self) -> int:
         return len(self.firsts)
@@ -51,7 +53,9 @@ class Groups:
 
     @cached_property
     def multiple(self) -> Ints:
-        """Numbers of the groups that have more than one row; all others need no engine."""
+        """Numbers of the groups that have more than one row (or had, before a lookup); all others need no engine."""
+        if self._merging is not None:
+            return self._merging
         return np.flatnonzero(self.ends - self.firsts > 1)
 
 
