@@ -1,0 +1,190 @@
+"""Index files of deletion vectors: where they lie, reading vectors out of them, writing new ones.
+
+Source: format.md §10; Java `DeletionVectorsIndexFile`, `DeletionVectorIndexFileWriter`, `IndexPathFactory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from paimon_py.codec.deletion_vectors import VERSION, DeletionVector, decode, encode
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import CorruptionError, StorageError
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.layout import bucket_path, check_file_name
+from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import Delete, OpenRead, OpenWrite, join
+
+DELETION_VECTORS = "DELETION_VECTORS"
+"""Index type of deletion vectors in index manifests."""
+
+_FRAME = 8
+"""Bytes that a block may have beyond its stated length."""
+
+
+class DeletionStore(OpenWrite, Delete, Protocol):
+    """What writing asks of a store."""
+
+
+def index_file_path(table: str, schema: TableSchema, entry: IndexEntry) -> str:
+    """Where an index file lies: outside the table, beside its data files, or below `index/`."""
+    if entry.external_path is not None:
+        return entry.external_path
+    return join(_directory(table, schema, entry.partition, entry.bucket), check_file_name(entry.name))
+
+
+def deletion_places(
+    table: str, schema: TableSchema, entries: Iterable[IndexEntry]
+) -> dict[tuple[bytes, int], dict[str, DeletionPlace]]:
+    """Where the deletion vectors named by an index manifest lie, per partition and bucket by name of data file.
+
+    Cost: 1 µs per vector; nothing is read.
+    Raises: CorruptionError if a data file has two deletion vectors.
+    """
+    places: dict[tuple[bytes, int], dict[str, DeletionPlace]] = {}
+    for entry in entries:
+        if entry.index_type != DELETION_VECTORS or not entry.deletion_vectors:
+            continue
+        path = index_file_path(table, schema, entry)
+        bucket = places.setdefault((entry.partition, entry.bucket), {})
+        for part in entry.deletion_vectors:
+            if part.data_file in bucket:
+                raise CorruptionError(f"{part.data_file} has two deletion vectors", path=path)
+            bucket[part.data_file] = DeletionPlace(
+                path=path, offset=part.offset, length=part.length, cardinality=part.cardinality
+            )
+    return places
+
+
+def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict[str, DeletionVector]:
+    """The deletion vectors at these places, by name of data file.
+
+    Cost: every index file is opened once, one small read per vector.
+    Raises:
+        FileMissingError: an index file is not there.
+        CorruptionError: an index file or a vector is damaged.
+    """
+    by_path: dict[str, list[str]] = {}
+    for name, place in places.items():
+        by_path.setdefault(place.path, []).append(name)
+    vectors: dict[str, DeletionVector] = {}
+    for path, names in by_path.items():
+        names.sort(key=lambda name: places[name].offset)
+        with store.open_read(path) as source:
+            version = source.read(1)
+            if version != bytes((VERSION,)):
+                raise CorruptionError(
+                    f"{path} begins with {version.hex() or 'nothing'}, an index file of deletion vectors with 01",
+                    path=path,
+                    offset=0,
+                )
+            for name in names:
+                place = places[name]
+                if place.offset < 1 or place.length < 0:
+                    raise CorruptionError(f"{name} cannot have a deletion vector at {place}", path=path)
+                source.seek(place.offset)
+                vectors[name] = decode(source.read(place.length + _FRAME), place.length, path, place.offset)
+                _check_count(name, vectors[name], place)
+    return vectors
+
+
+class DeletionWriter:
+    """Writes index files of deletion vectors for one bucket, or for one partition of a table without buckets.
+
+    `name`: what the names of index files begin with (`index-<uuid>`); a number follows.
+    """
+
+    def __init__(
+        self, store: DeletionStore, table: str, schema: TableSchema, *, name: str, partition: bytes, bucket: int
+    ) -> None:
+        options = Options(schema.options)
+        self._store = store
+        self._name = name
+        self._partition = partition
+        self._bucket = bucket
+        self._directory = _directory(table, schema, partition, bucket)
+        self._bits = 64 if options.get_bool("deletion-vectors.bitmap64") else 32
+        self._target_bytes = options.get_memory("deletion-vector.index-file.target-size")
+        self._written = 0
+
+    def write(self, vectors: Mapping[str, DeletionVector]) -> IndexEntry:
+        """One index file with these vectors by name of data file, durable when this returns; none at all is allowed.
+
+        Raises: StorageError, and then there is no such file.
+        """
+        return self._file(iter(vectors.items()), None)
+
+    def write_rolling(self, vectors: Mapping[str, DeletionVector]) -> list[IndexEntry]:
+        """Index files of about the target size."""
+        rest = iter(vectors.items())
+        entries: list[IndexEntry] = []
+        left = len(vectors)
+        try:
+            while left:
+                entries.append(self._file(rest, self._target_bytes))
+                left -= entries[-1].row_count
+        except BaseException:
+            self.delete(entries)
+            raise
+        return entries
+
+    def delete(self, entries: Iterable[IndexEntry]) -> None:
+        """Delete files written here that no snapshot names; what cannot be deleted stays as an orphan."""
+        for entry in entries:
+            self._delete(join(self._directory, entry.name))
+
+    def _file(self, vectors: Iterator[tuple[str, DeletionVector]], target_bytes: int | None) -> IndexEntry:
+        name = f"{self._name}-{self._written}"
+        self._written += 1
+        path = join(self._directory, name)
+        ranges = []
+        try:
+            with self._store.open_write(path) as sink:
+                sink.write(bytes((VERSION,)))
+                offset = 1
+                for data_file, vector in vectors:
+                    block, length = encode(vector, bits=self._bits)
+                    sink.write(block)
+                    ranges.append(
+                        DeletionVectorRange(data_file=data_file, offset=offset, length=length, cardinality=len(vector))
+                    )
+                    offset += len(block)
+                    if target_bytes is not None and offset > target_bytes:
+                        break
+        except BaseException:
+            self._delete(path)
+            raise
+        return IndexEntry(
+            kind=FileKind.ADD,
+            partition=self._partition,
+            bucket=self._bucket,
+            index_type=DELETION_VECTORS,
+            name=name,
+            size_bytes=offset,
+            row_count=len(ranges),
+            deletion_vectors=tuple(ranges),
+        )
+
+    def _delete(self, path: str) -> None:
+        try:
+            self._store.delete(path)
+        except StorageError:
+            return
+
+
+def _directory(table: str, schema: TableSchema, partition: bytes, bucket: int) -> str:
+    if Options(schema.options).get_bool("index-file-in-data-file-dir"):
+        return bucket_path(table, schema, partition_directory(schema, partition), bucket)
+    return join(table, "index")
+
+
+def _check_count(name: str, vector: DeletionVector, place: DeletionPlace) -> None:
+    if place.cardinality is not None and place.cardinality != len(vector):
+        raise CorruptionError(
+            f"the deletion vector of {name} has {len(vector)} rows, the index manifest says {place.cardinality}",
+            path=place.path,
+            offset=place.offset,
+        )

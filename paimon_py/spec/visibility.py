@@ -1,0 +1,23 @@
+"""What readers see of a primary-key table whose compactions leave one row alive per key.
+
+Source: format.md §13.5, §17; Java `CoreOptions.batchScanSkipLevel0`, `MergeTreeSplitGenerator`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+
+def kills_older_rows(schema: TableSchema) -> bool:
+    """Whether compaction leaves one row alive per key in all levels but 0, so that these need no merging."""
+    options = Options(schema.options)
+    return options.get_bool("deletion-vectors.enabled") or options.get_enum("merge-engine") == "first-row"
+
+
+def skips_level_zero(schema: TableSchema) -> bool:
+    """Whether batch reads leave out what no compaction has seen."""
+    options = Options(schema.options)
+    if options.get_bool("deletion-vectors.enabled"):
+        return not options.get_bool("deletion-vectors.merge-on-read")
+    return options.get_enum("merge-engine") == "first-row"
