@@ -40,6 +40,7 @@ from paimon_py.spec.options import check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_writable
 from paimon_py.spec.validation import validate
+from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
 from paimon_py.table import Table
@@ -59,15 +60,22 @@ class Catalog:
     Can be pickled (secrets are left out) and used from several threads.
     """
 
-    __slots__ = ("_env", "_store", "_table_defaults", "_warehouse")
+    __slots__ = ("_env", "_options", "_store", "_table_defaults", "_warehouse")
 
     def __init__(
-        self, store: Store, warehouse: str, *, table_defaults: Mapping[str, str] | None = None, env: Env | None = None
+        self,
+        store: Store,
+        warehouse: str,
+        *,
+        table_defaults: Mapping[str, str] | None = None,
+        env: Env | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> None:
         self._store = store
         self._warehouse = warehouse
         self._table_defaults = dict(table_defaults or {})
         self._env = env or Env()
+        self._options = dict(options or {})
 
     @classmethod
     def open(
@@ -102,7 +110,7 @@ class Catalog:
         store.make_directory(warehouse)
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
-        return cls(store, warehouse, table_defaults=defaults, env=env)
+        return cls(store, warehouse, table_defaults=defaults, env=env, options=settings)
 
     @property
     def warehouse(self) -> str:
@@ -282,13 +290,14 @@ class Catalog:
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reopen, (self._store, self._warehouse, self._table_defaults)
+        public = DataStore(self._store, self._warehouse, self._options).public_options
+        return _reopen, (self._store, self._warehouse, self._table_defaults, public)
 
     def __repr__(self) -> str:
         return f"Catalog({self._warehouse!r})"
 
     def _root(self, path: str) -> TableRoot:
-        return TableRoot(self._store, path, self._env)
+        return TableRoot(self._store, path, self._env, self._options)
 
     def _schemas(self, path: str) -> Schemas:
         return Schemas(self._store, path)
@@ -366,5 +375,7 @@ def _names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def _reopen(store: Store, warehouse: str, table_defaults: Mapping[str, str]) -> Catalog:
-    return Catalog(store, warehouse, table_defaults=table_defaults)
+def _reopen(
+    store: Store, warehouse: str, table_defaults: Mapping[str, str], options: Mapping[str, str]
+) -> Catalog:
+    return Catalog(store, warehouse, table_defaults=table_defaults, options=options)

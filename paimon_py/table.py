@@ -50,7 +50,7 @@ class Table:
             CorruptionError: its schema does not hold what the format says.
         """
         store, location = open_store(str(path), options or {})
-        root = TableRoot(store, location, env or Env())
+        root = TableRoot(store, location, env or Env(), options)
         return cls(root, root.schemas.latest(), location.rstrip("/").rsplit("/", 1)[-1])
 
     @property

@@ -18,6 +18,7 @@ from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
+from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, stats_of, value_modes
 from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings
 from paimon_py.formats.registry import format_of
@@ -25,7 +26,7 @@ from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSourc
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.storage.store import Delete, OpenWrite, join
+from paimon_py.storage.store import Delete, OpenWrite
 
 MIN_STEP_ROWS = 1000
 """The size of a file is looked at after at least so many rows, as Java does."""
@@ -121,20 +122,20 @@ class RollingWriter:
     def __init__(
         self,
         store: FileStore,
-        directory: str,
+        place: BucketPlace | str,
         names: DataFileNames,
         layout: FileLayout,
         clock: Clock,
         *,
         first_sequence: int = 0,
     ) -> None:
-        """Write into `directory`.
+        """Write files to `place`; a text is a directory of `store`.
 
         `first_sequence` is the sequence number of the first row of an append table; rows of primary-key tables bring
         their own.
         """
         self._store = store
-        self._directory = directory
+        self._place = BucketPlace(place) if isinstance(place, str) else place
         self._names = names
         self._layout = layout
         self._clock = clock
@@ -202,11 +203,11 @@ class RollingWriter:
     def _begin(self) -> _OpenFile:
         layout = self._layout
         name = self._names.data(layout.format_name, layout.settings.compression)
-        path = join(self._directory, name)
+        path, external_path = self._place.locate(name)
         self._paths.append(path)
         sink = self._store.open_write(path)
         try:
-            return _OpenFile(name, sink, layout)
+            return _OpenFile(name, external_path, sink, layout)
         except BaseException:
             sink.close()
             raise
@@ -236,8 +237,9 @@ class RollingWriter:
 class _OpenFile:
     """The file being written, and what its manifest entry will say."""
 
-    def __init__(self, name: str, sink: BinaryIO, layout: FileLayout) -> None:
+    def __init__(self, name: str, external_path: str | None, sink: BinaryIO, layout: FileLayout) -> None:
         self.name = name
+        self.external_path = external_path
         self.sink = sink
         self.layout = layout
         self.writer: FileWriter = format_of(layout.format_name).create(sink, layout.file_fields, layout.settings)
@@ -285,6 +287,7 @@ class _OpenFile:
             creation_time_millis=now_millis,
             delete_row_count=self._deletes,
             source=layout.source,
+            external_path=self.external_path,
         )
 
     def _key_range(self) -> tuple[bytes, bytes]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from paimon_py.env import Env
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
+from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.store import Store
 
 
 class TableRoot:
-    """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`.
+    """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`, and `.files` for data files.
 
     Two roots of one path on one store speak of the same table. Pickles carry the store (without secrets) and path;
     the receiving process gets the machine's own environment.
     """
 
-    __slots__ = ("env", "manifests", "path", "schemas", "snapshots", "store", "tags")
+    __slots__ = ("env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags")
 
-    def __init__(self, store: Store, path: str, env: Env) -> None:
+    def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
+        """`options`: what the store was opened with; stores of external data files are opened alike."""
         self.store = store
+        self.files = DataStore(store, path, options)
         self.path = path
         self.env = env
         self.snapshots = Snapshots(store, path, env.clock)
@@ -29,8 +34,8 @@ class TableRoot:
         self.manifests = Manifests(store, path, env)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _open, (self.store, self.path)
+        return _open, (self.store, self.path, self.files.public_options)
 
 
-def _open(store: Store, path: str) -> TableRoot:
-    return TableRoot(store, path, Env())
+def _open(store: Store, path: str, options: Mapping[str, str]) -> TableRoot:
+    return TableRoot(store, path, Env(), options)

@@ -127,7 +127,7 @@ def data_files(entries: EntryColumns) -> list[DataFile]:
     names = entries.names().to_pylist()
     deletes = entries.delete_row_count.tolist()
     codes, paths = entries.distinct("external_path")
-    external = paths.to_pylist()
+    external = paths.cast(pa.string()).to_pylist()
     rows = zip(
         names,
         entries.size_bytes.tolist(),

@@ -43,11 +43,11 @@ def check_entries(entries: EntryColumns) -> None:
 
     Raises: UnsupportedError naming it.
     """
-    for field, feature in (("write_columns", "data-evolution.enabled"), ("external_path", "data-file.external-paths")):
-        present = entries.slices(field).lengths >= 0
-        if present.any():
-            name = entries.take(np.flatnonzero(present)[:1]).names()[0].as_py()
-            raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
+    present = entries.slices("write_columns").lengths >= 0
+    if present.any():
+        name = entries.take(np.flatnonzero(present)[:1]).names()[0].as_py()
+        feature = "data-evolution.enabled"
+        raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
 
 
 def partition_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema) -> Mask:

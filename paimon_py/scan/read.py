@@ -19,6 +19,7 @@ from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
+from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_file
 from paimon_py.formats.base import empty_rows
 from paimon_py.lsm.engines import engine_of
@@ -29,7 +30,6 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.reach import reach
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.layout import data_file_path
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
@@ -171,10 +171,10 @@ class _SplitReader:
     ) -> Iterator[pa.RecordBatch]:
         schema = self._request.schema
         file_schema = schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
-        path = data_file_path(self._root.path, schema, self._directory, self._split.bucket, file.name)
+        path = file_path(self._root.path, schema, self._directory, self._split.bucket, file)
         try:
             yield from read_file(
-                self._root.store, path, file, file_schema, fields, predicate=predicate, batch_rows=batch_rows
+                self._root.files, path, file, file_schema, fields, predicate=predicate, batch_rows=batch_rows
             )
         except FileMissingError as error:
             raise self._missing(path) from error

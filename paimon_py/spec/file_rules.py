@@ -1,4 +1,4 @@
-"""Rules about what files can hold: formats, the types each of them takes, statistics, default values.
+"""Rules about what files can hold: formats, the types each of them takes, statistics, defaults; and where they lie.
 
 Source: format.md §8.3-8.5, §9; Java `AvroFileFormat`, `OrcFileFormat`, `SchemaValidation`, `SimpleColStatsCollector`.
 """
@@ -9,6 +9,8 @@ import re
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.default_values import parse_default
+from paimon_py.spec.external_paths import external_paths
+from paimon_py.spec.layout import PATH_DIRECTORY, is_plain_directory
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import children, sql_type
@@ -110,4 +112,15 @@ def _defaults(schema: TableSchema, _options: Options) -> None:
                 raise SchemaError(f"column {field.name!r}: {error}", fields=(field.name,)) from error
 
 
-FILE_RULES = (_formats, _types, _statistics, _defaults)
+def _places(_schema: TableSchema, options: Options) -> None:
+    external_paths(options)
+    directory = options.find_str(PATH_DIRECTORY)
+    if directory and not is_plain_directory(directory):
+        raise OptionError(
+            f"option {PATH_DIRECTORY!r} is {directory!r}; it must be a plain directory below the table, such as data",
+            option=PATH_DIRECTORY,
+            value=directory,
+        )
+
+
+FILE_RULES = (_formats, _types, _statistics, _defaults, _places)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.schema import TableSchema
 
+PATH_DIRECTORY = "data-file.path-directory"
 DEFAULT_PARTITION_NAME = "__DEFAULT_PARTITION__"
 MAIN_BRANCH = "main"
 LATEST = "LATEST"
@@ -166,10 +167,17 @@ def bucket_dir(bucket: int) -> str:
 
 def bucket_path(table: str, schema: TableSchema, partition: str, bucket: int) -> str:
     """The directory of a bucket; `partition` as made by `partition_path`."""
-    data_directory = schema.options.get("data-file.path-directory", "")
-    if data_directory:
-        _check_relative(data_directory)
-    return join(table, data_directory, partition, bucket_dir(bucket))
+    return join(table, relative_bucket_path(schema, partition, bucket))
+
+
+def relative_bucket_path(schema: TableSchema, partition: str, bucket: int) -> str:
+    """The directory of a bucket below the table, or below an external path."""
+    data_directory = schema.options.get(PATH_DIRECTORY, "")
+    if data_directory and not is_plain_directory(data_directory):
+        raise CorruptionError(
+            f"option {PATH_DIRECTORY} {data_directory!r} must be a plain relative directory", path=data_directory
+        )
+    return join(data_directory, partition, bucket_dir(bucket)).lstrip("/")
 
 
 def data_file_path(table: str, schema: TableSchema, partition: str, bucket: int, name: str) -> str:
@@ -261,12 +269,10 @@ def _name_problem(name: str, bytes_max: int) -> str | None:
     return None
 
 
-def _check_relative(directory: str) -> None:
-    parts = directory.strip("/").split("/")
-    if directory.startswith("/") or any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise CorruptionError(
-            f"option data-file.path-directory {directory!r} must be a plain relative directory", path=directory
-        )
+def is_plain_directory(directory: str) -> bool:
+    """Whether a text is a relative path that stays below where it begins."""
+    parts = directory.rstrip("/").split("/")
+    return not any(part in ("", ".", "..") or "\0" in part for part in parts)
 
 
 def _is_blank(text: str) -> bool:

@@ -200,7 +200,6 @@ _FEATURES = (
     Feature(_switched_on("sequence.snapshot-ordering")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
-    Feature(_given("data-file.external-paths")),
     Feature(_switched_on("query-auth.enabled")),
     Feature(_encryption),
     Feature(_branch),

@@ -21,16 +21,15 @@ from paimon_py.errors import (
     StorageError,
     UsageError,
 )
+from paimon_py.files.places import file_paths
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, ManifestEntry, identifier
-from paimon_py.spec.layout import bucket_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
-from paimon_py.storage.store import join
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import (
     Author,
@@ -474,12 +473,10 @@ class _Commit:
             if not files:
                 continue
             partition = partition_directory(self.schema, bucket.partition)
-            directory = bucket_path(self.root.path, self.schema, partition, bucket.bucket)
             for file in files:
-                path = file.external_path or join(directory, file.name)
-                for target in (path, *(join(path.rpartition("/")[0], extra) for extra in file.extra_files)):
+                for path in file_paths(self.root.path, self.schema, partition, bucket.bucket, file):
                     try:
-                        self.root.store.delete(target)
+                        self.root.files.delete(path)
                     except StorageError:
                         continue
 

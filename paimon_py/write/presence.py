@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import UsageError
+from paimon_py.files.places import file_path
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.layout import data_file_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.write.changes import BucketChanges, Changes
+from paimon_py.write.changes import Changes
 
 _ARITY_BYTES = 4
 
@@ -52,7 +52,7 @@ def missing_file(root: TableRoot, schema: TableSchema, changes: Changes) -> str 
     Cost: one stat for each new file, several at once where requests take their time.
     """
     expected = list(_paths(root, schema, changes))
-    stat = root.store.stat
+    stat = root.files.stat
     paths = [path for path, _ in expected]
     found = root.env.pool.map(stat, paths) if "://" in root.path else map(stat, paths)
     for (path, file), status in zip(expected, found, strict=True):
@@ -65,8 +65,4 @@ def _paths(root: TableRoot, schema: TableSchema, changes: Changes) -> Iterator[t
     for bucket in changes.buckets:
         if files := bucket.added_files:
             directory = partition_directory(schema, bucket.partition)
-            yield from ((_path(root, schema, directory, bucket, file), file) for file in files)
-
-
-def _path(root: TableRoot, schema: TableSchema, directory: str, bucket: BucketChanges, file: DataFile) -> str:
-    return file.external_path or data_file_path(root.path, schema, directory, bucket.bucket, file.name)
+            yield from ((file_path(root.path, schema, directory, bucket.bucket, file), file) for file in files)

@@ -17,12 +17,12 @@ from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import StorageError, UnsupportedError
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
+from paimon_py.files.places import bucket_place, file_path
 from paimon_py.files.reader import read_file
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.writer import abort_all
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.layout import bucket_path, data_file_path
 from paimon_py.spec.schema import SEQUENCE_NUMBER, TableSchema
 from paimon_py.write.changes import BucketChanges
 
@@ -79,10 +79,14 @@ def _rewrite(root: TableRoot, schema: TableSchema, file: DataFile, begun: list[R
         file_layout(schema, level=file.level), target_size_bytes=_NEVER, target_rows=_NEVER
     )
     writer = RollingWriter(
-        root.store, bucket_path(root.path, schema, job.directory, job.bucket), job.names, layout, root.env.clock
+        root.files,
+        bucket_place(root.path, schema, job.directory, job.bucket, root.env.ids),
+        job.names,
+        layout,
+        root.env.clock,
     )
     begun.append(writer)
-    path = _path_of(root, schema, job.directory, job.bucket, file)
+    path = file_path(root.path, schema, job.directory, job.bucket, file)
     for batch in _shifted_batches(root, schema, path, file, job.offset):
         writer.write(batch)
     (new,) = writer.close()
@@ -93,7 +97,7 @@ def _shifted_batches(
     root: TableRoot, schema: TableSchema, path: str, file: DataFile, offset: int
 ) -> Iterator[pa.RecordBatch]:
     fields = (SEQUENCE_FIELD, KIND_FIELD, *schema.fields)
-    for batch in read_file(root.store, path, file, schema, fields):
+    for batch in read_file(root.files, path, file, schema, fields):
         numbers = numpy_values(batch.column(SEQUENCE_NUMBER)) + np.int64(offset)
         yield batch.set_column(
             batch.schema.get_field_index(SEQUENCE_NUMBER),
@@ -105,6 +109,3 @@ def _shifted_batches(
 def _schema_of(root: TableRoot, schema: TableSchema, file: DataFile) -> TableSchema:
     return schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
 
-
-def _path_of(root: TableRoot, schema: TableSchema, directory: str, bucket: int, file: DataFile) -> str:
-    return file.external_path or data_file_path(root.path, schema, directory, bucket, file.name)

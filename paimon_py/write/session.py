@@ -14,6 +14,7 @@ from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
+from paimon_py.files.places import BucketPlace, bucket_place, file_paths
 from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
@@ -21,7 +22,6 @@ from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.layout import bucket_path, data_file_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.align import Alignment, open_stream, pieces
@@ -160,10 +160,9 @@ class Writer:
         for bucket in changes.buckets:
             directory = partition_directory(self._schema, bucket.partition)
             for file in bucket.added_files:
-                for name in (file.name, *file.extra_files):
-                    path = data_file_path(self._root.path, self._schema, directory, bucket.bucket, name)
+                for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):
                     with contextlib.suppress(StorageError):
-                        self._root.store.delete(path)
+                        self._root.files.delete(path)
 
     def close(self) -> None:
         """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
@@ -232,8 +231,8 @@ class Writer:
         first = self._sequences.get((partition, bucket))
         if first is None:
             first = existing.next_sequence(partition, bucket)
-        directory = bucket_path(self._root.path, self._schema, self._directory(partition), bucket)
-        files = _Files(self._root, self._layout, self._schema, directory)
+        place = bucket_place(self._root.path, self._schema, self._directory(partition), bucket, self._root.env.ids)
+        files = _Files(self._root, self._layout, self._schema, place)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)
         buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), first)
@@ -283,19 +282,19 @@ class Writer:
 
 
 class _Files:
-    """Begins files in the directory of one bucket, with names of their own."""
+    """Begins files of one bucket, with names of their own."""
 
-    def __init__(self, root: TableRoot, layout: FileLayout, schema: TableSchema, directory: str) -> None:
+    def __init__(self, root: TableRoot, layout: FileLayout, schema: TableSchema, place: BucketPlace) -> None:
         self._root = root
         self._layout = layout
-        self._directory = directory
+        self._place = place
         self._names = DataFileNames(schema.options, root.env.ids)
 
     def begin(self, first_sequence: int = 0) -> RollingWriter:
         """A writer of new files."""
         env = self._root.env
         return RollingWriter(
-            self._root.store, self._directory, self._names, self._layout, env.clock, first_sequence=first_sequence
+            self._root.files, self._place, self._names, self._layout, env.clock, first_sequence=first_sequence
         )
 
 

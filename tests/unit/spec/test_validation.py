@@ -141,7 +141,6 @@ NOT_READABLE = [
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
     ({"type": "format-table"}, "type=format-table"),
     ({"file.format": "csv"}, "file.format=csv"),
-    ({"data-file.external-paths": "file:/x"}, "data-file.external-paths"),
     ({"branch": "b1"}, "branch"),
     ({"query-auth.enabled": "true"}, "query-auth.enabled"),
     ({"scan.fallback-branch": "b"}, "scan.fallback-branch"),
