@@ -11,7 +11,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     """How many manifests and files were left out, and why.
 
     `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key` and
-    `stats` say how many cannot hold a matching row, by what told so.
+    `stats` say how many cannot hold a matching row, by what told so. `uncompacted` files are left out because their
+    rows are not visible before a compaction (tables with deletion vectors, and those of the first-row engine).
     """
 
     all_manifests: int = 0
@@ -21,11 +22,12 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     bucket: int = 0
     key: int = 0
     stats: int = 0
+    uncompacted: int = 0
 
     @property
     def files(self) -> int:
         """Files left out for any reason."""
-        return self.partition + self.bucket + self.key + self.stats
+        return self.partition + self.bucket + self.key + self.stats + self.uncompacted
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def row_count(self) -> int:
-        """Rows in these files, before merging and filtering."""
+        """Rows in these files, before merging and filtering, dead ones included."""
         return sum(split.row_count for split in self.splits)
 
     @property
@@ -65,8 +67,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         """Bytes of these files."""
         return sum(split.size_bytes for split in self.splits)
 
+    @property
+    def deletion_count(self) -> int:
+        """How many of these files have deletion vectors."""
+        return sum(len(split.deletions) for split in self.splits)
+
     def __str__(self) -> str:
         skipped, pushed = self.skipped, self.pushed
+        not_compacted = f", not compacted {skipped.uncompacted}" if skipped.uncompacted else ""
         snapshot = "none (empty table)" if self.snapshot_id is None else str(self.snapshot_id)
         lines = [
             f"Scan of {self.table}",
@@ -87,10 +95,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         lines += [
             f"  manifests  {skipped.all_manifests - skipped.manifests} read, {skipped.manifests} skipped",
             f"  files      {self.file_count} read, {skipped.files} skipped (partition {skipped.partition}, "
-            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats})",
+            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats}{not_compacted})",
             f"  rows       {self.row_count} in files, {self.size_bytes} bytes",
             f"  splits     {len(self.splits)}, {sum(split.raw for split in self.splits)} of them without merging",
         ]
+        if self.deletion_count:
+            lines.append(f"  deletions  {self.deletion_count} files have deletion vectors")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -5,7 +5,7 @@ Source: format.md §17; Java `MergeTreeSplitGenerator`, `AppendOnlySplitGenerato
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -19,8 +19,11 @@ from paimon_py.lsm.order import dense_ranks
 from paimon_py.lsm.runs import SortedRun, oldest_first
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import DeletionPlace
 
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
 T = TypeVar("T")
 
 
@@ -32,10 +35,11 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """What all splits of a plan share."""
+    """What all splits of a plan share. `deletions`: deletion vectors by partition and bucket, then by data file."""
 
     snapshot_id: int
     schema_id: int
+    deletions: Deletions = {}
 
 
 class Grouped(NamedTuple):
@@ -62,10 +66,33 @@ def append_sections(entries: EntryColumns) -> Grouped:
     return Grouped(data_files(entries), [[[file]] for file in order.tolist()], group[order].tolist(), False)
 
 
-def keyed_sections(entries: EntryColumns, min_keys: Sequence[pa.Array], max_keys: Sequence[pa.Array]) -> Grouped:
+def settled(entries: EntryColumns) -> Mask:
+    """Which files lie in buckets whose keys are unique, in tables where a newer row of a key kills the older one.
+
+    That is so once compaction has seen all files and their deletes: none is of level 0 and none holds deletes.
+
+    Source: Java `MergeTreeSplitGenerator`.
+    """
+    group = _groups(entries)
+    is_open = (entries.level == 0) | (entries.delete_row_count > 0)
+    found: Mask = ~np.isin(group, group[is_open])
+    return found
+
+
+def settled_sections(entries: EntryColumns) -> Grouped:
+    """Sections of files whose keys are unique: every file alone."""
+    group = _groups(entries)
+    order = np.argsort(group, kind="stable")
+    return Grouped(data_files(entries), [[[file]] for file in order.tolist()], group[order].tolist(), True)
+
+
+def keyed_sections(
+    entries: EntryColumns, min_keys: Sequence[pa.Array], max_keys: Sequence[pa.Array], alone: Mask | None = None
+) -> Grouped:
     """Sections and runs of a primary-key table.
 
-    Shapes: `min_keys`, `max_keys`: the key columns of the files' key ranges, one slot per entry.
+    Shapes: `min_keys`, `max_keys`: the key columns of the files' key ranges, one slot per entry. `alone`: files that
+        make a section each, whatever their keys.
     Cost: one sort of all keys; a few µs per file.
     """
     files = data_files(entries)
@@ -78,6 +105,10 @@ def keyed_sections(entries: EntryColumns, min_keys: Sequence[pa.Array], max_keys
     sections = []
     groups = []
     for section in sections_of(lows, np.maximum(lows, highs)):
+        if alone is not None and alone[section[0]]:
+            sections += [[[file]] for file in section]
+            groups += [int(group[section[0]])] * len(section)
+            continue
         sections.append(_aged(runs_of(section, lows, highs), files))
         groups.append(int(group[section[0]]))
     return Grouped(files, sections, groups, True)
@@ -105,15 +136,19 @@ def splits_of(
     for members in _by_group(grouped, wanted):
         sections = [_section(grouped, number) for number in members]
         first = grouped.sections[members[0]][0][0]
+        partition, bucket = values[int(codes[first])], int(entries.bucket[first])
+        deletions = place.deletions.get((partition, bucket), {})
         for packed in _packed(sections, packing):
+            names = [file.name for section in packed for file in section.files] if deletions else ()
             splits.append(
                 Split(
                     snapshot_id=place.snapshot_id,
                     schema_id=place.schema_id,
-                    partition=values[int(codes[first])],
-                    bucket=int(entries.bucket[first]),
+                    partition=partition,
+                    bucket=bucket,
                     total_buckets=int(entries.total_buckets[first]),
                     sections=tuple(packed),
+                    deletions={name: deletions[name] for name in names if name in deletions},
                 )
             )
     return splits

@@ -9,19 +9,32 @@ import numpy as np
 import numpy.typing as npt
 
 from paimon_py.codec.manifest_columns import EntryColumns
-from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
+from paimon_py.metadata.deletion_files import deletion_places
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.explain import Pushed, Skipped
-from paimon_py.scan.plan import Grouped, Packing, Place, append_sections, keyed_sections, splits_of
+from paimon_py.scan.plan import (
+    Deletions,
+    Grouped,
+    Packing,
+    Place,
+    append_sections,
+    keyed_sections,
+    settled,
+    settled_sections,
+    splits_of,
+)
 from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
+from paimon_py.storage.store import FileMissingError
 
 Mask = npt.NDArray[np.bool_]
 
@@ -45,16 +58,16 @@ def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Plan
     Cost: manifests that are not cached are read; about 5 µs per live file.
     Raises: UnsupportedError for files that need a feature which is not built, before any data file is touched.
     """
-    _check_indexes(root, snapshot)
     return _Planner(root, request, snapshot).plan()
 
 
-def _check_indexes(root: TableRoot, snapshot: Snapshot) -> None:
+def _deletions(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
     if snapshot.index_manifest is None:
-        return
-    for entry in root.manifests.read_index(snapshot.index_manifest):
-        if entry.index_type == "DELETION_VECTORS":
-            raise UnsupportedError("deletion vectors are not supported", feature="deletion-vectors.enabled")
+        return {}
+    try:
+        return deletion_places(root.path, schema, root.manifests.read_index(snapshot.index_manifest))
+    except FileMissingError as error:
+        raise root.manifests.gone(snapshot, error) from error
 
 
 class _Planner:
@@ -71,6 +84,8 @@ class _Planner:
         entries = entries.take(np.flatnonzero(entries.bucket != prune.POSTPONE_BUCKET))
         prune.check_entries(entries)
         total = len(entries)
+        if schema.primary_keys and skips_level_zero(schema):
+            entries = self._drop(entries, entries.level > 0, "uncompacted")
         by_partition = self._only(schema.partition_keys)
         by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
         if by_partition is not None:
@@ -81,7 +96,8 @@ class _Planner:
         if by_key is not None:
             entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
         entries, grouped, wanted = self._sections(entries)
-        place = Place(snapshot_id=self._snapshot.id, schema_id=schema.id)
+        deletions = _deletions(self._root, schema, self._snapshot)
+        place = Place(snapshot_id=self._snapshot.id, schema_id=schema.id, deletions=deletions)
         splits = splits_of(entries, grouped, wanted, place, self._packing())
         return Planned(tuple(splits), self._pushed(by_partition, by_key, pinned), self._skipped(total))
 
@@ -99,22 +115,28 @@ class _Planner:
         """Sections, after statistics have taken away what they can; in tables with keys only whole sections.
 
         A file of a section with several runs may hold the newest version of a key that an older version in another
-        file would wrongly stand for, so it goes only together with them.
+        file would wrongly stand for, so it goes only together with them. Where keys are unique every file is a section.
         """
         may = self._stats_mask(entries)
         if not self._schema.primary_keys:
             kept = entries if may is None else self._drop(entries, may, "stats")
             return kept, append_sections(kept), None
-        schema_of = self._root.schemas.get
-        lows = prune.key_columns(entries, "min_key", self._schema, schema_of)
-        highs = prune.key_columns(entries, "max_key", self._schema, schema_of)
-        grouped = keyed_sections(entries, lows, highs)
+        grouped = self._keyed(entries)
         if may is None:
             return entries, grouped, None
         wanted = [any(may[file] for run in runs for file in run) for runs in grouped.sections]
         gone = sum(len(run) for runs, keep in zip(grouped.sections, wanted, strict=True) if not keep for run in runs)
         self._counts["stats"] = gone
         return entries, grouped, wanted
+
+    def _keyed(self, entries: EntryColumns) -> Grouped:
+        alone = settled(entries) if kills_older_rows(self._schema) else None
+        if alone is not None and alone.all():
+            return settled_sections(entries)
+        schema_of = self._root.schemas.get
+        lows = prune.key_columns(entries, "min_key", self._schema, schema_of)
+        highs = prune.key_columns(entries, "max_key", self._schema, schema_of)
+        return keyed_sections(entries, lows, highs, alone)
 
     def _stats_mask(self, entries: EntryColumns) -> Mask | None:
         if self._predicate is None or not len(entries):

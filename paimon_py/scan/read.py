@@ -5,7 +5,8 @@ Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -13,19 +14,22 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.alive import alive, check_fits
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_file
+from paimon_py.files.reader import read_positions
 from paimon_py.formats.base import empty_rows
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
+from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.reach import reach
 from paimon_py.scan.split import Section, Split
@@ -77,9 +81,15 @@ def count_split(root: TableRoot, request: Request, split: Split) -> int:
     """How many rows `read_split` returns; from metadata alone where that is exact."""
     if request.predicate is not None:
         return _count(root, request, split)
-    exact = sum(file.row_count for section in split.sections if section.raw for file in section.files)
-    rest = tuple(section for section in split.sections if not section.raw)
-    return exact + (_count(root, request, msgspec.structs.replace(split, sections=rest)) if rest else 0)
+    known = {name for name, place in split.deletions.items() if place.cardinality is not None}
+    exact = 0
+    rest = []
+    for section in split.sections:
+        if section.raw and all(file.name in known or file.name not in split.deletions for file in section.files):
+            exact += sum(file.row_count - split.dead_rows(file.name) for file in section.files)
+        else:
+            rest.append(section)
+    return exact + (_count(root, request, msgspec.structs.replace(split, sections=tuple(rest))) if rest else 0)
 
 
 def _count(root: TableRoot, request: Request, split: Split) -> int:
@@ -115,7 +125,7 @@ class _SplitReader:
 
     def _raw(self, section: Section) -> Iterator[pa.RecordBatch]:
         if not self._fields:
-            yield from (empty_rows(file.row_count) for file in section.files)
+            yield from (empty_rows(file.row_count - len(self._dead.get(file.name, ()))) for file in section.files)
             return
         for batch in self._run(section.files, self._fields, self._request.predicate, RAW_BATCH_ROWS):
             yield keep(batch, self._mask)
@@ -172,12 +182,27 @@ class _SplitReader:
         schema = self._request.schema
         file_schema = schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
         path = file_path(self._root.path, schema, self._directory, self._split.bucket, file)
+        dead = self._dead.get(file.name)
         try:
-            yield from read_file(
+            pieces = read_positions(
                 self._root.files, path, file, file_schema, fields, predicate=predicate, batch_rows=batch_rows
             )
+            yield from alive(pieces, dead)
         except FileMissingError as error:
             raise self._missing(path) from error
+
+    @cached_property
+    def _dead(self) -> Mapping[str, DeletionVector]:
+        """The deletion vectors of the split's files, by file name."""
+        files = {file.name: file for file in self._split.files}
+        places = {name: place for name, place in self._split.deletions.items() if name in files}
+        try:
+            vectors = read_deletions(self._root.files, places)
+        except FileMissingError as error:
+            raise self._missing(error.path or "an index file") from error
+        for name, vector in vectors.items():
+            check_fits(files[name], vector, places[name].path)
+        return vectors
 
     def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
         number = self._split.snapshot_id

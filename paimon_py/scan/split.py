@@ -59,8 +59,13 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def row_count(self) -> int:
-        """Rows in the files; merging may leave fewer."""
+        """Rows in the files; merging and deletion vectors may leave fewer."""
         return sum(file.row_count for file in self.files)
+
+    def dead_rows(self, name: str) -> int:
+        """How many rows of a data file are known to be dead: 0 for files without deletion vector or known count."""
+        place = self.deletions.get(name)
+        return place.cardinality or 0 if place is not None else 0
 
     @property
     def size_bytes(self) -> int:
@@ -69,7 +74,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def raw(self) -> bool:
-        """Whether nothing has to be merged, so that `row_count` is exact."""
+        """Whether nothing has to be merged, so that `row_count` less the dead rows is exact."""
         return all(section.raw for section in self.sections)
 
     def __bytes__(self) -> bytes:

@@ -192,7 +192,7 @@ _FEATURES = (
     Feature(_type),
     Feature(_format),
     Feature(_merge_engine),
-    Feature(_switched_on("deletion-vectors.enabled")),
+    Feature(_switched_on("deletion-vectors.enabled"), readable=True),
     Feature(_postpone),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),

@@ -762,7 +762,6 @@ JAVA = {
     "agg-bool": "merge-engine=aggregation",
     "partial-ignore-delete": "merge-engine=partial-update",
     "first-row-write-only": "merge-engine=first-row",
-    "append-dv": "deletion-vectors.enabled",
     "postpone-staged": "bucket=-2 (postpone)",
     "row-tracking": "row-tracking.enabled",
     "variant-parquet": "VARIANT type",

@@ -206,13 +206,13 @@ def test_system_columns_and_unwanted_columns_are_not_decoded(monkeypatch):
     made.write_arrow(batch([("x", k, k) for k in range(6)]))
     made.write_arrow(batch([("x", k, -k) for k in range(3)]))
     seen = []
-    real = read_module.read_file
+    real = read_module.read_positions
 
     def spy(store, path, file, schema, fields, **rest):
         seen.append([field.name for field in fields])
         return real(store, path, file, schema, fields, **rest)
 
-    monkeypatch.setattr(read_module, "read_file", spy)
+    monkeypatch.setattr(read_module, "read_positions", spy)
     assert made.scan(columns=["v"]).to_arrow().num_rows == 6
     assert seen == [["k", "v"], ["k", "v"]]
     seen.clear()

@@ -133,7 +133,6 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 NOT_READABLE = [
     ({**PK, "merge-engine": "partial-update"}, "merge-engine=partial-update"),
     ({**PK, "merge-engine": "AGGREGATION"}, "merge-engine=aggregation"),
-    ({**PK, "deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
     ({**PK, "bucket": "-2"}, "bucket=-2 (postpone)"),
     ({**PK, "record-level.expire-time": "1 d"}, "record-level.expire-time"),
     ({"row-tracking.enabled": "true"}, "row-tracking.enabled"),
@@ -159,6 +158,7 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
     ("options", "feature"),
     [
         ({**PK, "changelog-producer": "lookup"}, "changelog-producer=lookup"),
+        ({**PK, "deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
         ({"primary_keys": ("k",)}, "bucket=-1 (dynamic buckets)"),
         ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
@@ -180,7 +180,7 @@ def test_plain_tables_can_be_read_and_written(good):
 def test_a_change_may_not_bring_in_a_feature_without_rules():
     check_same_features(table(**PK), table(**{**PK, "write-only": "true"}))
     with pytest.raises(UnsupportedError, match="alter"):
-        check_same_features(table(**PK), table(**{**PK, "deletion-vectors.enabled": "true"}))
+        check_same_features(table(**PK), table(**{**PK, "row-tracking.enabled": "true"}))
 
 
 def test_a_column_that_is_no_column_is_a_usage_error():
