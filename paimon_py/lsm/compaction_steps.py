@@ -64,6 +64,7 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
         small_file_bytes: smaller files are rewritten with their neighbours.
         level_count: levels of the tree by the table's options.
         rewrite_all: no file is just moved.
+        keep_deletes: deletes never end (chain tables).
         lookup: compactions of level 0 look keys up in higher levels.
         deletion_vectors: the table has deletion vectors.
         newest_row_wins: rows of an older file change nothing (deduplicate without sequence fields).
@@ -73,6 +74,7 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
     small_file_bytes: int
     level_count: int = 6
     rewrite_all: bool = False
+    keep_deletes: bool = False
     lookup: bool = False
     deletion_vectors: bool = False
     newest_row_wins: bool = True
@@ -91,6 +93,7 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
             small_file_bytes=int((_KEYED_TARGET_BYTES if target is None else target) * ratio),
             level_count=picker.level_count,
             rewrite_all=picker.rewrite_all,
+            keep_deletes=picker.keep_deletes,
             lookup=needs_lookup(schema) and options.get_enum("changelog-producer") != "full-compaction",
             deletion_vectors=picker.deletion_vectors,
             newest_row_wins=options.get_enum("merge-engine") == "deduplicate"
@@ -152,7 +155,8 @@ class _Plan:
         self.settings = settings
         self.expired = expired
         levels = [file.level for file in (*task.files, *task.higher_files)]
-        self.to_top = task.output_level == max(settings.level_count - 1, *levels)
+        nothing_above = task.drop_deletes or settings.keep_deletes
+        self.to_top = nothing_above and task.output_level == max(settings.level_count - 1, *levels)
 
     def flush(self, pending: list[Section]) -> None:
         """Rewrite the sections collected; one file alone would only be copied, so it moves instead."""

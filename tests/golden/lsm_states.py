@@ -28,7 +28,7 @@ import numpy as np
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.compaction_steps import Step, StepSettings, Upgrade, steps_of
 from paimon_py.lsm.levels import LevelRun, level_runs
-from paimon_py.lsm.picker import Compact, PickerSettings, PickerState, Wait, drop_deletes, pick, pick_full
+from paimon_py.lsm.picker import Compact, PickerSettings, PickerState, Wait, drop_deletes, needs_lookup, pick, pick_full
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -64,18 +64,22 @@ class State:
     @property
     def schema(self) -> TableSchema:
         column = Field(id=0, name="k", type=Atomic(root=Root.INT, nullable=False))
-        return TableSchema(id=0, fields=(column,), primary_keys=("k",), options={"bucket": "1", **self.options}, highest_field_id=0, time_millis=0, version=3)
+        options = {"bucket": "1", **self.options}
+        return TableSchema(id=0, fields=(column,), primary_keys=("k",), options=options, highest_field_id=0, time_millis=0)
 
     @property
     def settings(self) -> PickerSettings:
         return PickerSettings.of(Options(self.options))
+
+    def above(self, level: int) -> tuple[DataFile, ...]:
+        return tuple(file for file in self.files if file.level > level)
 
     def steps(self, choice: Compact, expired=frozenset()) -> tuple[Step, ...]:
         """What becomes of the chosen files."""
         task = CompactionTask(
             snapshot_id=1, schema_id=0, partition=b"", bucket=0, total_buckets=1, files=choice.files,
             output_level=choice.output_level, drop_deletes=drop_deletes(choice.output_level, self.runs, self.settings),
-            rewrite_all=choice.rewrite_all,
+            rewrite_all=choice.rewrite_all, higher_files=self.above(choice.output_level) if needs_lookup(self.schema) else (),
         )  # fmt: skip
         lows, highs = (np.array([self.keys[f.name][end] for f in choice.files], np.int64) for end in (0, 1))
         return steps_of(task, lows, highs, settings=StepSettings.of(self.schema), expired=expired)
@@ -115,7 +119,8 @@ def _answers(state: State, question: str, arguments: dict[str, str]) -> list[str
     settings = state.settings
     expired = frozenset(arguments.get("expired", "").split(","))
     if question == "full":
-        choice, before = pick_full(state.runs, settings, deleted=arguments.get("deleted", "").split(","), expired=expired), None
+        before = None
+        choice = pick_full(state.runs, settings, deleted=arguments.get("deleted", "").split(","), expired=expired)
     else:
         known = PickerState.of(state.files, settings)
         last = int(arguments["last"]) if "last" in arguments else known.last_full_millis
