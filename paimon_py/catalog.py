@@ -23,6 +23,7 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
+from paimon_py.metadata.external_files import external_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.spec.layout import (
@@ -254,7 +255,7 @@ class Catalog:
         """Remove a table with all its data.
 
         The schemas go first, the newest of them last, so that others see the whole table or none. What an interrupted
-        drop has left is removed by dropping again.
+        drop has left is removed by dropping again. Of external paths only the files that a snapshot or tag names go.
 
         Raises:
             TableNotFoundError: there is none, unless `missing_ok`.
@@ -303,6 +304,9 @@ class Catalog:
         return Schemas(self._store, path)
 
     def _delete_table(self, path: str) -> None:
+        root = self._root(path)
+        for url in external_files(root):
+            root.files.delete(url)
         for number in self._schemas(path).ids():
             self._store.delete(schema_path(path, number))
         self._store.delete_tree(path)

@@ -97,6 +97,18 @@ def test_paths_may_be_changed_at_any_time(table):
         table.alter(SetOption(EXTERNAL, "relative"), SetOption(f"{EXTERNAL}.strategy", "round-robin"))
 
 
+def test_a_dropped_table_takes_its_outside_files_along_and_nothing_else(table, tmp_path):
+    table.write_arrow(rows(1, 2))
+    table.create_tag("kept")
+    table.write_arrow(rows(3), overwrite={})
+    neighbour = tmp_path / "one" / "neighbour"
+    neighbour.parent.mkdir(exist_ok=True)
+    neighbour.write_text("x")
+    assert len(outside(table)) > 2
+    Catalog.open(str(tmp_path / "w")).drop_table("d.t")
+    assert outside(table) == [str(neighbour)]
+
+
 def test_files_may_lie_on_another_store(tmp_path):
     catalog = Catalog.open(str(tmp_path / "w"))
     catalog.create_database("d")

@@ -1,0 +1,27 @@
+"""Data files of a table that lie outside its directory."""
+
+from __future__ import annotations
+
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.external_paths import PATHS
+from paimon_py.storage.store import join
+
+
+def external_files(root: TableRoot) -> list[str]:
+    """URLs of all files outside the table that a snapshot or tag names, with the files beside them.
+
+    Cost: nothing unless some schema of the table has external paths; then every snapshot's entries.
+    """
+    if not any(root.schemas.get(number).options.get(PATHS) for number in root.schemas.ids()):
+        return []
+    found: set[str] = set()
+    kept = [root.snapshots.find(number) for number in root.snapshots.ids()]
+    for snapshot in (*kept, *(tag.snapshot for tag in root.tags.list())):
+        if snapshot is None:
+            continue
+        for entry in root.manifests.live_entries(snapshot).entries():
+            if entry.file.external_path is not None:
+                directory = entry.file.external_path.rpartition("/")[0]
+                found.add(entry.file.external_path)
+                found.update(join(directory, name) for name in entry.file.extra_files)
+    return sorted(found)
