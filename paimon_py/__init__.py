@@ -27,6 +27,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import Predicate, col
+from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.writer import LSMWriter
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.new_schema import Schema
@@ -51,6 +52,7 @@ from paimon_py.table import Table
 from paimon_py.views import Manifest, Snapshot, Tag
 from paimon_py.write.changes import Changes
 from paimon_py.write.commit import CommitResult
+from paimon_py.write.compact import CompactionProgress
 
 if TYPE_CHECKING:
     from paimon_py.spark import convert_from_spark, convert_to_spark
@@ -69,6 +71,8 @@ __all__ = [
     "CommitResult",
     "CommitRetriesExhaustedError",
     "CommitUnknownError",
+    "CompactionProgress",
+    "CompactionTask",
     "CorruptionError",
     "DatabaseNotFoundError",
     "DropColumn",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from paimon_py.env import Env
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.scan.scan import Scan
@@ -19,6 +20,9 @@ from paimon_py.storage.open import open_store
 from paimon_py.views import Snapshot, Tag
 from paimon_py.write.changes import Changes
 from paimon_py.write.commit import CommitResult, DynamicOverwrite, Overwrite, StaticOverwrite, commit
+from paimon_py.write.compact import CompactionProgress, Compactor, changes_of
+from paimon_py.write.compaction_plan import partition_filter, plan_compaction
+from paimon_py.write.compaction_run import run_task
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.session import Writer
@@ -216,6 +220,69 @@ class Table:
             names = ", ".join(map(repr, unknown))
             raise UsageError(f"{names} is not a partition key of {self._name}; its keys: {keys}")
         return StaticOverwrite(partition=dict(partition))
+
+    # -- compaction -------------------------------------------------------------------------------------------------
+
+    def compact(
+        self,
+        *,
+        full: bool = False,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        where: Predicate | str | None = None,
+        progress: Callable[[CompactionProgress], object] | None = None,
+    ) -> CommitResult:
+        """Merge files into fewer and larger ones, and commit that; rows stay what they are.
+
+        Without `full` only buckets are touched that have piled up enough by the table's options, as Java's writers
+        would; with it every bucket ends up on its top level. A table with `write-only` is compacted this way alone.
+        If another commit replaces files of a bucket meanwhile, the bucket is planned anew once; then its compaction is
+        given up, and the result says so.
+
+        Args:
+            full: compact everything.
+            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
+            where: only partitions for which this holds; it may ask for partition keys alone.
+            progress: called after each bucket with how far the compaction has come.
+
+        Returns: what was committed; no snapshot if there was nothing to do.
+
+        Raises:
+            UsageError: a name is not a partition key.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+            UnsupportedError: the table uses a feature that paimon_py cannot write.
+        """
+        check_writable(self._schema)
+        matches = partition_filter(self._schema, partitions, where)
+        commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
+        return Compactor(self._root, self._schema, commit, full=full, matches=matches).run(progress)
+
+    def compaction_tasks(
+        self,
+        *,
+        full: bool = False,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        where: Predicate | str | None = None,
+    ) -> list[CompactionTask]:
+        """What `compact` would do, as tasks that do not depend on each other and can be sent to other processes.
+
+        Carry each out with `run_compaction` and commit all results with one `commit`.
+        """
+        check_writable(self._schema)
+        matches = partition_filter(self._schema, partitions, where)
+        return plan_compaction(self._root, self._schema, full=full, matches=matches)
+
+    def run_compaction(self, task: CompactionTask | bytes) -> Changes:
+        """Carry out one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
+
+        Raises:
+            UsageError: the table has another schema than the task was planned under.
+            CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
+        """
+        check_writable(self._schema)
+        task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
+        if not isinstance(task, CompactionTask):
+            raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
+        return changes_of([task], [run_task(self._root, self._schema, task)])
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -11,22 +11,19 @@ from typing import NoReturn, Union
 import msgspec
 
 from paimon_py.codec.columns import binary_array
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import (
     CommitConflictError,
     CommitRetriesExhaustedError,
     CommitUnknownError,
     PaimonError,
     SnapshotExpiredError,
-    StorageError,
     UsageError,
 )
-from paimon_py.files.places import file_paths
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import DataFile, ManifestEntry, identifier
+from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
@@ -45,20 +42,16 @@ from paimon_py.write.commit_plan import (
     upgraded,
     write_part,
 )
-from paimon_py.write.conflicts import (
-    Conflict,
-    Placed,
-    bucket_count_conflict,
-    deletion_conflict,
-    level_conflict,
-    schema_conflict,
-)
+from paimon_py.write.compaction_fit import fit_compactions, is_committed, without_compaction
+from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
 from paimon_py.write.drafts import Drafts
 from paimon_py.write.foreign import Foreign, committed_by, names_added
+from paimon_py.write.leftovers import delete_files
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.write.presence import check_origin, missing_file
 from paimon_py.write.publish import Committed, Conflicted, LostRace, Outcome, Unknown, publish
 from paimon_py.write.request import CommitRequest
+from paimon_py.write.result import CommitResult
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
 
@@ -67,33 +60,13 @@ Renumber = Callable[[BucketChanges, int], BucketChanges]
 outcome of the commit is unknown, the caller commits them again."""
 
 
-class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was committed.
-
-    Attributes:
-        snapshot_id: the newest snapshot of the commit, None if there was nothing to commit.
-        snapshot_ids: all of them: what was written, then what was compacted.
-        already_committed: the same commit had happened before; nothing was published now.
-        row_count: rows in the files that were added.
-        file_count: number of files that were added.
-        attempts: how often publishing was tried.
-        dropped_compaction: why the compaction in the changes was given up while the written rows were kept.
-    """
-
-    snapshot_id: int | None = None
-    snapshot_ids: tuple[int, ...] = ()
-    already_committed: bool = False
-    row_count: int = 0
-    file_count: int = 0
-    attempts: int = 0
-    dropped_compaction: str | None = None
-
-
 class _Already(msgspec.Struct, frozen=True):
     """Somebody, we it seems, has committed these very files."""
 
     snapshot: Snapshot | None
 
+
+_MOVED = Conflict("others wrote to the bucket before its compaction could be committed")
 
 Planned = Union[Part, Conflict, _Already]
 Planner = Callable[[Union[Snapshot, None]], Planned]
@@ -136,6 +109,8 @@ class _Commit:
         self.has_written = False
         self.missing: str | None = None
         self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
+        self.fitting = changes
+        self.dropped: dict[int, Conflict] = {}
         marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
         self.author = Author(
             user=request.user or self._batch_user(),
@@ -188,11 +163,10 @@ class _Commit:
     def _with_compaction(self, result: CommitResult) -> CommitResult:
         """Publish what was compacted, too; if that cannot be, it is dropped, unless there is nothing else to keep."""
         current = self._current()
-        if any(self.changes.buckets[at].compact_after for at in self.renumbered):
-            reason = "others wrote to the bucket before its compaction could be committed"
-            result = msgspec.structs.replace(result, dropped_compaction=reason)
+        self.dropped = {at: _MOVED for at in self.renumbered if self.changes.buckets[at].compact_before}
         if compact_part(current).is_empty:
-            return result
+            return self._with_dropped(result)
+        moved = dict(self.dropped)
         try:
             done = self._loop(self._plan_compaction)
         except CommitUnknownError:
@@ -200,10 +174,29 @@ class _Commit:
         except PaimonError as error:
             if not self.has_written:
                 raise
-            self._delete([(bucket, compaction_files(bucket)) for bucket in current.buckets])
-            return msgspec.structs.replace(result, dropped_compaction=str(error))
-        assert isinstance(done, Snapshot)
-        return msgspec.structs.replace(result, snapshot_ids=(*result.snapshot_ids, done.id))
+            lost = {at: Conflict(str(error)) for at, bucket in enumerate(current.buckets) if bucket.compact_before}
+            self.dropped = {**lost, **moved}
+        else:
+            if isinstance(done, _Already):
+                return msgspec.structs.replace(result, already_committed=True)
+            self.dropped.update(moved)
+            result = msgspec.structs.replace(result, snapshot_ids=(*result.snapshot_ids, done.id))
+            if not self.has_written:
+                adds = compact_part(self.fitting).adds
+                rows = sum(entry.file.row_count for entry in adds)
+                result = msgspec.structs.replace(result, row_count=rows, file_count=len(adds))
+        self._delete_compactions(at for at in self.dropped if at not in moved)
+        return self._with_dropped(result)
+
+    def _with_dropped(self, result: CommitResult) -> CommitResult:
+        if not self.dropped:
+            return result
+        buckets = [self.changes.buckets[at] for at in sorted(self.dropped)]
+        return msgspec.structs.replace(
+            result,
+            dropped_compaction=self.dropped[min(self.dropped)].reason,
+            dropped_buckets=tuple((bucket.partition, bucket.bucket) for bucket in buckets),
+        )
 
     # -- what to publish --------------------------------------------------------------------------------------------
 
@@ -284,15 +277,21 @@ class _Commit:
         return overwrite_part(adds, live, index)
 
     def _plan_compaction(self, latest: Snapshot | None) -> Planned:
-        part = compact_part(self._current())
+        current = self._current()
+        part = compact_part(current)
         live = self._live(latest, part)
-        conflict = deletion_conflict(live, part.entries)
-        conflict = conflict or bucket_count_conflict(part.adds, _bucket_counts(live))
-        if conflict is None and self.schema.primary_keys:
-            gone = {identifier(entry) for entry in part.deletes}
-            after = [entry for entry in live if identifier(entry) not in gone] + list(part.adds)
-            conflict = level_conflict(self._placed([entry for entry in after if entry.file.level >= 1]))
-        return conflict or part
+        if not self.has_written:
+            if is_committed(current.buckets, live):
+                return _Already(None)
+            self._require_files()
+        ranks = {}
+        if self.schema.primary_keys:
+            leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1]
+            ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in self._placed(leveled)}
+        fit = fit_compactions(current.buckets, live, ranks)
+        self.fitting, self.dropped = msgspec.structs.replace(current, buckets=fit.buckets), fit.dropped
+        part = compact_part(self.fitting)
+        return next(iter(fit.dropped.values())) if part.is_empty else part
 
     def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:
         expected = self.request.expected_snapshot_id
@@ -331,9 +330,7 @@ class _Commit:
             before = self.renumbered.get(position)
             if offset == (before[0] if before else 0):
                 continue
-            alone = msgspec.structs.replace(
-                original, deleted_files=(), compact_before=(), compact_after=(), compact_changelog=()
-            )
+            alone = msgspec.structs.replace(without_compaction(original), deleted_files=())
             moved = self.renumber(alone, offset)
             moved = msgspec.structs.replace(moved, deleted_files=original.deleted_files)
             if before is not None:
@@ -467,22 +464,18 @@ class _Commit:
         if not self.has_written:
             self._delete([(self.changes.buckets[at], self._rewritten(at)) for at in self.renumbered])
 
+    def _delete_compactions(self, positions: Iterable[int]) -> None:
+        """Delete what dropped compactions made, unless the same changes were committed before."""
+        known = names_added(self.root, self.changes.base_snapshot_id)
+        if known is not None:
+            known.update(file.name for bucket in self.fitting.buckets for file in bucket.added_files)
+            buckets = [self.changes.buckets[at] for at in positions]
+            self._delete([(b, [file for file in compaction_files(b) if file.name not in known]) for b in buckets])
+
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""
         for bucket, files in gone:
-            if not files:
-                continue
-            partition = partition_directory(self.schema, bucket.partition)
-            for file in files:
-                for path in file_paths(self.root.path, self.schema, partition, bucket.bucket, file):
-                    try:
-                        self.root.files.delete(path)
-                    except StorageError:
-                        continue
-
-
-def _bucket_counts(live: Iterable[ManifestEntry]) -> dict[bytes, int]:
-    return {entry.partition: entry.total_buckets for entry in live if entry.total_buckets > 0}
+            delete_files(self.root, self.schema, bucket.partition, bucket.bucket, files)
 
 
 def _never(outcome: NoReturn) -> NoReturn:

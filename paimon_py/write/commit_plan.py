@@ -130,6 +130,14 @@ def compact_part(changes: Changes) -> Part:
     )
 
 
+def bucket_compaction(bucket: BucketChanges) -> tuple[tuple[ManifestEntry, ...], tuple[ManifestEntry, ...]]:
+    """What the compaction of one bucket deletes, and what it adds."""
+    return (
+        _entries((bucket,), FileKind.DELETE, "compact_before"),
+        _entries((bucket,), FileKind.ADD, "compact_after"),
+    )
+
+
 def overwrite_part(
     adds: tuple[ManifestEntry, ...], live: Iterable[ManifestEntry], index: tuple[IndexEntry, ...] | None
 ) -> Part:

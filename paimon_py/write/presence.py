@@ -14,6 +14,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.changes import Changes
+from paimon_py.write.commit_plan import own_files
 
 _ARITY_BYTES = 4
 
@@ -25,7 +26,7 @@ def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None
     Raises:
         UsageError: the table has no such schema, or partitions of another kind, or a new file occurs again.
     """
-    names = [file.name for bucket in changes.buckets for file in bucket.new_files]
+    names = [file.name for bucket in changes.buckets for file in own_files(bucket)]
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise UsageError(
@@ -63,6 +64,6 @@ def missing_file(root: TableRoot, schema: TableSchema, changes: Changes) -> str 
 
 def _paths(root: TableRoot, schema: TableSchema, changes: Changes) -> Iterator[tuple[str, DataFile]]:
     for bucket in changes.buckets:
-        if files := bucket.added_files:
+        if files := own_files(bucket):
             directory = partition_directory(schema, bucket.partition)
             yield from ((file_path(root.path, schema, directory, bucket.bucket, file), file) for file in files)

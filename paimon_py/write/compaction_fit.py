@@ -1,0 +1,94 @@
+"""Which of several compactions can still be committed: each bucket for itself. Pure.
+
+Source: format.md §15.4; Java `ConflictDetection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from paimon_py.spec.data_file import ManifestEntry, identifier
+from paimon_py.write.changes import BucketChanges
+from paimon_py.write.commit_plan import Bucket, bucket_compaction
+from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, level_conflict
+
+Ranks = Mapping[str, tuple[int, int]]
+"""Ranks of the smallest and largest key by name of files of level 1 and above; empty for append tables."""
+
+
+class Fit(NamedTuple):
+    """Changes without the compactions that do not fit, and why not, by position in the changes."""
+
+    buckets: tuple[BucketChanges, ...]
+    dropped: dict[int, Conflict]
+
+
+def fit_compactions(buckets: Sequence[BucketChanges], live: Iterable[ManifestEntry], ranks: Ranks) -> Fit:
+    """Keep the compactions whose files are all alive, and whose results do not overlap others of their level.
+
+    Compactions of one bucket are looked at in order, each after the ones that are kept before it.
+
+    Args:
+        live: the live files of all the buckets.
+    """
+    alive: dict[Bucket, list[ManifestEntry]] = {}
+    for entry in live:
+        alive.setdefault((entry.partition, entry.bucket), []).append(entry)
+    kept: list[BucketChanges] = []
+    dropped: dict[int, Conflict] = {}
+    for position, bucket in enumerate(buckets):
+        key = (bucket.partition, bucket.bucket)
+        deletes, adds = bucket_compaction(bucket)
+        before = alive.get(key, [])
+        conflict = _conflict(before, deletes, adds, ranks)
+        if conflict is None:
+            gone = {identifier(entry) for entry in deletes}
+            alive[key] = [*(entry for entry in before if identifier(entry) not in gone), *adds]
+            kept.append(bucket)
+        else:
+            dropped[position] = conflict
+            kept.append(without_compaction(bucket))
+    return Fit(tuple(kept), dropped)
+
+
+def is_committed(buckets: Iterable[BucketChanges], live: Iterable[ManifestEntry]) -> bool:
+    """Whether these very compactions are in the table already: their results are alive, what they replaced is not."""
+    alive = {identifier(entry) for entry in live}
+    for bucket in buckets:
+        deletes, adds = bucket_compaction(bucket)
+        if any(identifier(entry) in alive for entry in deletes) or any(identifier(e) not in alive for e in adds):
+            return False
+    return True
+
+
+def without_compaction(bucket: BucketChanges) -> BucketChanges:
+    """What was written, without what was compacted."""
+    return msgspec.structs.replace(
+        bucket,
+        compact_before=(),
+        compact_after=(),
+        compact_changelog=(),
+        compact_new_index=(),
+        compact_deleted_index=(),
+    )
+
+
+def _conflict(
+    before: Sequence[ManifestEntry], deletes: Sequence[ManifestEntry], adds: Sequence[ManifestEntry], ranks: Ranks
+) -> Conflict | None:
+    if not deletes and not adds:
+        return None
+    counts = {entry.partition: entry.total_buckets for entry in before if entry.total_buckets > 0}
+    conflict = deletion_conflict(before, [*deletes, *adds]) or bucket_count_conflict(adds, counts)
+    if conflict is not None or not ranks:
+        return conflict
+    gone = {identifier(entry) for entry in deletes}
+    after = [*(entry for entry in before if identifier(entry) not in gone), *adds]
+    return level_conflict(_placed(entry, ranks) for entry in after if entry.file.level >= 1)
+
+
+def _placed(entry: ManifestEntry, ranks: Ranks) -> Placed:
+    return Placed(entry.partition, entry.bucket, entry.file.level, entry.file.name, *ranks[entry.file.name])

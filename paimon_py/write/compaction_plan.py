@@ -1,0 +1,201 @@
+"""What of a table to compact: from the live files of a snapshot to tasks that do not depend on each other.
+
+Source: format.md §13.2, §13.4; Java `MergeTreeCompactManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import Predicate, as_predicate
+from paimon_py.expr.split import columns_of
+from paimon_py.expr.sql import parse_where
+from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, bucket_tasks, unaware_tasks
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.lsm.levels import LevelRun, level_runs
+from paimon_py.lsm.order import key_ranks
+from paimon_py.lsm.picker import (
+    Compact,
+    PickerSettings,
+    PickerState,
+    drop_deletes,
+    needs_lookup,
+    pick,
+    pick_full,
+)
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.write.overwrite import Matcher, StaticOverwrite, matcher
+
+_HOUR_MILLIS = 3_600_000
+_MINUTE_MILLIS = 60_000
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """When a compaction is planned: epoch milliseconds, and by how much local time is ahead of UTC."""
+
+    now_millis: int
+    zone_offset_millis: int = 0
+
+    @property
+    def hour(self) -> int:
+        """Hour of the day in local time."""
+        return (self.now_millis + self.zone_offset_millis) // _HOUR_MILLIS % 24
+
+
+class _Bucket(msgspec.Struct, frozen=True):
+    """The live files of one bucket; in keyed tables ordered by their smallest key."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFile, ...]
+
+
+def partition_filter(
+    schema: TableSchema, partitions: Sequence[Mapping[str, object]] | None, where: Predicate | str | None
+) -> Matcher | None:
+    """Which partitions to compact: those given (by some or all partition keys) for which `where` holds; None: all.
+
+    Raises:
+        UsageError: a name is not a partition key, or a value is not of its type; the list is empty.
+    """
+    chosen = None if partitions is None else _chosen(schema, partitions)
+    if where is None:
+        return chosen
+    predicate = parse_where(where) if isinstance(where, str) else as_predicate(where)
+    others = sorted(columns_of(predicate) - set(schema.partition_keys))
+    if others:
+        keys = ", ".join(schema.partition_keys) or "none"
+        raise UsageError(
+            f"compact(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
+            f"{', '.join(others)}"
+        )
+    holds = prepare(bind(predicate, schema.partition_fields))
+    types = [field.type for field in schema.partition_fields]
+
+    def matches(rows: pa.Array) -> Mask:
+        columns = dict(zip(schema.partition_keys, decode(rows, types), strict=True))
+        mask: Mask = numpy_values(holds(columns)).astype(np.bool_)
+        return mask if chosen is None else mask & chosen(rows)
+
+    return matches
+
+
+def _chosen(schema: TableSchema, partitions: Sequence[Mapping[str, object]]) -> Matcher:
+    given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
+    if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
+        raise UsageError('compact(partitions=…) takes a list of partitions such as [{"month": 3}]')
+    return matcher(schema, tuple(StaticOverwrite(dict(partition)) for partition in given), ())
+
+
+def plan_compaction(
+    root: TableRoot, schema: TableSchema, *, full: bool, matches: Matcher | None
+) -> list[CompactionTask]:
+    """What to compact of the latest snapshot, at most a task per bucket of a keyed table.
+
+    Cost: reads the manifests; a few µs per live file.
+    Raises: CorruptionError for broken metadata.
+    """
+    snapshot = root.snapshots.latest()
+    if snapshot is None:
+        return []
+    entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+    local = root.env.clock.local_millis()
+    now = root.env.clock.millis()
+    offset = round((local - now) / _MINUTE_MILLIS) * _MINUTE_MILLIS
+    return tasks_of(schema, snapshot, entries, full=full, moment=Moment(now, offset))
+
+
+def tasks_of(
+    schema: TableSchema, snapshot: Snapshot, entries: Iterable[ManifestEntry], *, full: bool, moment: Moment
+) -> list[CompactionTask]:
+    """The tasks for live files. Pure."""
+    planner = _Planner(schema, snapshot, full, moment)
+    return [task for bucket in _buckets(schema, entries) for task in planner.tasks(bucket)]
+
+
+def _buckets(schema: TableSchema, entries: Iterable[ManifestEntry]) -> list[_Bucket]:
+    entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
+    if schema.primary_keys and entries:
+        types = [field.type for field in schema.key_fields]
+        lows, _ = key_ranks([e.file.min_key for e in entries], [e.file.max_key for e in entries], types)
+        entries = [entries[at] for at in np.argsort(lows, kind="stable").tolist()]
+    found: dict[tuple[bytes, int, int], list[DataFile]] = {}
+    for entry in entries:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return [_Bucket(*key, tuple(files)) for key, files in sorted(found.items())]
+
+
+class _Planner:
+    """Plans bucket after bucket."""
+
+    def __init__(self, schema: TableSchema, snapshot: Snapshot, full: bool, moment: Moment) -> None:
+        options = Options(schema.options)
+        self._schema = schema
+        self._snapshot_id = snapshot.id
+        self._full = full
+        self._moment = moment
+        self._looks_up = needs_lookup(schema)
+        self._append = AppendSettings.of(options)
+        self._picker = PickerSettings.of(options) if schema.primary_keys else PickerSettings()
+        self.tasks: Callable[[_Bucket], list[CompactionTask]] = self._append_tasks
+        if schema.primary_keys:
+            self.tasks = self._keyed_tasks
+
+    def _keyed_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
+        runs = level_runs(bucket.files)
+        choice = self._choice(bucket, runs)
+        if choice is None:
+            return []
+        taken = {file.name for file in choice.files}
+        higher: tuple[DataFile, ...] = ()
+        if self._looks_up:
+            above = [file for file in bucket.files if file.level > choice.output_level and file.name not in taken]
+            higher = tuple(above)
+        return [
+            msgspec.structs.replace(
+                self._task(bucket, choice.files),
+                output_level=choice.output_level,
+                drop_deletes=drop_deletes(choice.output_level, runs, self._picker),
+                rewrite_all=choice.rewrite_all,
+                higher_files=higher,
+            )
+        ]
+
+    def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
+        if self._full:
+            choice = pick_full(runs, self._picker)
+        else:
+            state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
+            choice, _ = pick(runs, self._picker, state, self._moment.now_millis, self._moment.hour)
+        return choice if isinstance(choice, Compact) else None
+
+    def _append_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
+        plan = bucket_tasks if bucket.total_buckets > 0 else unaware_tasks
+        groups = plan(bucket.files, self._append, DeadRows(), full=self._full)
+        return [self._task(bucket, files) for files in groups]
+
+    def _task(self, bucket: _Bucket, files: tuple[DataFile, ...]) -> CompactionTask:
+        return CompactionTask(
+            snapshot_id=self._snapshot_id,
+            schema_id=self._schema.id,
+            partition=bucket.partition,
+            bucket=bucket.bucket,
+            total_buckets=bucket.total_buckets,
+            files=files,
+        )

@@ -1,0 +1,141 @@
+"""Carrying out a compaction task: files of one bucket in, what to commit out. Runs in any process.
+
+Nothing that is written here is visible before its changes are committed; whatever fails, the files it made are deleted.
+
+Source: format.md §13.3, §13.4; Java `MergeTreeCompactTask`, `BaseAppendFileStoreWrite.compactRewrite`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import StorageError, UnsupportedError, UsageError
+from paimon_py.files.alive import alive
+from paimon_py.files.naming import DataFileNames
+from paimon_py.files.places import bucket_place, file_path
+from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.lsm.compaction_steps import Rewrite, StepSettings, Upgrade, steps_of
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.order import key_ranks, merge_order
+from paimon_py.lsm.rewrite import Merging, rewrite
+from paimon_py.lsm.writer import abort_all
+from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.write.changes import BucketChanges
+
+
+def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> BucketChanges:
+    """Do what a task says.
+
+    Args:
+        schema: the table's schema of the id that the task names.
+
+    Cost: reads every file that is not merely moved, once; memory does not depend on their size.
+    Raises:
+        CorruptionError: a file is damaged. StorageError: the store failed. Both leave no file behind, as far as the
+            store lets.
+        UsageError: the task is of another schema.
+    """
+    if task.schema_id != schema.id:
+        raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
+    work = _Work(root, schema, task)
+    try:
+        before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
+    except BaseException:
+        work.discard()
+        raise
+    return BucketChanges(
+        partition=task.partition,
+        bucket=task.bucket,
+        total_buckets=task.total_buckets,
+        compact_before=before,
+        compact_after=after,
+    )
+
+
+Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
+"""The files that go, and those that come."""
+
+
+class _Work:
+    """One task being carried out."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, task: CompactionTask) -> None:
+        self._root = root
+        self._schema = schema
+        self._task = task
+        self._directory = partition_directory(schema, task.partition)
+        self._layout = file_layout(schema, level=task.output_level, source=FileSource.COMPACT)
+        self._names = DataFileNames(schema.options, root.env.ids)
+        self._begun: list[RollingWriter] = []
+        self._dead = read_deletions(root.files, task.deletions)
+
+    def compact_keyed(self) -> Compacted:
+        """Move what can be moved and merge the rest."""
+        task = self._task
+        merging = Merging(
+            order=merge_order(self._schema),
+            engine=engine_of(self._schema),
+            fields=self._schema.fields,
+            read=self._read,
+            drop_deletes=task.drop_deletes,
+        )
+        before: list[DataFile] = []
+        after: list[DataFile] = []
+        for step in self._steps():
+            if step.lookup:
+                raise UnsupportedError("compaction by lookup is not supported", feature="lookup")
+            if isinstance(step, Upgrade):
+                before.append(step.file)
+                after.append(msgspec.structs.replace(step.file, level=task.output_level))
+                continue
+            merging = msgspec.structs.replace(merging, drop_deletes=step.drop_deletes)
+            before += step.files
+            after += rewrite(step.sections, merging, self._open())
+        return tuple(before), tuple(after)
+
+    def compact_append(self) -> Compacted:
+        """Write the rows of all files one after the other, in the order given."""
+        files = self._task.files
+        writer = self._open(files[0].min_sequence)
+        for file in files:
+            for batch in self._read(file, self._schema.fields, BATCH_ROWS):
+                writer.write(batch)
+        return files, writer.close()
+
+    def discard(self) -> None:
+        """Delete what was written; the error that led here matters more than one of this."""
+        with contextlib.suppress(StorageError):
+            abort_all(self._begun)
+
+    def _steps(self) -> Sequence[Upgrade | Rewrite]:
+        types = [field.type for field in self._schema.key_fields]
+        files = self._task.files
+        lows, highs = key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
+        return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema))
+
+    def _open(self, first_sequence: int = 0) -> RollingWriter:
+        root = self._root
+        place = bucket_place(root.path, self._schema, self._directory, self._task.bucket, root.env.ids)
+        writer = RollingWriter(
+            root.files, place, self._names, self._layout, root.env.clock, first_sequence=first_sequence
+        )
+        self._begun.append(writer)
+        return writer
+
+    def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        root, schema = self._root, self._schema
+        written = schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
+        path = file_path(root.path, schema, self._directory, self._task.bucket, file)
+        pieces = read_positions(root.files, path, file, written, fields, batch_rows=batch_rows)
+        return alive(pieces, self._dead.get(file.name))

@@ -1,0 +1,25 @@
+"""Deleting data files that were written in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import StorageError
+from paimon_py.files.places import file_paths
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+
+
+def delete_files(
+    root: TableRoot, schema: TableSchema, partition: bytes, bucket: int, files: Iterable[DataFile]
+) -> None:
+    """Delete files of a bucket that no snapshot names, with those beside them; what cannot be deleted stays."""
+    directory = partition_directory(schema, partition)
+    for file in files:
+        for path in file_paths(root.path, schema, directory, bucket, file):
+            try:
+                root.files.delete(path)
+            except StorageError:
+                continue
