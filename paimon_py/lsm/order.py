@@ -104,6 +104,19 @@ def dense_ranks(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Ints:
     return ranks
 
 
+def comparable(columns: Sequence[pa.Array | pa.ChunkedArray], bits: int) -> tuple[Ints, int]:
+    """Numbers from 0 on that compare like rows of the columns, nulls smallest, and how many bits they take.
+
+    `bits`: how many they may take before ranks are worked out instead.
+    Cost: 5 ns a row if the columns fit, else one sort.
+    """
+    packed = _pack([part for column in columns for part in parts_of(column)], len(columns[0]))
+    if not packed.rest and packed.bits <= bits:
+        return packed.prefix.view(np.int64), packed.bits
+    ranks = dense_ranks(columns)
+    return ranks, int(ranks.max()).bit_length()
+
+
 class _Packed(NamedTuple):
     prefix: Words
     bits: int

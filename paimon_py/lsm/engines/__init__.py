@@ -3,19 +3,67 @@
 from __future__ import annotations
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.lsm.aggregates.base import Aggregator
 from paimon_py.lsm.engines.deduplicate import Deduplicate
+from paimon_py.lsm.engines.first_row import FirstRow
+from paimon_py.lsm.engines.lookup import Lookup
+from paimon_py.lsm.engines.partial_update import PartialUpdate, Retracts
 from paimon_py.lsm.groups import Engine
+from paimon_py.spec.engine_rules import SequenceGroup, needs_lookup, removing_fields, sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 
 def engine_of(schema: TableSchema) -> Engine:
-    """The merge engine of a table with a primary key.
+    """The merge engine of a table with a primary key, for the write buffer, compactions and reading.
 
     Raises: UnsupportedError for an engine that is not built.
     """
     options = Options(schema.options)
     name = options.get_enum("merge-engine")
-    if name != "deduplicate":
+    ignore_delete = options.get_bool("ignore-delete")
+    if name == "first-row":
+        return FirstRow(ignore_delete=ignore_delete)
+    if name == "deduplicate":
+        engine: Engine = Deduplicate(ignore_delete=ignore_delete)
+        return Lookup(engine) if needs_lookup(options) and options.get_list("sequence.field") else engine
+    if name == "partial-update":
+        engine = _partial_update(schema, options)
+    else:
         raise UnsupportedError(f"merge engine {name!r} is not supported", feature=f"merge-engine={name}")
-    return Deduplicate(ignore_delete=options.get_bool("ignore-delete"))
+    return Lookup(engine) if needs_lookup(options) else engine
+
+
+def combines_rows(schema: TableSchema) -> bool:
+    """Whether the engine makes rows that no version of their key ever was."""
+    return Options(schema.options).get_enum("merge-engine") in ("partial-update", "aggregation")
+
+
+def _partial_update(schema: TableSchema, options: Options) -> PartialUpdate:
+    groups = sequence_groups(options)
+    removing = removing_fields(options)
+    if options.get_bool("ignore-delete"):
+        retracts = Retracts.IGNORE
+    elif groups:
+        retracts = Retracts.GROUPS
+    elif options.get_bool("partial-update.remove-record-on-delete"):
+        retracts = Retracts.REMOVE
+    else:
+        retracts = Retracts.REFUSE
+    return PartialUpdate(
+        keys=frozenset(schema.primary_keys),
+        required=frozenset(field.name for field in schema.fields if not field.type.nullable),
+        retracts=retracts,
+        groups=groups,
+        removing=tuple(group for group in groups if not set(removing).isdisjoint(group.fields)),
+        aggregators=_aggregators(schema, groups),
+    )
+
+
+def _aggregators(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> dict[str, Aggregator]:
+    """The functions of the columns that sequence groups protect."""
+    options = schema.options
+    names = [f"fields.{column}.aggregate-function" for group in groups for column in group.columns]
+    if any(options.get(name, options.get("fields.default-aggregate-function")) is not None for name in names):
+        raise UnsupportedError("aggregate functions are not supported", feature="fields.<c>.aggregate-function")
+    return {}

@@ -1,0 +1,89 @@
+"""The versions of the keys that need merging: the part of a window that a combining engine works on.
+
+Source: docs/architecture.md ("How a row is read"); measurements in docs/performance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import AnyArray, from_numpy, ranges, validity_mask
+from paimon_py.lsm.groups import Groups
+from paimon_py.lsm.words import Ints, Mask, combined
+
+
+class Versions:
+    """All rows of the merging keys of a window, key by key, oldest first.
+
+    `rows`: their row numbers in the window. `firsts`, `ends`: each key's share of them. Positions count in `rows`.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        firsts, ends = groups.firsts[groups.multiple], groups.ends[groups.multiple]
+        sizes = ends - firsts
+        whole = len(groups.multiple) == len(groups)
+        self._groups = groups
+        self.rows: Ints = groups.order if whole else groups.order[ranges(firsts, sizes)]
+        self.ends: Ints = np.cumsum(sizes)
+        self.firsts: Ints = self.ends - sizes
+        self._places = np.arange(len(self.rows))
+        self.begins: Mask = np.zeros(len(self.rows), np.bool_)
+        self.begins[self.firsts] = True
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def valid(self, column: pa.ChunkedArray) -> Mask | None:
+        """Which versions have a value; None if all have one."""
+        if not column.null_count:
+            return None
+        chunks = column.chunks
+        masks = [validity_mask(chunk) for chunk in chunks]
+        valid: Mask = (masks[0] if len(masks) == 1 else np.concatenate(masks))[self.rows]
+        return None if valid.all() else valid
+
+    def last(self, wanted: Mask) -> Ints:
+        """The position of every key's newest version for which `wanted` is true, −1 if there is none."""
+        found: Ints = np.maximum.accumulate(np.where(wanted, self._places, -1))[self.ends - 1]
+        found[found < self.firsts] = -1
+        return found
+
+    def take(self, column: pa.ChunkedArray, positions: Ints | None = None) -> pa.Array:
+        """The values of all versions, or of those at some positions."""
+        rows = self.rows if positions is None else self.rows[positions]
+        return combined(column.take(from_numpy(rows, pa.int64())))
+
+    def row_numbers(self, positions: Ints) -> Ints:
+        """One window row per key of the window: that at `positions` for merging keys, the only one of others."""
+        if len(positions) == len(self._groups):
+            return self.rows[positions]
+        rows: Ints = self.spread(self._groups.newest_rows, self.rows[positions])
+        return rows
+
+    def picked(self, column: pa.ChunkedArray, rows: Ints, valid: Mask | None = None) -> pa.Array:
+        """The column at window rows, one per key; null for the merging keys for which `valid` is false."""
+        if valid is None or valid.all():
+            return combined(column.take(from_numpy(rows, pa.int64())))
+        return combined(column.take(from_numpy(rows, pa.int64(), self.spread(np.ones(len(rows), np.bool_), valid))))
+
+    def spread(self, alone: AnyArray, merged: AnyArray) -> AnyArray:
+        """One item per key of the window: `alone` has one for each, which `merged` replaces for merging keys."""
+        if len(merged) == len(alone):
+            return merged
+        out: AnyArray = alone.copy()
+        out[self._groups.multiple] = merged
+        return out
+
+    def computed(self, column: pa.ChunkedArray, merged: pa.Array) -> pa.Array:
+        """A column with one value per key of the window: `merged` for merging keys, the only one of others."""
+        keys, multiple = len(self._groups), self._groups.multiple
+        if len(multiple) == keys:
+            return merged
+        alone = np.ones(keys, np.bool_)
+        alone[multiple] = False
+        singles = combined(column.take(from_numpy(self._groups.newest_rows[alone], pa.int64())))
+        places = np.empty(keys, np.int64)
+        places[alone] = np.arange(len(singles))
+        places[multiple] = np.arange(len(singles), keys)
+        return pa.concat_arrays([singles, merged]).take(from_numpy(places, pa.int64()))
