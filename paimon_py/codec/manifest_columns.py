@@ -298,7 +298,7 @@ class _Values:
                 creation_time_millis=_optional(numbers["creation_time_millis"][i]),
                 delete_row_count=_optional(numbers["delete_row_count"][i]),
                 embedded_index=indexes[i],
-                source=_source(numbers["source"][i]),
+                source=file_source(numbers["source"][i]),
                 value_stats_columns=stats_columns,
                 external_path=externals[i],
                 first_row_id=_optional(numbers["first_row_id"][i]),
@@ -337,7 +337,11 @@ def _optional(number: int) -> int | None:
     return None if number == ABSENT else number
 
 
-def _source(number: int) -> FileSource | None:
+def file_source(number: int) -> FileSource | None:
+    """Who wrote a file.
+
+    Raises: CorruptionError for a number that nobody knows.
+    """
     if number == ABSENT:
         return None
     try:

@@ -9,6 +9,7 @@ import msgspec
 
 from paimon_py.spec.schema import (
     KEY_PREFIX,
+    LEVEL,
     SEQUENCE_NUMBER,
     SYSTEM_FIELD_ID_START,
     VALUE_KIND,
@@ -18,6 +19,8 @@ from paimon_py.spec.types import Atomic, Field, Root
 
 SEQUENCE_FIELD = Field(2_147_483_646, SEQUENCE_NUMBER, Atomic(Root.BIGINT, nullable=False))
 KIND_FIELD = Field(2_147_483_645, VALUE_KIND, Atomic(Root.TINYINT, nullable=False))
+LEVEL_FIELD = Field(2_147_483_644, LEVEL, Atomic(Root.INT, nullable=False))
+"""Never stored: the level of the file that a row comes from."""
 
 
 def key_copy(field: Field) -> Field:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.manifest_columns import ABSENT, EntryColumns
+from paimon_py.codec.manifest_columns import ABSENT, EntryColumns, file_source
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.lsm.runs import SortedRun, oldest_first
@@ -172,6 +172,7 @@ def data_files(entries: EntryColumns) -> list[DataFile]:
         entries.schema_id.tolist(),
         entries.level.tolist(),
         (None if count == ABSENT else count for count in deletes),
+        map(file_source, entries.source.tolist()),
         (external[code] for code in codes.tolist()),
         strict=True,
     )
@@ -185,9 +186,10 @@ def data_files(entries: EntryColumns) -> list[DataFile]:
             schema_id=schema_id,
             level=level,
             delete_row_count=deleted,
+            source=source,
             external_path=path,
         )
-        for name, size, count, low, high, schema_id, level, deleted, path in rows
+        for name, size, count, low, high, schema_id, level, deleted, source, path in rows
     ]
 
 

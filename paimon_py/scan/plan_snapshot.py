@@ -11,6 +11,7 @@ import numpy.typing as npt
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
+from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.deletion_files import deletion_places
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
@@ -116,6 +117,7 @@ class _Planner:
 
         A file of a section with several runs may hold the newest version of a key that an older version in another
         file would wrongly stand for, so it goes only together with them. Where keys are unique every file is a section.
+        Engines that combine rows make values of which no file's statistics know, so such a section stays.
         """
         may = self._stats_mask(entries)
         if not self._schema.primary_keys:
@@ -124,7 +126,8 @@ class _Planner:
         grouped = self._keyed(entries)
         if may is None:
             return entries, grouped, None
-        wanted = [any(may[file] for run in runs for file in run) for runs in grouped.sections]
+        most = 1 if combines_rows(self._schema) else len(entries)
+        wanted = [len(runs) > most or any(may[file] for run in runs for file in run) for runs in grouped.sections]
         gone = sum(len(run) for runs, keep in zip(grouped.sections, wanted, strict=True) if not keep for run in runs)
         self._counts["stats"] = gone
         return entries, grouped, wanted

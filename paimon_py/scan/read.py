@@ -21,11 +21,13 @@ from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.alive import alive, check_fits
-from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
+from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_positions
+from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
 from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
@@ -109,6 +111,7 @@ class _SplitReader:
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
         self._fields = tuple(field for field in schema.fields if field.name in wanted)
+        self._stamps = Stamps.of(schema)
         self._keys = None
         if request.predicate is not None and schema.primary_keys:
             self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
@@ -137,20 +140,23 @@ class _SplitReader:
             yield keep(keep(batch, _additions), self._mask)
 
     def _merged(self, section: Section) -> Iterator[pa.RecordBatch]:
-        order = merge_order(self._request.schema)
+        order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
         runs = [SortedRun(files) for files in section.runs]
-        fields = self._merge_fields(order, runs)
+        fields = self._merge_fields(order, engine, runs)
         mask = None if self._keys is None else prepare(self._keys)
         sources = [self._source(run, fields, mask) for run in runs]
         columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
-        plan = Plan(order=order, engine=engine_of(self._request.schema), columns=columns)
+        plan = Plan(order=order, engine=engine, columns=columns)
         for batch in merge(sources, plan):
             yield keep(batch, self._mask)
 
-    def _merge_fields(self, order: MergeOrder, runs: Sequence[SortedRun]) -> tuple[Field, ...]:
-        """Columns to decode: what is returned, what orders rows, and system columns only where they decide."""
-        wanted = {field.name for field in (*self._fields, *order.keys, *order.sequence)}
+    def _merge_fields(self, order: MergeOrder, engine: Engine, runs: Sequence[SortedRun]) -> tuple[Field, ...]:
+        """Columns to decode: what is returned, what orders or makes it, and system columns only where they decide."""
+        wanted = engine.inputs(frozenset(field.name for field in self._fields))
+        wanted |= {field.name for field in (*order.keys, *order.sequence)}
         fields = [field for field in self._request.schema.fields if field.name in wanted]
+        if LEVEL_FIELD.name in wanted:
+            fields.append(LEVEL_FIELD)
         if not ages_are_disjoint(runs):
             fields.append(SEQUENCE_FIELD)
         if any(run.may_delete for run in runs):
@@ -183,11 +189,12 @@ class _SplitReader:
         file_schema = schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
         path = file_path(self._root.path, schema, self._directory, self._split.bucket, file)
         dead = self._dead.get(file.name)
+        stored = self._stamps.stored(file, fields)
         try:
             pieces = read_positions(
-                self._root.files, path, file, file_schema, fields, predicate=predicate, batch_rows=batch_rows
+                self._root.files, path, file, file_schema, stored, predicate=predicate, batch_rows=batch_rows
             )
-            yield from alive(pieces, dead)
+            yield from self._stamps.complete(file, fields, alive(pieces, dead))
         except FileMissingError as error:
             raise self._missing(path) from error
 
