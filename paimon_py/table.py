@@ -21,6 +21,7 @@ from paimon_py.views import Snapshot, Tag
 from paimon_py.write.changes import Changes
 from paimon_py.write.commit import CommitResult, DynamicOverwrite, Overwrite, StaticOverwrite, commit
 from paimon_py.write.compact import CompactionProgress, Compactor, changes_of
+from paimon_py.write.compact_manifests import compact_manifests
 from paimon_py.write.compaction_plan import partition_filter, plan_compaction
 from paimon_py.write.compaction_run import run_task
 from paimon_py.write.renumber import renumber
@@ -283,6 +284,17 @@ class Table:
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
         return changes_of([task], [run_task(self._root, self._schema, task)])
+
+    def compact_manifests(self) -> CommitResult:
+        """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.
+
+        Returns: no snapshot if there was nothing to merge.
+
+        Raises:
+            CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
+        """
+        check_writable(self._schema)
+        return compact_manifests(self._root, self._schema)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

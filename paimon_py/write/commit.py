@@ -1,4 +1,4 @@
-"""Committing: the loop around planning, writing metadata, publishing, and classifying what came of it.
+"""Committing: what to publish of changes, in which order, and what becomes of their files.
 
 Source: format.md §15; Java `FileStoreCommitImpl`; notes on reliability §6.
 """
@@ -6,36 +6,30 @@ Source: format.md §15; Java `FileStoreCommitImpl`; notes on reliability §6.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NoReturn, Union
 
 import msgspec
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.errors import (
-    CommitConflictError,
-    CommitRetriesExhaustedError,
     CommitUnknownError,
     PaimonError,
-    SnapshotExpiredError,
     UsageError,
 )
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
-from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.write.attempts import Already, Attempts, Planned, Planner
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import (
     Author,
-    Limits,
     Part,
     commit_user,
     compact_part,
     compaction_files,
-    next_snapshot,
     offsets,
     overwrite_part,
     own_files,
@@ -44,12 +38,10 @@ from paimon_py.write.commit_plan import (
 )
 from paimon_py.write.compaction_fit import fit_compactions, is_committed, without_compaction
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
-from paimon_py.write.drafts import Drafts
 from paimon_py.write.foreign import Foreign, committed_by, names_added
 from paimon_py.write.leftovers import delete_files
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.write.presence import check_origin, missing_file
-from paimon_py.write.publish import Committed, Conflicted, LostRace, Outcome, Unknown, publish
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import CommitResult
 
@@ -59,17 +51,7 @@ Renumber = Callable[[BucketChanges, int], BucketChanges]
 """Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
 outcome of the commit is unknown, the caller commits them again."""
 
-
-class _Already(msgspec.Struct, frozen=True):
-    """Somebody, we it seems, has committed these very files."""
-
-    snapshot: Snapshot | None
-
-
 _MOVED = Conflict("others wrote to the bucket before its compaction could be committed")
-
-Planned = Union[Part, Conflict, _Already]
-Planner = Callable[[Union[Snapshot, None]], Planned]
 
 
 def commit(
@@ -103,9 +85,6 @@ class _Commit:
         self.request = request
         self.renumber = renumber
         self.options = Options(schema.options)
-        self.limits = Limits.of(self.options)
-        self.settings = ManifestSettings.of(self.options)
-        self.attempts = 0
         self.has_written = False
         self.missing: str | None = None
         self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
@@ -119,6 +98,7 @@ class _Commit:
             properties=request.properties,
             operation=request.operation,
         )
+        self.attempts = Attempts(root, schema, self.author)
         part = write_part(changes)
         self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         replaces = request.overwrite is not None
@@ -142,14 +122,14 @@ class _Commit:
         result = CommitResult()
         planner = self._first_planner()
         if planner is not None:
-            done = self._loop(planner)
-            if isinstance(done, _Already):
+            done = self._publish(planner)
+            if isinstance(done, Already):
                 known = (done.snapshot.id,) if done.snapshot else ()
                 return CommitResult(
                     snapshot_id=known[0] if known else None,
                     snapshot_ids=known,
                     already_committed=True,
-                    attempts=self.attempts,
+                    attempts=self.attempts.count,
                 )
             self.has_written = True
             self._tidy()
@@ -158,7 +138,7 @@ class _Commit:
             result = CommitResult(snapshot_ids=(done.id,), row_count=rows, file_count=len(adds))
         result = self._with_compaction(result)
         ids = result.snapshot_ids
-        return msgspec.structs.replace(result, snapshot_id=ids[-1] if ids else None, attempts=self.attempts)
+        return msgspec.structs.replace(result, snapshot_id=ids[-1] if ids else None, attempts=self.attempts.count)
 
     def _with_compaction(self, result: CommitResult) -> CommitResult:
         """Publish what was compacted, too; if that cannot be, it is dropped, unless there is nothing else to keep."""
@@ -168,7 +148,7 @@ class _Commit:
             return self._with_dropped(result)
         moved = dict(self.dropped)
         try:
-            done = self._loop(self._plan_compaction)
+            done = self._publish(self._plan_compaction)
         except CommitUnknownError:
             raise
         except PaimonError as error:
@@ -177,7 +157,7 @@ class _Commit:
             lost = {at: Conflict(str(error)) for at, bucket in enumerate(current.buckets) if bucket.compact_before}
             self.dropped = {**lost, **moved}
         else:
-            if isinstance(done, _Already):
+            if isinstance(done, Already):
                 return msgspec.structs.replace(result, already_committed=True)
             self.dropped.update(moved)
             result = msgspec.structs.replace(result, snapshot_ids=(*result.snapshot_ids, done.id))
@@ -238,7 +218,7 @@ class _Commit:
         conflict = self._changed_meanwhile(latest)
         if conflict is not None:
             return conflict
-        if self.attempts == 1 or self.numbered:
+        if self.attempts.count == 1 or self.numbered:
             self.foreign.advance(latest)
         already = self._already()
         if already is not None:
@@ -256,7 +236,7 @@ class _Commit:
         conflict = self._changed_meanwhile(latest) or bucket_count_conflict(adds, {})
         if conflict is not None:
             return conflict
-        if self.attempts == 1:
+        if self.attempts.count == 1:
             self.foreign.advance(latest)
         live = []
         if latest is not None:
@@ -282,7 +262,7 @@ class _Commit:
         live = self._live(latest, part)
         if not self.has_written:
             if is_committed(current.buckets, live):
-                return _Already(None)
+                return Already(None)
             self._require_files()
         ranks = {}
         if self.schema.primary_keys:
@@ -301,17 +281,17 @@ class _Commit:
             return None
         return schema_conflict(self.root.schemas.get(self.changes.schema_id), self.root.schemas.latest())
 
-    def _already(self) -> _Already | Conflict | None:
+    def _already(self) -> Already | Conflict | None:
         """Whether these files are in the table: the answer to an earlier commit was lost, or the caller repeats it."""
         for snapshot in self.foreign.snapshots:
             if (snapshot.commit_user, snapshot.commit_identifier) == (self.author.user, self.author.identifier) and (
                 self.request.identifier is not None or self.request.user is None
             ):
-                return _Already(snapshot)
+                return Already(snapshot)
         own = self.foreign.own_names
         if not own:
             return None
-        return _Already(None) if own >= self.own_names else Conflict(f"file {min(own)} is in the table already")
+        return Already(None) if own >= self.own_names else Conflict(f"file {min(own)} is in the table already")
 
     def _require_files(self) -> None:
         """Refuse to name files that are not there; asked after `_already`, since a commit may have replaced them."""
@@ -350,74 +330,18 @@ class _Commit:
         old = {file.name for file in self.changes.buckets[position].added_files}
         return [file for file in self.renumbered[position][1].added_files if file.name not in old]
 
-    # -- publishing -------------------------------------------------------------------------------------------------
-
-    def _loop(self, planner: Planner) -> Snapshot | _Already:
-        """Try until the snapshot is published, or certainly cannot be."""
-        clock, ids = self.root.env.clock, self.root.env.ids
-        drafts = Drafts(self.root, [field.type for field in self.schema.partition_fields], self.settings)
-        began, lost = clock.elapsed(), 0
-        while True:
-            self.attempts += 1
-            try:
-                outcome = self._attempt(planner, drafts)
-            except PaimonError:
-                self._give_up(drafts)
-                raise
-            match outcome:
-                case Committed(snapshot):
-                    return snapshot
-                case _Already():
-                    self._give_up(drafts)
-                    return outcome
-                case Conflicted(conflict):
-                    self._give_up(drafts)
-                    raise CommitConflictError(f"nothing was committed: {conflict.reason}", table=self.root.path)
-                case Unknown(reason, snapshot_id):
-                    raise CommitUnknownError(
-                        f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
-                        " commit the same changes again, it is recognised if they are in the table",
-                        table=self.root.path,
-                        snapshot_id=snapshot_id,
-                    )
-                case LostRace(reason):
-                    drafts.forget_attempt()
-                case _:
-                    _never(outcome)
-            lost += 1
-            if self.limits.are_exhausted(lost, clock.elapsed() - began):
-                self._give_up(drafts)
-                raise CommitRetriesExhaustedError(
-                    f"other writers were faster {lost} times (last: {reason}); nothing was committed."
-                    " Try again, or raise commit.max-retries or commit.timeout",
-                    table=self.root.path,
-                )
-            clock.sleep(self.limits.wait_seconds(lost, ids.jitter()))
-
-    def _attempt(self, planner: Planner, drafts: Drafts) -> Outcome | _Already:
-        clock = self.root.env.clock
-        started = clock.elapsed()
-        latest = self.root.snapshots.latest()
+    def _publish(self, planner: Planner) -> Snapshot | Already:
+        """Try until the snapshot is published, or certainly cannot be; then what this commit wrote is deleted."""
         try:
-            planned = planner(latest)
-            if isinstance(planned, Conflict):
-                return Conflicted(planned)
-            if isinstance(planned, _Already):
-                return planned
-            written = drafts.write(latest, planned)
-        except SnapshotExpiredError as error:
-            return LostRace(str(error))
-        snapshot = next_snapshot(
-            latest,
-            planned,
-            written,
-            self.author,
-            schema_id=self.root.schemas.latest().id,
-            uuid=self.root.env.ids.uuid(),
-            time_millis=clock.millis(),
-        )
-        retention = self.options.get_duration("snapshot.time-retained") / 1000
-        return publish(self.root, snapshot, latest, deadline=started + retention / 2)
+            done = self.attempts.publish(planner)
+        except CommitUnknownError:
+            raise
+        except PaimonError:
+            self._give_up()
+            raise
+        if isinstance(done, Already):
+            self._give_up()
+        return done
 
     # -- files ------------------------------------------------------------------------------------------------------
 
@@ -458,9 +382,8 @@ class _Commit:
                 gone.append((bucket, bucket.changelog_files))
         self._delete(gone)
 
-    def _give_up(self, drafts: Drafts) -> None:
+    def _give_up(self) -> None:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
-        drafts.discard()
         if not self.has_written:
             self._delete([(self.changes.buckets[at], self._rewritten(at)) for at in self.renumbered])
 
@@ -476,7 +399,3 @@ class _Commit:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""
         for bucket, files in gone:
             delete_files(self.root, self.schema, bucket.partition, bucket.bucket, files)
-
-
-def _never(outcome: NoReturn) -> NoReturn:
-    raise AssertionError(f"unexpected outcome {outcome}")

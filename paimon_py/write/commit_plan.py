@@ -47,6 +47,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.deletes or self.adds or self.changelog)
 
     @property
+    def is_manifest_merge(self) -> bool:
+        """Whether all it does is to merge manifests."""
+        return self.kind is CommitKind.COMPACT and self.is_empty and self.index is None
+
+    @property
     def buckets(self) -> frozenset[Bucket]:
         """The buckets it touches."""
         return frozenset((entry.partition, entry.bucket) for entry in self.entries + self.changelog)

@@ -66,6 +66,12 @@ class Drafts:
             changelog = self._changelog.list
         return Written(base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part))
 
+    def merges(self, latest: Snapshot | None) -> bool:
+        """Whether the settings ask for merging the manifests of `latest`; if so, it is done and kept for `write`."""
+        if latest is not None:
+            self._merge(self._root.manifests.base_and_delta(latest))
+        return self._merged is not None
+
     def forget_attempt(self) -> None:
         """Delete what only the last attempt, which is known to have failed, could use."""
         names, self._attempt = self._attempt, []
