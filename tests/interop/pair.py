@@ -6,6 +6,8 @@ A script is a list of actions in the notation of the oracle:
     ("alter", change, …)               as in the oracle's `alter`
     ("overwrite", partition, rows)     static; "dynamic" instead of a partition replaces the partitions in the rows
     ("truncate",)  ("drop", [partition, …])
+    ("compact", full)                  every bucket, fully or as the picker likes
+    ("rounds", [rows, …])              one writer, one commit per list
     ("tag", name)                      of the latest snapshot
 """
 
@@ -131,6 +133,23 @@ class Pair:
 
     def _write_java(self, rows: list[dict], extra: dict | None = None) -> None:
         self.step("write", rows=rows, **(extra or {}))
+
+    def _compact_ours(self, full: bool) -> None:
+        self.table().compact(full=full)
+
+    def _compact_java(self, full: bool) -> None:
+        self.step("compact", full=full)
+
+    def _rounds_ours(self, rounds: list[list[dict]]) -> None:
+        table = self.table()
+        kinds = bool(table.schema.primary_keys) and "rowkind.field" not in table.options
+        with table.writer() as writer:
+            for rows in rounds:
+                writer.write_arrow(arrow_rows(table.schema, self.columns(), rows, kinds=kinds))
+                table.commit(writer.changes())
+
+    def _rounds_java(self, rounds: list[list[dict]]) -> None:
+        self.step("write", rounds=[{"rows": rows} for rows in rounds])
 
     def _alter_ours(self, *changes: list) -> None:
         self.table().alter(*map(our_change, changes))

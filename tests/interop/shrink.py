@@ -1,0 +1,104 @@
+"""Makes a failing script small: `python tests/interop/shrink.py 17` for a random one, or the name of a hand-written one."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+
+HERE = pathlib.Path(__file__).parent
+if __name__ == "__main__":
+    sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(HERE.parent / "golden"), str(HERE / "oracle")]
+
+import engine_cells
+import engine_play
+import engine_scripts
+import oracle
+from engine_scripts import Script
+
+
+def shrink(script: Script, fails: Callable[[Script], bool]) -> Script:
+    """A smaller script that still fails: fewer steps, rows, columns and options, tried until nothing more can go."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in _candidates(script):
+            if fails(candidate):
+                script, smaller = candidate, True
+                break
+    return script
+
+
+def _candidates(script: Script) -> Iterator[Script]:
+    steps = script.steps
+    for half in (steps[len(steps) // 2 :], steps[: len(steps) // 2]):
+        if 0 < len(half) < len(steps):
+            yield dataclasses.replace(script, steps=half)
+    for number in reversed(range(len(steps))):
+        yield dataclasses.replace(script, steps=steps[:number] + steps[number + 1 :])
+    for name, _ in script.columns:
+        if name not in script.primary_key:
+            yield _without(script, name)
+    for option in script.options:
+        yield dataclasses.replace(script, options={key: value for key, value in script.options.items() if key != option})
+    for number, (verb, *rest) in enumerate(steps):
+        if verb == "write":
+            for row in range(len(rest[0])):
+                left = rest[0][:row] + rest[0][row + 1 :]
+                yield dataclasses.replace(script, steps=[*steps[:number], ("write", left), *steps[number + 1 :]])
+        elif verb == "rounds":
+            yield dataclasses.replace(script, steps=[*steps[:number], *(("write", rows) for rows in rest[0]), *steps[number + 1 :]])
+
+
+def _without(script: Script, name: str) -> Script:
+    """The script without a column, its options and its values."""
+    options = {key: value for key, value in script.options.items() if not key.startswith(f"fields.{name}.") and name not in value.split(",")}
+    steps = []
+    for verb, *rest in script.steps:
+        if verb == "write":
+            rest = [_rows_without(rest[0], name)]
+        elif verb == "rounds":
+            rest = [[_rows_without(rows, name) for rows in rest[0]]]
+        elif verb == "alter" and rest[0][1] == name:
+            continue
+        steps.append((verb, *rest))
+    return dataclasses.replace(script, columns=[c for c in script.columns if c[0] != name], options=options, steps=steps)
+
+
+def _rows_without(rows: list[dict], name: str) -> list[dict]:
+    return [{key: value for key, value in row.items() if key != name} for row in rows]
+
+
+def complaint(java: oracle.Session, script: Script, turns=engine_play.TURNS) -> str | None:
+    """What is wrong with a script, None if all agree or Java does not take it."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            tables = engine_play.play(java, pathlib.Path(folder), script, turns)
+            engine_play.check(script, tables)
+        except engine_play.Disagreement as error:
+            return str(error)
+        except oracle.OracleError:
+            return None
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main() -> None:
+    name = sys.argv[1]
+    script = engine_scripts.script(int(name)) if name.isdigit() else next(s for s in engine_cells.every() if s.about == name)
+    with oracle.Session(version="2.0.0", tz="UTC") as java:
+        first = complaint(java, script)
+        if first is None:
+            print("all agree")
+            return
+        turns = next((two for turn in ("o", "oj", "jo") if complaint(java, script, two := ("j", turn))), engine_play.TURNS)
+        turns = ("j",) if complaint(java, script, ("j",)) else turns
+        small = shrink(script, lambda one: complaint(java, one, turns) is not None)
+        print(small.text(), complaint(java, small, turns), turns, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
