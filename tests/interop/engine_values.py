@@ -67,7 +67,7 @@ def value(rng: random.Random, kind, function: str | None = None):
         whole = rng.choice(("1", "2", "-1") if few else ("0", "1", "-3", "12", "77"))
         return f"{whole}.{'0' * digits if few else rng.choice(('5', '0', '25')).ljust(digits, '0')[:digits]}"
     pools = {"STRING": WORDS, "VARCHAR": tuple(w for w in WORDS if len(w) < 12), "DATE": DAYS, "TIME": CLOCKS, "BYTES": BYTES, "BOOLEAN": (True, False)}
-    return rng.choice(pools[root] if root in pools else TIMES)
+    return rng.choice(pools.get(root, TIMES))
 
 
 def _nested(rng: random.Random, kind: dict):

@@ -1,4 +1,7 @@
-"""Makes a failing script small: `python tests/interop/shrink.py 17` for a random one, or the name of a hand-written one."""
+"""Makes a failing script small, a random one by its seed or a hand-written one by its name:
+
+    PYTHONPATH=.:tests:tests/golden:tests/interop:tests/interop/oracle python -m shrink 17
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-HERE = pathlib.Path(__file__).parent
-if __name__ == "__main__":
-    sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(HERE.parent / "golden"), str(HERE / "oracle")]
-
 import engine_cells
 import engine_play
 import engine_scripts
 import oracle
+import pyarrow as pa
 from engine_scripts import Script
 
 
@@ -81,7 +81,7 @@ def complaint(java: oracle.Session, script: Script, turns=engine_play.TURNS) -> 
             return str(error)
         except oracle.OracleError:
             return None
-        except Exception as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, NotImplementedError, pa.ArrowException) as error:
             return f"{type(error).__name__}: {error}"
     return None
 

@@ -1,6 +1,6 @@
 """Random tables of every engine, with compactions between writes: the same by Java, by us, and by both in turn.
 
-A failing seed is made small by `python tests/interop/shrink.py SEED`.
+`shrink.py` makes a failing seed small.
 """
 
 from __future__ import annotations
