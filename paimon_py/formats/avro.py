@@ -36,6 +36,9 @@ from paimon_py.spec.types import Atomic, Field, Root
 CHUNK_ROWS = 8192
 """Rows that are Python objects at one time."""
 
+ZSTD_LEVEL_MAX = 22
+"""The library refuses higher levels; others take them for this one."""
+
 _DEFAULT_READ = ReadSettings()
 _CODECS = {
     "null": "null",
@@ -146,7 +149,7 @@ class AvroFileWriter:
         self._sink = sink
         self._fields = tuple(fields)
         self._layouts = [written_type(field.type) for field in fields]
-        self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), settings.zstd_level)
+        self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), min(settings.zstd_level, ZSTD_LEVEL_MAX))
         self._bounds = [_tracker(field, settings.without_stats) for field in fields]
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = self._pending_bytes = 0

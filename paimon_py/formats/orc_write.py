@@ -29,6 +29,8 @@ LEGACY_LTZ = "orc.timestamp-ltz.legacy.type"
 
 _CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
 _UNWRITABLE = ("lzo", "brotli")
+_STRATEGIES = ("speed", "compression")
+_SMALL_LEVEL = 3
 _PER_MILLI = {"us": 1_000, "ns": 1_000_000}
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}
 _UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
@@ -137,7 +139,7 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 
 def _arguments(settings: WriteSettings) -> dict[str, Any]:
-    """Arguments of `ORCWriter`; the level of zstd cannot be set there.
+    """Arguments of `ORCWriter`. Of levels it knows two, fast and small: zstd levels 1 and 3, and so for the others.
 
     Raises:
         OptionError: no codec of ORC.
@@ -151,8 +153,18 @@ def _arguments(settings: WriteSettings) -> dict[str, Any]:
         raise UnsupportedError(f"ORC files with {word} cannot be written", feature=f"{option}={word}")
     if word not in _CODECS:
         raise OptionError(f"{name!r} is no codec of ORC; allowed: {', '.join(_CODECS)}", option=option, value=name)
+    level = number_option(options, "orc.compression.zstd.level", settings.zstd_level)
+    default = "compression" if word == "zstd" and level >= _SMALL_LEVEL else "speed"
+    strategy = options.get("orc.compression.strategy", default).strip().lower()
+    if strategy not in _STRATEGIES:
+        raise OptionError(
+            f"option 'orc.compression.strategy' is {strategy!r}; it must be one of {', '.join(_STRATEGIES)}",
+            option="orc.compression.strategy",
+            value=strategy,
+        )
     return {
         "compression": _CODECS[word],
+        "compression_strategy": strategy,
         "stripe_size": settings.block_size_bytes or number_option(options, "orc.stripe.size", 64 << 20),
         "row_index_stride": number_option(options, "orc.row.index.stride", 10_000),
         "compression_block_size": number_option(options, "orc.compress.size", 256 << 10),

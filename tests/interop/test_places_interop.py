@@ -82,6 +82,38 @@ def test_files_elsewhere_are_read_and_compacted_by_the_other(java, tmp_path, ver
         check_places(pair, place, here)
 
 
+THIN_KEYS = [["k", "INT NOT NULL"], ["s", "STRING NOT NULL"], ["d", "DECIMAL(20, 2) NOT NULL"], ["v", "STRING"], ["n", {"type": "ARRAY", "element": "INT"}]]
+THIN = Kind(THIN_KEYS, ["s", "k", "d"], options={"bucket": "2", "write-only": "true", "data-file.thin-mode": "true"})
+
+
+def thin_rows(*numbers: int, v: str = "v") -> list[dict]:
+    return [{"k": n, "s": f"s{n % 3}", "d": f"{n}.25", "v": None if n % 5 == 0 else f"{v}{n}", "n": [n, None]} for n in numbers]
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "1.4.2"])
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_files_without_key_columns_are_read_and_compacted_by_the_other(java, tmp_path, version, file_format):
+    kind = Kind(THIN.columns, THIN.primary_key, options={**THIN.options, "file.format": file_format})
+    for creator, other in ("oj", "jo"):
+        pair = Pair(java(version), tmp_path / creator)
+        pair.create(kind, creator)
+        pair.act(("write", thin_rows(*range(60))), creator)
+        pair.agree()
+        pair.act(("write", thin_rows(*range(50, 70), v="w") + [{**row, "_kind": "-D"} for row in thin_rows(3, 4)]), other)
+        assert len(pair.agree()) == 68
+        pair.step("compact", full=True)
+        assert len(pair.agree()) == 68
+        pair.act(("alter", ["set", "data-file.thin-mode", "false"]), "o")
+        pair.act(("write", thin_rows(1, 100, v="fat")), "o")
+        pair.act(("alter", ["set", "data-file.thin-mode", "true"]), "o")
+        pair.act(("write", thin_rows(2, 101, v="thin")), "o")
+        assert len(pair.agree()) == 70
+        pair.step("compact", full=True)
+        rows_now = pair.agree()
+        where = "s = 's2' and k >= 50"
+        assert len(pair.our_rows(where=where)) == sum(row[1] == "s2" and row[0] >= 50 for row in rows_now)
+
+
 def test_java_expires_our_files_outside_the_table(java, tmp_path):
     kind = Kind(KEYED.columns, KEYED.primary_key, KEYED.partition_by, {**KEYED.options, **options("round-robin", tmp_path)})
     pair = Pair(java("2.0.0"), tmp_path / "w")

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import random
 
 import pyarrow as pa
 import pytest
@@ -266,6 +267,21 @@ def test_values_of_another_type_are_damage(name):
         read(name, data, fields_of("ARRAY<INT>"))
     with pytest.raises(CorruptionError):
         read(name, data, fields_of("INT"))
+
+
+@formats
+def test_levels_of_zstd_are_heard(name):
+    dice = random.Random(5)
+    words = [f"word {dice.randrange(4000)} {dice.randrange(60)}" for _ in range(20_000)]
+    batch = pa.record_batch({"c0": words})
+    sizes = {}
+    for level in (-5, 1, 3, 19, 99):
+        data, _ = write(name, fields_of("STRING"), [batch], compression="zstd", zstd_level=level)
+        sizes[level] = len(data)
+        assert read(name, data, fields_of("STRING"))["c0"].to_pylist() == words
+    assert len(set(sizes.values())) > 1
+    if name != "orc":  # there are two levels only
+        assert sizes[-5] > sizes[1] > sizes[19] == sizes[99]
 
 
 @formats

@@ -146,5 +146,7 @@ def test_codecs_are_called_as_in_java():
     assert orc.ORCFile(io.BytesIO(data)).compression == "SNAPPY"
     with pytest.raises(UnsupportedError, match="lzo"):
         write("orc", fields, [], compression="lzo")
-    with pytest.raises(OptionError):
-        write("orc", fields, [], options={"orc.stripe.size": "big"})
+    for option, text in (("orc.stripe.size", "big"), ("orc.compression.strategy", "best")):
+        with pytest.raises(OptionError) as caught:
+            write("orc", fields, [], options={option: text})
+        assert option in str(caught.value)
