@@ -149,7 +149,8 @@ class AvroFileWriter:
         self._sink = sink
         self._fields = tuple(fields)
         self._layouts = [written_type(field.type) for field in fields]
-        self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), min(settings.zstd_level, ZSTD_LEVEL_MAX))
+        level = min(settings.zstd_level, ZSTD_LEVEL_MAX)
+        self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), level)
         self._bounds = [_tracker(field, settings.without_stats) for field in fields]
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = self._pending_bytes = 0
