@@ -72,14 +72,16 @@ class State:
         return PickerSettings.of(Options(self.options))
 
     def above(self, level: int) -> tuple[DataFile, ...]:
-        return tuple(file for file in self.files if file.level > level)
+        """What a task knows of higher levels; of chain tables, which are refused, it would have to know them too."""
+        known = needs_lookup(self.schema) or self.settings.keep_deletes
+        return tuple(file for file in self.files if known and file.level > level)
 
     def steps(self, choice: Compact, expired=frozenset()) -> tuple[Step, ...]:
         """What becomes of the chosen files."""
         task = CompactionTask(
             snapshot_id=1, schema_id=0, partition=b"", bucket=0, total_buckets=1, files=choice.files,
             output_level=choice.output_level, drop_deletes=drop_deletes(choice.output_level, self.runs, self.settings),
-            rewrite_all=choice.rewrite_all, higher_files=self.above(choice.output_level) if needs_lookup(self.schema) else (),
+            rewrite_all=choice.rewrite_all, higher_files=self.above(choice.output_level),
         )  # fmt: skip
         lows, highs = (np.array([self.keys[f.name][end] for f in choice.files], np.int64) for end in (0, 1))
         return steps_of(task, lows, highs, settings=StepSettings.of(self.schema), expired=expired)

@@ -9,6 +9,7 @@ import pathlib
 import random
 import subprocess
 import tempfile
+from collections.abc import Callable
 
 import msgspec
 import oracle
@@ -16,6 +17,7 @@ from lsm_states import State
 
 from paimon_py.lsm.compaction_steps import Upgrade
 from paimon_py.lsm.picker import PickerState, Wait, drop_deletes, pick, pick_full, writers_wait
+from paimon_py.lsm.simulator import Moment
 
 SOURCE = pathlib.Path(__file__).parent / "picker" / "Picks.java"
 VERSION = "2.0.0"
@@ -47,7 +49,7 @@ def question_of(state: State, kind: str, **extra) -> dict:
     """A question about a state: `pick` or `full`."""
     files = [
         {"name": f.name, "level": f.level, "size": f.size_bytes, "low": state.keys[f.name][0], "high": state.keys[f.name][1],
-         "newest": f.max_sequence, "deletes": f.delete_row_count, "created": f.creation_time_millis or 0}
+         "newest": f.max_sequence, "deletes": f.delete_row_count, "created": -1 if f.creation_time_millis is None else f.creation_time_millis}
         for f in state.files
     ]  # fmt: skip
     return {"options": state.options, "files": files, "question": kind, **extra}
@@ -89,12 +91,30 @@ def _step(step) -> dict:
     return {"do": "rewrite", "dropDeletes": step.drop_deletes, "lookup": step.lookup, "sections": sections, "runs": runs}
 
 
+def questions_of(moments: list[Moment], options: dict[str, str], hour_of: Callable[[Moment], int]) -> list[tuple[State, dict]]:
+    """What the picker was asked in a simulation."""
+    asked = []
+    for moment in moments:
+        state = State(options, [file for run in moment.runs for file in run.files])
+        state.keys = {file.name: (_number(file.min_key), _number(file.max_key)) for file in state.files}
+        question = question_of(
+            state, "pick", now=moment.now_millis, hour=hour_of(moment), last=moment.state.last_full_millis,
+            tries=moment.state.tries, deleted=[], expired=[],
+        )  # fmt: skip
+        asked.append((state, question))
+    return asked
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[12:20], "little")
+
+
 def random_question(seed: int) -> tuple[State, dict]:
     """Levels, options and a question that a seed stands for."""
     rng = random.Random(seed)
     state = State(options=_options(rng))
     top = max(1, state.settings.level_count - 1 + rng.choice((0, 0, 0, 0, 1, -1)))
-    scale = rng.choice((10, 1000, 90 << 20, 1 << 40))
+    scale = rng.choice((10, 1000, 90 << 20, 1 << 36))  # beyond, Java overflows
     for _ in range(rng.choice((0, 1, 2, 3, 4, 5, 6, 7, 9, 12))):
         low = rng.randrange(100)
         _file(rng, state, 0, int(scale * rng.choice((1, 1, 1, rng.random(), 3))), low, low + rng.choice((0, 3, 20)))

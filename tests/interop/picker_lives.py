@@ -1,0 +1,165 @@
+"""Random lives of one bucket that Java writes, and a replay of every compaction it made on the levels before it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+from pair import Kind, Pair
+
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.lsm.compaction_steps import Rewrite, Step, StepSettings, Upgrade, steps_of
+from paimon_py.lsm.levels import level_runs
+from paimon_py.lsm.order import key_ranks
+from paimon_py.lsm.picker import (
+    Choice,
+    PickerSettings,
+    PickerState,
+    Wait,
+    drop_deletes,
+    needs_lookup,
+    pick,
+    pick_full,
+)
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+KIND = Kind([["k", "INT NOT NULL"], ["v", "STRING"]], ["k"])
+
+
+class Life(msgspec.Struct):
+    """`writes`: rows and whether a full compaction follows; `one_writer` stays open over all of them."""
+
+    options: dict[str, str]
+    writes: list[tuple[list[dict], bool]]
+    one_writer: bool
+
+
+def life(seed: int, version: str) -> Life:
+    """The life that a seed stands for; older Javas get what they decide alike."""
+    rng = random.Random(seed)
+    options = {"bucket": "1", "target-file-size": rng.choice(("12 kb", "40 kb", "128 mb"))}
+    for name, values, share in (
+        ("num-sorted-run.compaction-trigger", ("2", "3", "4"), 0.8),
+        ("num-levels", ("3", "5"), 0.3),
+        ("compaction.max-size-amplification-percent", ("50", "1000", "100000"), 0.7),
+        ("compaction.size-ratio", ("0", "100"), 0.3),
+        ("compaction.total-size-threshold", ("20 kb",), 0.1),
+        ("compaction.incremental-size-threshold", ("30 kb",), 0.1),
+        ("compaction.small-file-ratio", ("0.1",), 0.2 if version == "2.0.0" else 0),
+        ("compaction.force-rewrite-all-files", ("true",), 0.1),
+        ("file.format.per.level", ("0:avro",), 0.1),
+    ):
+        if rng.random() < share:
+            options[name] = rng.choice(values)
+    if version == "2.0.0":
+        options |= rng.choice(
+            ({}, {}, {"compaction.force-up-level-0": "true"}, {"deletion-vectors.enabled": "true"}, {"force-lookup": "true"},
+             {"merge-engine": "first-row"}, {"force-lookup": "true", "lookup-compact": "gentle", "lookup-compact.max-interval": "4"})
+        )  # fmt: skip
+    kinds = ("+I",) if options.get("merge-engine") == "first-row" else ("+I",) * 9 + ("-D",) * rng.choice((0, 1, 1))
+    writes = [(_rows(rng, kinds), rng.random() < 0.06) for _ in range(14)]
+    return Life(options, writes, rng.random() < 0.4)
+
+
+def _rows(rng: random.Random, kinds: tuple[str, ...]) -> list[dict]:
+    count = rng.choice((1, 20, 20, 100, 100, 400, 1500))
+    low = rng.choice((0, 0, rng.randrange(20_000), rng.randrange(20_000)))
+    keys = rng.sample(range(low, low + rng.choice((count, count * 3, 20_000))), count)
+    return [{"k": key, "v": f"{rng.getrandbits(96):024x}", "_kind": rng.choice(kinds)} for key in keys]
+
+
+def live(pair: Pair, lived: Life) -> None:
+    """Let Java live it."""
+    pair.create(Kind(KIND.columns, KIND.primary_key, [], lived.options), "j")
+    rounds = [
+        {"rows": rows, "id": number, **({"compact": "full"} if full else {})}
+        for number, (rows, full) in enumerate(lived.writes)
+    ]
+    if lived.one_writer:
+        pair.step("write", rounds=rounds)
+    else:
+        pair.steps([{"op": "write", **step} for step in rounds])
+
+
+def replay(pair: Pair, lived: Life) -> int:
+    """Decide every compaction again and compare; the number of compactions."""
+    table = pair.table()
+    root, schema = table._root, table.schema
+    snapshots = [root.snapshots.get(number) for number in root.snapshots.ids()]
+    settings = PickerSettings.of(Options(schema.options))
+    before: list[DataFile] = []
+    deleted: set[str] = set()
+    state = PickerState()
+    compactions = 0
+    for number, (_, full) in enumerate(lived.writes):
+        made = {s.commit_kind.value: s for s in snapshots if s.commit_identifier == number}
+        files = {kind: [e.file for e in root.manifests.live_entries(s).entries()] for kind, s in made.items()}
+        written = files.get("APPEND", before)
+        after = files.get("COMPACT", written)
+        if not lived.one_writer or number == 0:
+            state = PickerState.of(before, settings)
+        choice: Choice
+        if full:
+            choice = pick_full(level_runs(written), settings, deleted=deleted)
+        else:
+            choice, state = pick(level_runs(written), settings, state, 0, 12)
+        _check(schema, settings, written, choice, after)
+        if full:
+            again, state = pick(level_runs(after), settings, state, 0, 12)
+            assert isinstance(again, Wait), "a full compaction leaves nothing to pick"
+        compactions += "COMPACT" in files
+        deleted = _with_vectors(root, list(made.values())[-1]) if made else deleted
+        before = after
+    return compactions
+
+
+def _with_vectors(root: TableRoot, snapshot: Snapshot) -> set[str]:
+    if snapshot.index_manifest is None:
+        return set()
+    entries = root.manifests.read_index(snapshot.index_manifest)
+    return {vector.data_file for entry in entries for vector in entry.deletion_vectors or ()}
+
+
+def _steps(schema: TableSchema, settings: PickerSettings, written: list[DataFile], choice: Choice) -> tuple[Step, ...]:
+    if isinstance(choice, Wait):
+        return ()
+    higher = tuple(file for file in written if file.level > choice.output_level)
+    task = CompactionTask(
+        snapshot_id=1, schema_id=schema.id, partition=b"", bucket=0, total_buckets=1, files=choice.files,
+        output_level=choice.output_level, drop_deletes=drop_deletes(choice.output_level, level_runs(written), settings),
+        rewrite_all=choice.rewrite_all, higher_files=higher if needs_lookup(schema) else (),
+    )  # fmt: skip
+    return steps_of(task, *_ranks(schema, choice.files), settings=StepSettings.of(schema))
+
+
+def _ranks(schema: TableSchema, files: Sequence[DataFile]):
+    types = [field.type for field in schema.key_fields]
+    return key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
+
+
+def _check(schema: TableSchema, settings: PickerSettings, written: list[DataFile], choice: Choice, after: list[DataFile]) -> None:
+    """Our steps on the files before give exactly the files, levels and deletes after."""
+    steps = _steps(schema, settings, written, choice)
+    rewrites = [step for step in steps if isinstance(step, Rewrite)]
+    gone = {file.name for step in rewrites for file in step.files}
+    levels = {file.name: file.level for file in written if file.name not in gone}
+    levels |= {step.file.name: choice.output_level for step in steps if isinstance(step, Upgrade)}
+    assert {file.name: file.level for file in after if file.name in levels} == levels
+    new = [file for file in after if file.name not in levels]
+    assert not {file.name for file in new} & gone
+    if new:
+        assert {file.level for file in new} == {choice.output_level}
+        assert all(_come_from(schema, file, rewrites) for file in new)
+
+
+def _come_from(schema: TableSchema, file: DataFile, rewrites: list[Rewrite]) -> bool:
+    for step in rewrites:
+        lows, highs = _ranks(schema, [file, *step.files])
+        if lows[1:].min() <= lows[0] and highs[0] <= highs[1:].max():
+            return not step.drop_deletes or file.delete_row_count == 0
+    return False
