@@ -22,7 +22,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.write.commit_plan import Author, Limits, Part, next_snapshot
+from paimon_py.write.commit_plan import Author, Limits, Part, next_snapshot, stamped
 from paimon_py.write.conflicts import Conflict
 from paimon_py.write.drafts import Drafts
 from paimon_py.write.publish import Committed, Conflicted, LostRace, Outcome, Unknown, publish
@@ -56,6 +56,7 @@ class Attempts:
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._types = [field.type for field in schema.partition_fields]
+        self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
         self._retention_seconds = options.get_duration("snapshot.time-retained") / 1000
 
     def publish(self, planner: Planner) -> Snapshot | Already:
@@ -117,6 +118,8 @@ class Attempts:
                 return Conflicted(planned)
             if isinstance(planned, Already) or (planned.is_manifest_merge and not drafts.merges(latest)):
                 return planned if isinstance(planned, Already) else Already(latest)
+            if self._by_snapshot:
+                planned = stamped(planned, latest.id + 1 if latest else 1)
             written = drafts.write(latest, planned)
         except SnapshotExpiredError as error:
             return LostRace(str(error))

@@ -135,6 +135,22 @@ def compact_part(changes: Changes) -> Part:
     )
 
 
+def stamped(part: Part, snapshot_id: int) -> Part:
+    """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
+
+    Compacted files hold such numbers already.
+    Source: Java `FileStoreCommitImpl.stampSequenceWithSnapshotId`.
+    """
+    if part.kind is CommitKind.COMPACT:
+        return part
+    return msgspec.structs.replace(part, adds=tuple(_stamped(entry, snapshot_id) for entry in part.adds))
+
+
+def _stamped(entry: ManifestEntry, number: int) -> ManifestEntry:
+    file = msgspec.structs.replace(entry.file, min_sequence=number, max_sequence=number)
+    return msgspec.structs.replace(entry, file=file)
+
+
 def bucket_compaction(bucket: BucketChanges) -> tuple[tuple[ManifestEntry, ...], tuple[ManifestEntry, ...]]:
     """What the compaction of one bucket deletes, and what it adds."""
     return (
