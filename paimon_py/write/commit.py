@@ -305,6 +305,8 @@ class _Commit:
 
     def _renumber(self, highest: Mapping[tuple[bytes, int], int]) -> None:
         """Let our rows come after all that was committed before them. A bucket that moves loses its compaction."""
+        if self.options.get_bool("sequence.snapshot-ordering"):
+            return
         for position, offset in enumerate(offsets(self.changes.buckets, highest)):
             original = self.changes.buckets[position]
             before = self.renumbered.get(position)
