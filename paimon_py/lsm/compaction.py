@@ -32,8 +32,8 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
         rewrite_all: every file is rewritten by itself, even one that could just move (to drop dead or expired rows).
         higher_files: files of the levels above `output_level`, in which keys of level 0 are looked up; only in tables
             that compact by lookup.
-        deletions: deletion vectors of the files and higher files, by file name.
-        index: the index entry that holds the bucket's deletion vectors now, None if it has none.
+        deletions: all deletion vectors of the bucket, by file name.
+        index: the index entries that hold these deletion vectors.
     """
 
     snapshot_id: int

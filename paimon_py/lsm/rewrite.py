@@ -52,8 +52,17 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
         return (SEQUENCE_FIELD, KIND_FIELD, *self.fields)
 
 
-def rewrite(sections: Sequence[Sequence[SortedRun]], merging: Merging, files: RollingWriter) -> tuple[DataFile, ...]:
-    """Write the merged rows of sections, which are given in key order, as files that do not overlap.
+RowsOf = Callable[[Sequence[SortedRun], Merging], Iterator[pa.RecordBatch]]
+"""The rows that one section leaves: the columns `file_fields`, ordered by key, each key at most once."""
+
+
+def rewrite(
+    sections: Sequence[Sequence[SortedRun]], merging: Merging, files: RollingWriter, rows: RowsOf | None = None
+) -> tuple[DataFile, ...]:
+    """Write the rows of sections, which are given in key order, as files that do not overlap.
+
+    Args:
+        rows: what a section leaves, if not its `merged_rows`.
 
     Cost: every input is read once and every result written once; two merge windows and one row group in memory, and
         the reader of every run of a section.
@@ -62,7 +71,7 @@ def rewrite(sections: Sequence[Sequence[SortedRun]], merging: Merging, files: Ro
         StorageError: the store failed; `files.abort()` deletes what was begun.
     """
     for section in sections:
-        for batch in merged_rows(section, merging):
+        for batch in (rows or merged_rows)(section, merging):
             files.write(batch)
     return files.close()
 

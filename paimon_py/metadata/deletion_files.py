@@ -13,13 +13,10 @@ from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import bucket_path, check_file_name
-from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, IndexEntry
+from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, DeletionVectorRange, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import Delete, OpenRead, OpenWrite, join
-
-DELETION_VECTORS = "DELETION_VECTORS"
-"""Index type of deletion vectors in index manifests."""
 
 _FRAME = 8
 """Bytes that a block may have beyond its stated length."""

@@ -12,6 +12,9 @@ import msgspec
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.data_file import EMPTY_STATS, FileKind, ManifestEntry, Stats, identifier
 
+DELETION_VECTORS = "DELETION_VECTORS"
+"""Index type of deletion vectors in index manifests."""
+
 
 class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
     """One record of a manifest list: a manifest and what it holds."""

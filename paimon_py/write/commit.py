@@ -38,8 +38,10 @@ from paimon_py.write.commit_plan import (
 )
 from paimon_py.write.compaction_fit import fit_compactions, is_committed, without_compaction
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
+from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.foreign import Foreign, committed_by, names_added
-from paimon_py.write.leftovers import delete_files
+from paimon_py.write.index_plan import compacted_index, index_after, made_index
+from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.write.presence import check_origin, missing_file
 from paimon_py.write.request import CommitRequest
@@ -249,8 +251,8 @@ class _Commit:
         if latest is None:
             return overwrite_part(adds, (), None)
         index = None
-        if latest.index_manifest is not None:
-            entries = self.root.manifests.read_index(latest.index_manifest)
+        entries = index_entries(self.root, latest)
+        if entries:
             gone = matches(binary_array([entry.partition for entry in entries])).tolist()
             if any(gone):
                 index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
@@ -268,10 +270,15 @@ class _Commit:
         if self.schema.primary_keys:
             leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1]
             ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in self._placed(leveled)}
-        fit = fit_compactions(current.buckets, live, ranks)
+        keyed = bool(self.schema.primary_keys)
+        index = index_entries(self.root, latest)
+        fit = fit_compactions(current.buckets, live, ranks, index=index, keyed=keyed)
         self.fitting, self.dropped = msgspec.structs.replace(current, buckets=fit.buckets), fit.dropped
         part = compact_part(self.fitting)
-        return next(iter(fit.dropped.values())) if part.is_empty else part
+        if part.is_empty:
+            return next(iter(fit.dropped.values()))
+        after = index_after(index, compacted_index(fit.buckets), by_bucket=keyed)
+        return part if after == index else msgspec.structs.replace(part, index=after)
 
     def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:
         expected = self.request.expected_snapshot_id
@@ -380,6 +387,7 @@ class _Commit:
             if position in self.renumbered:
                 kept = {file.name for file in self.renumbered[position][1].added_files}
                 gone.append((bucket, [file for file in own_files(bucket) if file.name not in kept]))
+                delete_index_files(self.root, self.schema, made_index(bucket))
             elif self.request.overwrite is not None:
                 gone.append((bucket, bucket.changelog_files))
         self._delete(gone)
@@ -394,8 +402,11 @@ class _Commit:
         known = names_added(self.root, self.changes.base_snapshot_id)
         if known is not None:
             known.update(file.name for bucket in self.fitting.buckets for file in bucket.added_files)
-            buckets = [self.changes.buckets[at] for at in positions]
-            self._delete([(b, [file for file in compaction_files(b) if file.name not in known]) for b in buckets])
+            for bucket in (self.changes.buckets[at] for at in positions):
+                made = compaction_files(bucket)
+                self._delete([(bucket, [file for file in made if file.name not in known])])
+                if made and not any(file.name in known for file in made):
+                    delete_index_files(self.root, self.schema, made_index(bucket))
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""

@@ -17,7 +17,8 @@ from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import compaction_files
 from paimon_py.write.compaction_plan import plan_compaction
 from paimon_py.write.compaction_run import run_task
-from paimon_py.write.leftovers import delete_files
+from paimon_py.write.index_plan import made_index
+from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overwrite import Matcher
 from paimon_py.write.result import CommitResult
 
@@ -103,6 +104,7 @@ class Compactor:
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
         for bucket in buckets:
             delete_files(self._root, self._schema, bucket.partition, bucket.bucket, compaction_files(bucket))
+            delete_index_files(self._root, self._schema, made_index(bucket))
 
 
 def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from paimon_py.spec.data_file import ManifestEntry, identifier
+from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
 from paimon_py.write.changes import BucketChanges
 from paimon_py.write.commit_plan import Bucket, bucket_compaction
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, level_conflict
+from paimon_py.write.index_plan import Index, base_conflict, compacted_index, index_after
 
 Ranks = Mapping[str, tuple[int, int]]
 """Ranks of the smallest and largest key by name of files of level 1 and above; empty for append tables."""
@@ -26,14 +28,28 @@ class Fit(NamedTuple):
     dropped: dict[int, Conflict]
 
 
-def fit_compactions(buckets: Sequence[BucketChanges], live: Iterable[ManifestEntry], ranks: Ranks) -> Fit:
+def fit_compactions(
+    buckets: Sequence[BucketChanges],
+    live: Iterable[ManifestEntry],
+    ranks: Ranks,
+    *,
+    index: Iterable[IndexEntry] = (),
+    keyed: bool = True,
+) -> Fit:
     """Keep the compactions whose files are all alive, and whose results do not overlap others of their level.
 
     Compactions of one bucket are looked at in order, each after the ones that are kept before it.
 
     Args:
         live: the live files of all the buckets.
+        index: the index files of the table.
+        keyed: the table has a primary key.
     """
+    vectors: dict[Bucket, Index] = {}
+    for known in index:
+        if known.index_type == DELETION_VECTORS:
+            place = (known.partition, known.bucket)
+            vectors[place] = (*vectors.get(place, ()), known)
     alive: dict[Bucket, list[ManifestEntry]] = {}
     for entry in live:
         alive.setdefault((entry.partition, entry.bucket), []).append(entry)
@@ -44,7 +60,10 @@ def fit_compactions(buckets: Sequence[BucketChanges], live: Iterable[ManifestEnt
         deletes, adds = bucket_compaction(bucket)
         before = alive.get(key, [])
         conflict = _conflict(before, deletes, adds, ranks)
+        if conflict is None and (deletes or adds):
+            conflict = base_conflict(vectors.get(key, ()), bucket, keyed=keyed)
         if conflict is None:
+            vectors[key] = index_after(vectors.get(key, ()), compacted_index([bucket]), by_bucket=keyed)
             gone = {identifier(entry) for entry in deletes}
             alive[key] = [*(entry for entry in before if identifier(entry) not in gone), *adds]
             kept.append(bucket)

@@ -39,6 +39,8 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.write.commit_plan import Bucket
+from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.write.overwrite import Matcher, StaticOverwrite, matcher
 
 _HOUR_MILLIS = 3_600_000
@@ -118,14 +120,21 @@ def plan_compaction(
     local = root.env.clock.local_millis()
     now = root.env.clock.millis()
     offset = round((local - now) / _MINUTE_MILLIS) * _MINUTE_MILLIS
-    return tasks_of(schema, snapshot, entries, full=full, moment=Moment(now, offset))
+    deletions = bucket_deletions(root, schema, snapshot)
+    return tasks_of(schema, snapshot, entries, full=full, moment=Moment(now, offset), deletions=deletions)
 
 
 def tasks_of(
-    schema: TableSchema, snapshot: Snapshot, entries: Iterable[ManifestEntry], *, full: bool, moment: Moment
+    schema: TableSchema,
+    snapshot: Snapshot,
+    entries: Iterable[ManifestEntry],
+    *,
+    full: bool,
+    moment: Moment,
+    deletions: Mapping[Bucket, BucketDeletions] | None = None,
 ) -> list[CompactionTask]:
-    """The tasks for live files. Pure."""
-    planner = _Planner(schema, snapshot, full, moment)
+    """The tasks for live files and their deletion vectors. Pure."""
+    planner = _Planner(schema, snapshot, full, moment, deletions or {})
     return [task for bucket in _buckets(schema, entries) for task in planner.tasks(bucket)]
 
 
@@ -144,12 +153,20 @@ def _buckets(schema: TableSchema, entries: Iterable[ManifestEntry]) -> list[_Buc
 class _Planner:
     """Plans bucket after bucket."""
 
-    def __init__(self, schema: TableSchema, snapshot: Snapshot, full: bool, moment: Moment) -> None:
+    def __init__(
+        self,
+        schema: TableSchema,
+        snapshot: Snapshot,
+        full: bool,
+        moment: Moment,
+        deletions: Mapping[Bucket, BucketDeletions],
+    ) -> None:
         options = Options(schema.options)
         self._schema = schema
         self._snapshot_id = snapshot.id
         self._full = full
         self._moment = moment
+        self._deletions = deletions
         self._looks_up = needs_lookup(schema)
         self._append = AppendSettings.of(options)
         self._picker = PickerSettings.of(options) if schema.primary_keys else PickerSettings()
@@ -179,7 +196,7 @@ class _Planner:
 
     def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
         if self._full:
-            choice = pick_full(runs, self._picker)
+            choice = pick_full(runs, self._picker, deleted=self._known(bucket).places)
         else:
             state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
             choice, _ = pick(runs, self._picker, state, self._moment.now_millis, self._moment.hour)
@@ -190,7 +207,11 @@ class _Planner:
         groups = plan(bucket.files, self._append, DeadRows(), full=self._full)
         return [self._task(bucket, files) for files in groups]
 
+    def _known(self, bucket: _Bucket) -> BucketDeletions:
+        return self._deletions.get((bucket.partition, bucket.bucket), BucketDeletions())
+
     def _task(self, bucket: _Bucket, files: tuple[DataFile, ...]) -> CompactionTask:
+        known = self._known(bucket)
         return CompactionTask(
             snapshot_id=self._snapshot_id,
             schema_id=self._schema.id,
@@ -198,4 +219,6 @@ class _Planner:
             bucket=bucket.bucket,
             total_buckets=bucket.total_buckets,
             files=files,
+            deletions=known.places,
+            index=known.index,
         )

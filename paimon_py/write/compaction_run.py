@@ -8,14 +8,17 @@ Source: format.md §13.3, §13.4; Java `MergeTreeCompactTask`, `BaseAppendFileSt
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
 
+from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.errors import StorageError, UnsupportedError, UsageError
-from paimon_py.files.alive import alive
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import col
+from paimon_py.files.alive import alive, positioned
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.places import bucket_place, file_path
 from paimon_py.files.reader import BATCH_ROWS, read_positions
@@ -23,15 +26,18 @@ from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.compaction_steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.lookup import Bounds, Lookup, LookupRules
 from paimon_py.lsm.order import key_ranks, merge_order
-from paimon_py.lsm.rewrite import Merging, rewrite
+from paimon_py.lsm.rewrite import Merging, merged_rows, rewrite
 from paimon_py.lsm.writer import abort_all
-from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.write.changes import BucketChanges
+from paimon_py.write.deletion_index import renewed
 
 
 def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> BucketChanges:
@@ -51,6 +57,7 @@ def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> Buck
     work = _Work(root, schema, task)
     try:
         before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
+        index = work.renew_index(before, after)
     except BaseException:
         work.discard()
         raise
@@ -60,6 +67,8 @@ def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> Buck
         total_buckets=task.total_buckets,
         compact_before=before,
         compact_after=after,
+        compact_new_index=index,
+        compact_deleted_index=task.index,
     )
 
 
@@ -79,6 +88,7 @@ class _Work:
         self._names = DataFileNames(schema.options, root.env.ids)
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
+        self._found: Mapping[str, DeletionVector] = {}
 
     def compact_keyed(self) -> Compacted:
         """Move what can be moved and merge the rest."""
@@ -90,19 +100,37 @@ class _Work:
             read=self._read,
             drop_deletes=task.drop_deletes,
         )
+        rules = LookupRules.of(self._schema)
+        lookup = Lookup(rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
         before: list[DataFile] = []
         after: list[DataFile] = []
         for step in self._steps():
-            if step.lookup:
-                raise UnsupportedError("compaction by lookup is not supported", feature="lookup")
             if isinstance(step, Upgrade):
+                if step.lookup:
+                    lookup.look_up(step.file, merging)
                 before.append(step.file)
                 after.append(msgspec.structs.replace(step.file, level=task.output_level))
                 continue
             merging = msgspec.structs.replace(merging, drop_deletes=step.drop_deletes)
             before += step.files
-            after += rewrite(step.sections, merging, self._open())
+            rows = lookup.rows if step.lookup else merged_rows
+            after += rewrite(step.sections, merging, self._open(), rows)
+        self._found = lookup.found.vectors
         return tuple(before), tuple(after)
+
+    def renew_index(self, before: Sequence[DataFile], after: Sequence[DataFile]) -> tuple[IndexEntry, ...]:
+        """The bucket's deletion vectors from now on."""
+        root, task = self._root, self._task
+        writer = DeletionWriter(
+            root.files,
+            root.path,
+            self._schema,
+            name=f"index-{root.env.ids.uuid()}",
+            partition=task.partition,
+            bucket=task.bucket,
+        )
+        gone = {file.name for file in before} - {file.name for file in after}
+        return renewed(task.index, self._dead, gone, self._found, writer)
 
     def compact_append(self) -> Compacted:
         """Write the rows of all files one after the other, in the order given."""
@@ -139,3 +167,16 @@ class _Work:
         path = file_path(root.path, schema, self._directory, self._task.bucket, file)
         pieces = read_positions(root.files, path, file, written, fields, batch_rows=batch_rows)
         return alive(pieces, self._dead.get(file.name))
+
+    def _read_above(
+        self, file: DataFile, fields: Sequence[Field], batch_rows: int, bounds: Bounds | None
+    ) -> Iterator[pa.RecordBatch]:
+        root, schema = self._root, self._schema
+        written = schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
+        path = file_path(root.path, schema, self._directory, self._task.bucket, file)
+        predicate = None
+        if bounds is not None:
+            key = col(schema.key_fields[0].name)
+            predicate = bind((key >= bounds[0]) & (key <= bounds[1]), schema.fields)
+        pieces = read_positions(root.files, path, file, written, fields, batch_rows=batch_rows, predicate=predicate)
+        return positioned(pieces, self._dead.get(file.name))

@@ -1,4 +1,4 @@
-"""Deleting data files that were written in vain."""
+"""Deleting data files and index files that were written in vain."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import StorageError
 from paimon_py.files.places import file_paths
+from paimon_py.metadata.deletion_files import index_file_path
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 
 
@@ -23,3 +25,12 @@ def delete_files(
                 root.files.delete(path)
             except StorageError:
                 continue
+
+
+def delete_index_files(root: TableRoot, schema: TableSchema, entries: Iterable[IndexEntry]) -> None:
+    """Delete index files that no snapshot names; what cannot be deleted stays."""
+    for entry in entries:
+        try:
+            root.files.delete(index_file_path(root.path, schema, entry))
+        except StorageError:
+            continue
