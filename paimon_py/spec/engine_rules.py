@@ -5,12 +5,18 @@ Source: format.md §12; Java `PartialUpdateMergeFunction.Factory`, `SchemaValida
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from paimon_py.spec.option_names import FIELDS_PREFIX
+from paimon_py.errors import OptionError
+from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
 from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+_ANYWHERE = "last_non_null_value"
+"""The one aggregate function that a column outside sequence groups may have: partial-update does that anyway."""
 
 _GROUP_SUFFIX = ".sequence-group"
 _REMOVE_ON_GROUP = "partial-update.remove-record-on-sequence-group"
@@ -61,3 +67,82 @@ def needs_lookup(options: Options) -> bool:
         or options.get_enum("changelog-producer") == "lookup"
         or options.get_enum("merge-engine") == "first-row"
     )
+
+
+def shared_members(groups: Sequence[SequenceGroup]) -> tuple[str, ...]:
+    """The columns that are in several groups."""
+    counts = Counter(name for group in groups for name in group.members)
+    return tuple(name for name, count in counts.items() if count > 1)
+
+
+def check_engine(schema: TableSchema, options: Options) -> None:
+    """The rules for options of the partial-update engine.
+
+    Raises:
+        OptionError: names the option and the rule.
+    """
+    if not schema.primary_keys or options.get_enum("merge-engine") != "partial-update":
+        return
+    _check_groups(schema, options)
+    _check_functions(schema, options)
+    _check_deletes(options)
+
+
+def _check_groups(schema: TableSchema, options: Options) -> None:
+    for name, group in _groups(options):
+
+        def refuse(reason: str, name: str = name) -> OptionError:
+            return OptionError(f"option {name!r} = {options[name]!r} {reason}", option=name, value=options[name])
+
+        unknown = [column for column in group.members if column not in schema.names]
+        if unknown:
+            raise refuse(f"names {unknown}, which are not columns; there are {list(schema.names)}")
+        keys = [column for column in group.members if column in schema.primary_keys]
+        if keys:
+            raise refuse(f"puts {keys} of the primary key into a sequence group; primary key columns cannot be in one")
+        shared = [column for column in shared_members(sequence_groups(options)) if column in group.members]
+        if shared:
+            raise refuse(f"has {shared} in common with another sequence group; a column can be in one group only")
+
+
+def _check_functions(schema: TableSchema, options: Options) -> None:
+    grouped = {column for group in sequence_groups(options) for column in group.members}
+    for column in schema.names:
+        option = f"{FIELDS_PREFIX}{column}.aggregate-function"
+        option = option if option in options else DEFAULT_AGGREGATE
+        function = options.get(option)
+        if function in (None, _ANYWHERE) or column in grouped or column in schema.primary_keys:
+            continue
+        raise OptionError(
+            f"option {option!r} = {function!r} aggregates column {column!r}, which no sequence group protects: put it "
+            f"into one ('fields.<sequence field>.sequence-group' = {column!r}); only {_ANYWHERE!r} goes without",
+            option=option,
+            value=function,
+        )
+
+
+def _check_deletes(options: Options) -> None:
+    removing = removing_fields(options)
+    on_delete = options.get_bool(_REMOVE_ON_DELETE)
+    for wanted, name in ((on_delete, _REMOVE_ON_DELETE), (bool(removing), _REMOVE_ON_GROUP)):
+        if wanted and options.get_bool("ignore-delete"):
+            raise OptionError(
+                f"option {name!r} does not go with 'ignore-delete' = 'true': one acts on deletes, the other leaves "
+                "them out",
+                option=name,
+                value=options[name],
+            )
+    groups = sequence_groups(options)
+    if on_delete and groups:
+        raise OptionError(
+            f"option {_REMOVE_ON_DELETE!r} does not go with sequence groups; {_REMOVE_ON_GROUP!r} does",
+            option=_REMOVE_ON_DELETE,
+            value="true",
+        )
+    strangers = set(removing) - {field for group in groups for field in group.fields}
+    if strangers:
+        raise OptionError(
+            f"option {_REMOVE_ON_GROUP!r} names {sorted(strangers)}, which are not sequence fields of a sequence group",
+            option=_REMOVE_ON_GROUP,
+            value=options[_REMOVE_ON_GROUP],
+        )

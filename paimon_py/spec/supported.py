@@ -109,9 +109,14 @@ def _in_text(name: str, *values: str) -> Detect:
     return detect
 
 
-def _merge_engine(schema: TableSchema, options: Options) -> str | None:
+def _aggregation(schema: TableSchema, options: Options) -> str | None:
     engine = options.get_enum("merge-engine")
-    return f"merge-engine={engine}" if schema.primary_keys and engine != "deduplicate" else None
+    return "merge-engine=aggregation" if schema.primary_keys and engine == "aggregation" else None
+
+
+def _invisible_rows(schema: TableSchema, options: Options) -> str | None:
+    first_row = bool(schema.primary_keys) and options.get_enum("merge-engine") == "first-row"
+    return "merge-engine=first-row" if first_row and not options.get_bool("write-only") else None
 
 
 def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
@@ -191,13 +196,16 @@ _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
     Feature(_format),
-    Feature(_merge_engine),
+    Feature(_aggregation),
+    Feature(
+        _invisible_rows,
+        readable=True,
+        hint="set the option 'write-only' to 'true'; rows are seen once a compaction has looked up their keys",
+    ),
     Feature(_switched_on("deletion-vectors.enabled"), readable=True),
     Feature(_postpone),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),
-    Feature(_given("record-level.expire-time")),
-    Feature(_switched_on("sequence.snapshot-ordering")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),

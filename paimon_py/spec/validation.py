@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
+from paimon_py.spec.engine_rules import check_engine
 from paimon_py.spec.file_rules import FILE_RULES
 from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
 from paimon_py.spec.options import Options
@@ -287,6 +288,11 @@ def _row_tracking(schema: TableSchema, options: Options) -> None:
 def _record_expiry(schema: TableSchema, options: Options) -> None:
     name = options.find_str("record-level.time-field")
     if name is None:
+        if options.is_set("record-level.expire-time"):
+            raise OptionError(
+                "'record-level.expire-time' needs 'record-level.time-field', the column with the time of a row",
+                option="record-level.expire-time",
+            )
         return
     _refuse_unknown(schema, "option 'record-level.time-field'", (name,))
     data_type = schema.field(name).type
@@ -324,6 +330,7 @@ _RULES = (
     _start,
     _field_options,
     _sequence,
+    check_engine,
     _snapshot_ordering,
     _row_kind,
     _changelog_producer,

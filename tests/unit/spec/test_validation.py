@@ -131,10 +131,8 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({**PK, "merge-engine": "partial-update"}, "merge-engine=partial-update"),
     ({**PK, "merge-engine": "AGGREGATION"}, "merge-engine=aggregation"),
     ({**PK, "bucket": "-2"}, "bucket=-2 (postpone)"),
-    ({**PK, "record-level.expire-time": "1 d"}, "record-level.expire-time"),
     ({"row-tracking.enabled": "true"}, "row-tracking.enabled"),
     ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
@@ -159,6 +157,7 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
     [
         ({**PK, "changelog-producer": "lookup"}, "changelog-producer=lookup"),
         ({**PK, "deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
+        ({**PK, "merge-engine": "first-row"}, "merge-engine=first-row"),
         ({"primary_keys": ("k",)}, "bucket=-1 (dynamic buckets)"),
         ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
