@@ -75,8 +75,8 @@ def test_files_elsewhere_are_read_and_compacted_by_the_other(java, tmp_path, ver
         pair.agree()
         pair.step("compact", full=True)
         before = pair.agree()
-        pair.act(("write", rows(1, 2, 60, v="x")), "o")
-        pair.step("compact", full=True)
+        pair.act(("write", rows(1, 2, 60, v="x")), "j")
+        pair.act(("compact", True), "o")
         after = pair.agree()
         assert len(after) == len(before) + (1 if kind == "keyed" else 3)
         check_places(pair, place, here)
@@ -108,7 +108,7 @@ def test_files_without_key_columns_are_read_and_compacted_by_the_other(java, tmp
         pair.act(("alter", ["set", "data-file.thin-mode", "true"]), "o")
         pair.act(("write", thin_rows(2, 101, v="thin")), "o")
         assert len(pair.agree()) == 70
-        pair.step("compact", full=True)
+        pair.act(("compact", True), "o")
         rows_now = pair.agree()
         where = "s = 's2' and k >= 50"
         assert len(pair.our_rows(where=where)) == sum(row[1] == "s2" and row[0] >= 50 for row in rows_now)
