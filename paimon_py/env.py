@@ -1,20 +1,27 @@
-"""Time, names, randomness and threads: the parts of the outside world that the core may use, injected.
+"""Time, names, randomness, threads and room to spill: the parts of the outside world that the core may use, injected.
 
-Nothing else in the core imports `time`, `uuid`, `random` or `threading` (a test enforces it).
+Nothing else in the core imports `time`, `uuid`, `random`, `threading` or `tempfile` (a test enforces it).
 """
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 import random
+import shutil
+import tempfile
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_SPILL_BUFFER_BYTES = 1 << 16
 
 
 class Clock(Protocol):
@@ -54,6 +61,35 @@ class Pool(Protocol):
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Like the built-in map; the first error is raised."""
+        ...
+
+
+class SpillFile(Protocol):
+    """A file that is written once, read any number of times, and deleted by whoever made it."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, for errors."""
+        ...
+
+    def open_write(self) -> BinaryIO:
+        """Begin it."""
+        ...
+
+    def open_read(self) -> BinaryIO:
+        """Read it from its beginning."""
+        ...
+
+    def delete(self) -> None:
+        """Delete it; nothing happens if it is not there."""
+        ...
+
+
+class SpillPlace(Protocol):
+    """Room on a fast local disk for what does not fit into memory. Failures are OSErrors."""
+
+    def create(self) -> SpillFile:
+        """A new file, not begun yet; names are never used again."""
         ...
 
 
@@ -105,12 +141,62 @@ class ThreadPool:
             return iter(list(pool.map(function, work)))
 
 
+class TemporarySpill:
+    """Files in a directory of their own below the machine's temporary directory (`TMPDIR`), or below `directory`.
+
+    It is made with the first file, readable for its owner alone, and removed when the place is no longer used or the
+    process ends.
+    """
+
+    def __init__(self, directory: str | None = None) -> None:
+        self._parent = directory
+        self._made: tuple[int, str] | None = None
+        self._numbers = itertools.count(1)
+
+    def create(self) -> SpillFile:
+        process = os.getpid()
+        if self._made is None or self._made[0] != process:
+            self._made = (process, tempfile.mkdtemp(prefix="paimon-spill-", dir=self._parent))
+            weakref.finalize(self, _remove_tree, self._made[1], process)
+        return _LocalSpillFile(os.path.join(self._made[1], f"run-{next(self._numbers)}"))
+
+
+class _LocalSpillFile:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def open_write(self) -> BinaryIO:
+        return io.BufferedWriter(io.FileIO(self.path, "xb"), _SPILL_BUFFER_BYTES)
+
+    def open_read(self) -> BinaryIO:
+        return io.BufferedReader(io.FileIO(self.path, "rb"), _SPILL_BUFFER_BYTES)
+
+    def delete(self) -> None:
+        try:
+            os.unlink(self.path)
+        except FileNotFoundError:
+            return
+
+
+def _remove_tree(directory: str, process: int) -> None:
+    """A forked child leaves the directory to its parent."""
+    if os.getpid() == process:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 class Env:
-    """The clock, ids and pool that one table or catalog uses."""
+    """The clock, ids, pool and spill place that one table or catalog uses."""
 
-    __slots__ = ("clock", "ids", "pool")
+    __slots__ = ("clock", "ids", "pool", "spill")
 
-    def __init__(self, clock: Clock | None = None, ids: Ids | None = None, pool: Pool | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        pool: Pool | None = None,
+        spill: SpillPlace | None = None,
+    ) -> None:
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.pool: Pool = pool or ThreadPool()
+        self.spill: SpillPlace = spill or TemporarySpill()

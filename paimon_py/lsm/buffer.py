@@ -1,18 +1,21 @@
-"""The write buffer of one bucket: batches in, one sorted merged run out.
+"""The write buffer of one bucket: batches in, one sorted merged run out, by way of the disk if there are many.
 
 Source: format.md §8.2, §12.1; Java `SortBufferWriteBuffer`, `MergeTreeWriter`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine, Groups
+from paimon_py.lsm.merge import Plan
 from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.lsm.spill import EveryRow, SpilledRuns
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 WINDOW_ROWS = 131_072
@@ -25,14 +28,19 @@ class MergeBuffer:
     """Collects the rows of a bucket and gives each its sequence number, in order of arrival.
 
     Batches are kept as they come, without a copy: whoever owns their memory must not change it before `drain`.
+    `spilled` takes what `spill` is told to take out of memory; without it everything stays.
     """
 
-    def __init__(self, order: MergeOrder, engine: Engine, first_sequence: int) -> None:
+    def __init__(
+        self, order: MergeOrder, engine: Engine, first_sequence: int, spilled: SpilledRuns | None = None
+    ) -> None:
         self._order = order
         self._engine = engine
+        self._spilled = spilled
         self._batches: list[pa.RecordBatch] = []
         self._kinds: list[pa.Array | None] = []
         self._first_sequence = first_sequence
+        self._spilled_rows = 0
         self.row_count = 0
         self.size_bytes = 0
 
@@ -40,6 +48,16 @@ class MergeBuffer:
     def next_sequence(self) -> int:
         """The sequence number that the next row gets."""
         return self._first_sequence + self.row_count
+
+    @property
+    def can_spill(self) -> bool:
+        """Whether `spill` may be called: there is a place, and room for it as the table's options want."""
+        return self._spilled is not None and not self._spilled.is_full
+
+    @property
+    def has_spilled(self) -> bool:
+        """Whether rows lie on the disk."""
+        return self._spilled_rows > 0
 
     def add(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
         """Append rows; `kinds` is int8, None when all are +I."""
@@ -50,31 +68,91 @@ class MergeBuffer:
         self.row_count += batch.num_rows
         self.size_bytes += batch.nbytes
 
-    def drain(self) -> Iterator[pa.RecordBatch]:
+    def spill(self) -> None:
+        """Move all rows from memory to sorted runs on the disk.
+
+        All versions of a key are kept, unless the engine wants the newest one whatever comes later.
+
+        Cost: `run_bytes` of memory more than there was; sorting, and compressing.
+        Raises: StorageError: the local disk failed; call `clear`.
+        """
+        assert self._spilled is not None
+        engine = self._engine if self._reduces_early else EveryRow()
+        while self._batches:
+            first = self._first_sequence + self._spilled_rows
+            count = self._leading(self._spilled.settings.run_bytes)
+            batches, self._batches = self._batches[:count], self._batches[count:]
+            kinds, self._kinds = self._kinds[:count], self._kinds[count:]
+            self._spilled_rows += sum(batch.num_rows for batch in batches)
+            self._spilled.add(self._sorted(batches, kinds, first, engine))
+        self.size_bytes = 0
+
+    def drain(self) -> Generator[pa.RecordBatch, None, None]:
         """Sort, merge and empty the buffer.
 
         Shapes: out — batches of `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the columns that came in, ordered by key over
             all of them, each key once, with the kind and sequence number of the row that stands for it.
         Cost: one key sort; each column is made contiguous once, then gathered a window at a time. Rows that are
-            sorted and unique already are not copied.
+            sorted and unique already are not copied. What was spilled is merged in windows.
+        Raises: StorageError: the local disk failed; call `clear`.
         """
-        if not self._batches:
-            return
-        batches, kinds, first = self._batches, self._kinds, self._first_sequence
+        if self._spilled is not None and self._spilled_rows:
+            self.spill()
+            self._reset()
+            repeats = not self._reduces_early
+            plan = Plan(order=self._order, engine=self._engine, drop_deletes=False, repeats=repeats)
+            yield from self._spilled.merged(plan)
+            self._spilled.clear()
+        elif self._batches:
+            batches, kinds, first = self._batches, self._kinds, self._first_sequence
+            self._batches, self._kinds = [], []
+            self._reset()
+            yield from self._sorted(batches, kinds, first, self._engine)
+
+    def clear(self) -> None:
+        """Forget all rows, and delete what was spilled.
+
+        Raises:
+            StorageError: a spilled run could not be deleted.
+        """
         self._batches, self._kinds = [], []
-        self._first_sequence, self.row_count, self.size_bytes = self.next_sequence, 0, 0
+        self._reset()
+        if self._spilled is not None:
+            self._spilled.clear()
+
+    @property
+    def _reduces_early(self) -> bool:
+        """Whether merging some versions of a key and then the rest is the same as merging all at once."""
+        return isinstance(self._engine, Deduplicate)
+
+    def _reset(self) -> None:
+        self._first_sequence, self.row_count, self.size_bytes, self._spilled_rows = self.next_sequence, 0, 0, 0
+
+    def _leading(self, limit_bytes: int) -> int:
+        """How many batches are sorted together: as many as the limit allows, at least one."""
+        total = 0
+        for count, batch in enumerate(self._batches):
+            total += batch.nbytes
+            if total > limit_bytes:
+                return max(1, count)
+        return len(self._batches)
+
+    def _sorted(
+        self, batches: list[pa.RecordBatch], kinds: list[pa.Array | None], first: int, engine: Engine
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows by key as the engine merges them; lets go of the batches. `first`: number of the first row."""
         kind_column = None if all(part is None for part in kinds) else _kind_column(batches, kinds)
         columns = _contiguous(batches)
         if kind_column is not None:
             columns[VALUE_KIND] = kind_column
-        yield from self._merged(columns, first)
+        yield from self._merged(columns, first, engine)
 
-    def _merged(self, columns: dict[str, pa.Array], first: int) -> Iterator[pa.RecordBatch]:
+    def _merged(self, columns: dict[str, pa.Array], first: int, engine: Engine) -> Iterator[pa.RecordBatch]:
         needed = {field.name for field in (*self._order.keys, *self._order.sequence)}
         order, starts = sort_batch(
             self._order, {name: columns[name] for name in columns if name in needed}, runs_sorted=False
         )
-        merged = self._engine(Groups(order, starts), {name: pa.chunked_array([c]) for name, c in columns.items()})
+        merged = engine(Groups(order, starts), {name: pa.chunked_array([c]) for name, c in columns.items()})
         computed = dict(merged.columns)
         kinds = computed.pop(VALUE_KIND, None)
         del order, starts

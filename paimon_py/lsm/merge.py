@@ -2,7 +2,8 @@
 
 Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including
 it every run is complete, since a run holds a key once. The rows of a window are sorted once, an engine picks or
-computes one row per key, and only what it kept is gathered.
+computes one row per key, and only what it kept is gathered. Where runs may hold a key several times (`Plan.repeats`),
+they are complete below that bound only.
 
 Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in docs/performance.
 """
@@ -27,6 +28,7 @@ from paimon_py.spec.schema import VALUE_KIND
 WINDOW_ROWS = 131_072
 WINDOW_BYTES = 32 * 1024 * 1024
 _LEAST_SHARE = 256
+_LEAST_OF_WIDE = 4
 _BATCH_ROWS = 65_536
 
 
@@ -44,12 +46,16 @@ class RunSource(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to merge: key order, engine, the columns to return (None: all), whether −U and −D results are dropped."""
+    """How to merge: key order, engine, the columns to return (None: all), whether −U and −D results are dropped.
+
+    `repeats`: a run may hold a key several times, its rows in order of their versions.
+    """
 
     order: MergeOrder
     engine: Engine
     columns: tuple[str, ...] | None = None
     drop_deletes: bool = True
+    repeats: bool = False
     window_rows: int = WINDOW_ROWS
     window_bytes: int = WINDOW_BYTES
 
@@ -60,21 +66,22 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
     Shapes: in — batches with the key columns, the sequence fields, `_SEQUENCE_NUMBER` unless the order of runs is the
         order of sequence numbers, `_VALUE_KIND` if a row may be −U or −D; out — `plan.columns` of the results.
     Cost: two windows in memory besides the readers, whatever the size of the runs; 50-250 ns a row on top of decoding.
-    Raises: CorruptionError if a run goes backwards or holds a key twice.
+        With `plan.repeats` a window holds all rows of its keys, however many.
+    Raises: CorruptionError if a run goes backwards, or holds a key twice without `plan.repeats`.
     """
-    budget = _first_budget(sources, plan)
+    budget, least = _first_budget(sources, plan), _least_share(sources, plan)
     total = max(1, sum(source.row_count for source in sources))
     weights = [source.row_count / total for source in sources]
     cursors = [
-        _Cursor(source, plan, batch_rows=min(_BATCH_ROWS, max(_LEAST_SHARE, int(budget * weight))))
+        _Cursor(source, plan, batch_rows=min(_BATCH_ROWS, max(least, int(budget * weight))))
         for source, weight in zip(sources, weights, strict=True)
     ]
     try:
         while True:
             for cursor, weight in zip(cursors, weights, strict=True):
-                cursor.fill(max(_LEAST_SHARE, int(budget * weight)))
+                cursor.fill(max(least, int(budget * weight)))
             slices = _window(cursors)
-            _extend(cursors, slices, budget)
+            _extend(cursors, slices, budget, repeats=plan.repeats)
             table = pa.Table.from_batches([batch for part in slices for batch in part]) if any(slices) else None
             if table is None:
                 return
@@ -101,12 +108,19 @@ def _first_budget(sources: Sequence[RunSource], plan: Plan) -> int:
     return min(plan.window_rows, max(_LEAST_SHARE, plan.window_bytes // max(1, widest)))
 
 
+def _least_share(sources: Sequence[RunSource], plan: Plan) -> int:
+    """Rows that are buffered of every run, however many runs there are; few where rows are wide."""
+    together = sum(source.row_bytes for source in sources)
+    return min(_LEAST_SHARE, max(_LEAST_OF_WIDE, plan.window_bytes // max(1, together)))
+
+
 class _Cursor:
     """A run's buffered batches that no window has taken yet."""
 
     def __init__(self, source: RunSource, plan: Plan, *, batch_rows: int) -> None:
         self._source = source
         self._keys = [field.name for field in plan.order.keys]
+        self._repeats = plan.repeats
         self._batches = source.open(batch_rows)
         self._pieces: deque[tuple[pa.RecordBatch, KeyProbe]] = deque()
         self._rows = 0
@@ -125,15 +139,23 @@ class _Cursor:
 
     def _append(self, batch: pa.RecordBatch) -> None:
         probe = KeyProbe([batch.column(name) for name in self._keys])
-        if self._newest is not None and probe.key(0) <= self._newest:
+        if self._newest is not None and self._falls(self._newest, probe.key(0)):
             raise _backwards(self._source.name)
-        ascends = probe.ascends()
+        ascends = probe.ascends(strictly=not self._repeats)
         if ascends is False:
             raise _backwards(self._source.name)
         self.is_proven = self.is_proven and bool(ascends)
         self._newest = probe.key(len(probe) - 1)
         self._pieces.append((batch, probe))
         self._rows += batch.num_rows
+
+    def _falls(self, before: Key, key: Key) -> bool:
+        """Whether a key may not follow another in this run."""
+        return key < before if self._repeats else key <= before
+
+    def read_on(self) -> None:
+        """Buffer one more batch, if there is one."""
+        self.fill(self._rows + 1)
 
     def first(self) -> Key | None:
         """The first buffered key, None if nothing is buffered."""
@@ -144,12 +166,13 @@ class _Cursor:
         return None if self.finished else self._newest
 
     def take(self, bound: Key | None) -> list[pa.RecordBatch]:
-        """Hand over the rows up to and including `bound` (None: all)."""
+        """Hand over the rows up to and including `bound` (None: all), or below it in a run that repeats keys."""
         taken = []
         while self._pieces:
             batch, probe = self._pieces[0]
-            whole = bound is None or probe.key(len(probe) - 1) <= bound
-            count = len(probe) if whole else probe.count_up_to(bound or ())
+            newest = probe.key(len(probe) - 1)
+            whole = bound is None or (newest < bound if self._repeats else newest <= bound)
+            count = len(probe) if whole else probe.count_up_to(bound or (), included=not self._repeats)
             if count:
                 taken.append(batch.slice(0, count))
                 self._rows -= count
@@ -175,7 +198,7 @@ class _Cursor:
 
     def _keep(self, rest: pa.RecordBatch, before: Key) -> None:
         probe = KeyProbe([rest.column(name) for name in self._keys])
-        if probe.key(0) <= before:
+        if self._falls(before, probe.key(0)):
             raise _backwards(self._source.name)
         self._pieces[0] = (rest, probe)
 
@@ -187,13 +210,19 @@ class _Cursor:
 
 
 def _window(cursors: Sequence[_Cursor]) -> list[list[pa.RecordBatch]]:
-    """The rows of every run that are complete, by run."""
-    bounds = [bound for cursor in cursors if (bound := cursor.bound()) is not None]
-    bound = min(bounds, default=None)
-    return [cursor.take(bound) for cursor in cursors]
+    """The rows of every run that are complete, by run; reads on where a single key fills what is buffered."""
+    while True:
+        bounds = [bound for cursor in cursors if (bound := cursor.bound()) is not None]
+        bound = min(bounds, default=None)
+        slices = [cursor.take(bound) for cursor in cursors]
+        if bound is None or any(slices):
+            return slices
+        for cursor in cursors:
+            if cursor.bound() == bound:
+                cursor.read_on()
 
 
-def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budget: int) -> None:
+def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budget: int, *, repeats: bool) -> None:
     """Where a window holds rows of one run alone, let it go on to where another run begins, within the budget."""
     holders = [number for number, part in enumerate(slices) if part]
     if len(holders) != 1:
@@ -201,6 +230,11 @@ def _extend(cursors: Sequence[_Cursor], slices: list[list[pa.RecordBatch]], budg
     (alone,) = holders
     others = [key for number, cursor in enumerate(cursors) if number != alone and (key := cursor.first()) is not None]
     limit = min(others, default=None)
+    if repeats:
+        cursors[alone].fill(budget)
+        bound = cursors[alone].bound()
+        slices[alone] += cursors[alone].take(min(limit, bound) if limit and bound else limit or bound)
+        return
     rows = budget - sum(batch.num_rows for batch in slices[alone])
     while (batch := cursors[alone].take_piece_below(limit, rows)) is not None:
         slices[alone].append(batch)
@@ -214,7 +248,7 @@ def _reduce(
     columns = dict(zip(table.column_names, table.columns, strict=True))
     order, starts = sort_batch(plan.order, columns, runs_sorted=True)
     if unproven is not None:
-        _check_runs(order, starts, slices, unproven)
+        _check_runs(order, starts, slices, unproven, repeats=plan.repeats)
     merged = plan.engine(Groups(order, starts), columns)
     keep = _additions(merged, columns) if plan.drop_deletes else None
     rows = merged.rows if keep is None else merged.rows[keep]
@@ -241,12 +275,17 @@ def _additions(merged: Merged, columns: dict[str, pa.ChunkedArray]) -> Mask | No
 
 
 def _check_runs(
-    order: Ints, starts: Mask, slices: Sequence[Sequence[pa.RecordBatch]], sources: Sequence[RunSource]
+    order: Ints,
+    starts: Mask,
+    slices: Sequence[Sequence[pa.RecordBatch]],
+    sources: Sequence[RunSource],
+    *,
+    repeats: bool,
 ) -> None:
-    """Within every run keys must grow from row to row."""
+    """Within every run keys must grow from row to row, or not fall where they may repeat."""
     group = np.empty(len(order), np.int32)
     group[order] = np.cumsum(starts, dtype=np.int32)
-    back = group[1:] <= group[:-1]
+    back = group[1:] < group[:-1] if repeats else group[1:] <= group[:-1]
     ends = np.cumsum([sum(batch.num_rows for batch in part) for part in slices])
     borders = ends[(ends > 0) & (ends < len(order))]
     back[borders - 1] = False

@@ -6,7 +6,7 @@ Bulk work goes through `lsm.order`; this is for the handful of keys a merge look
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,18 +37,26 @@ class KeyProbe:
         """The key of one row."""
         return tuple(cell(row) for cell in self._cells)
 
-    def ascends(self) -> bool | None:
-        """Whether every key is larger than the one before it; None if that is not as cheap as one comparison a row."""
-        return None if self._plain is None else bool((self._plain[1:] > self._plain[:-1]).all())
+    def ascends(self, *, strictly: bool = True) -> bool | None:
+        """Whether every key is larger than the one before it, or not smaller unless `strictly`.
 
-    def count_up_to(self, bound: Key) -> int:
-        """How many leading rows have a key of at most `bound`."""
+        None if that is not as cheap as one comparison a row.
+        """
+        if self._plain is None:
+            return None
+        later, earlier = self._plain[1:], self._plain[:-1]
+        return bool((later > earlier if strictly else later >= earlier).all())
+
+    def count_up_to(self, bound: Key, *, included: bool = True) -> int:
+        """How many leading rows have a key of at most `bound`, or below it unless it is `included`."""
         if self._plain is not None and bound and len(bound[0]) == 2:
-            return int(np.searchsorted(self._plain, cast(int, bound[0][1]), side="right"))
+            side: Literal["left", "right"] = "right" if included else "left"
+            return int(np.searchsorted(self._plain, cast(int, bound[0][1]), side=side))
         low, high = 0, self._count
         while low < high:
             middle = (low + high) // 2
-            if self.key(middle) <= bound:
+            key = self.key(middle)
+            if key <= bound if included else key < bound:
                 low = middle + 1
             else:
                 high = middle

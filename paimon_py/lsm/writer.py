@@ -6,6 +6,7 @@ Source: format.md §8.2, §12.1, §13; Java `MergeTreeWriter`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 
 import pyarrow as pa
 
@@ -56,18 +57,35 @@ class LSMWriter:
         """Add rows of the table's schema; `kinds` is int8 (0 +I, 1 −U, 2 +U, 3 −D), None when all are +I."""
         self._buffer.add(batch, kinds)
 
+    @property
+    def has_spilled(self) -> bool:
+        """Whether rows lie on the local disk."""
+        return self._buffer.has_spilled
+
+    def free_memory(self) -> None:
+        """Move what is buffered to the local disk, or to level 0 if it may not be spilled.
+
+        Raises:
+            StorageError: the store or the local disk failed; call `abort`.
+        """
+        if self._buffer.can_spill:
+            self._buffer.spill()
+        else:
+            self.flush()
+
     def flush(self) -> None:
         """Sort and merge what is buffered and write it to level 0; nothing happens if nothing is buffered.
 
         Raises:
-            StorageError: the store failed; call `abort`.
+            StorageError: the store or the local disk failed; call `abort`.
         """
         if not self._buffer.row_count:
             return
         files = self._open_files()
         self._begun.append(files)
-        for batch in self._buffer.drain():
-            files.write(batch)
+        with closing(self._buffer.drain()) as batches:
+            for batch in batches:
+                files.write(batch)
         self._files += files.close()
 
     def take(self) -> tuple[DataFile, ...]:
@@ -76,13 +94,16 @@ class LSMWriter:
         return files
 
     def abort(self) -> None:
-        """Forget what is buffered and delete the files that were not handed over.
+        """Forget what is buffered and delete what was spilled and the files that were not handed over.
 
         Raises:
             StorageError: some could not be deleted; all were tried.
         """
         begun, self._begun, self._files = self._begun, [], []
-        abort_all(begun)
+        try:
+            self._buffer.clear()
+        finally:
+            abort_all(begun)
 
 
 def abort_all(writers: Iterable[RollingWriter]) -> None:

@@ -61,6 +61,19 @@ class AppendWriter:
         if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= DEFAULT_BLOCK_BYTES:
             self._hand_over()
 
+    @property
+    def has_spilled(self) -> bool:
+        """Never: rows go to files as they come."""
+        return False
+
+    def free_memory(self) -> None:
+        """Finish the current file.
+
+        Raises:
+            StorageError: the store failed; call `abort`.
+        """
+        self.flush()
+
     def flush(self) -> None:
         """Finish the current file with all rows that were written.
 

@@ -19,6 +19,7 @@ from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
+from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
@@ -27,6 +28,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.changes import BucketChanges, Changes
+from paimon_py.write.commit_plan import own_files
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.route import UNAWARE, Routed, Router
 
@@ -48,7 +50,12 @@ class BucketWriter(Protocol):
     def has_open_file(self) -> bool: ...
 
     @property
+    def has_spilled(self) -> bool: ...
+
+    @property
     def next_sequence(self) -> int: ...
+
+    def free_memory(self) -> None: ...
 
     def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None: ...
 
@@ -74,6 +81,7 @@ class Writer:
         self._router = Router(schema)
         self._layout = file_layout(schema)
         self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
+        self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
         self._snapshot = root.snapshots.latest()
         needless = ignore_existing or self._snapshot is None or self._router.total_buckets == UNAWARE
         self._existing: Existing | None = NOTHING if needless else None
@@ -94,7 +102,8 @@ class Writer:
         In a table with a primary key the column `_row_kind` may hold '+I', '-U', '+U' or '-D'. Rows may be kept in
         memory as they are until `changes()`: do not change the arrays behind them before.
 
-        Cost: at most the option `write-buffer-size` in memory (256 MB) beside the batch that is being looked at.
+        Cost: at most the option `write-buffer-size` in memory (256 MB) beside the batch that is being looked at; the
+            rest goes to local disk (`write-buffer-spillable`), and from there into one sorted run in the end.
 
         Raises:
             SchemaError: the columns do not fit (all are listed, nothing was written), or a value does not.
@@ -159,7 +168,7 @@ class Writer:
         """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
         for bucket in changes.buckets:
             directory = partition_directory(self._schema, bucket.partition)
-            for file in bucket.added_files:
+            for file in own_files(bucket):
                 for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):
                     with contextlib.suppress(StorageError):
                         self._root.files.delete(path)
@@ -214,7 +223,7 @@ class Writer:
         while self._buffered_bytes > self._limit:
             largest = max(self._writers.values(), key=lambda one: one.buffered_bytes)
             self._buffered_bytes -= largest.buffered_bytes
-            largest.flush()
+            largest.free_memory()
 
     def _limit_open_files(self, newest: BucketWriter) -> None:
         opened = [writer for writer in self._writers.values() if writer.has_open_file]
@@ -235,7 +244,8 @@ class Writer:
         files = _Files(self._root, self._layout, self._schema, place)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)
-        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), first)
+        spilled = None if self._spills is None else SpilledRuns(self._root.env.spill, self._spills)
+        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), first, spilled)
         return LSMWriter(partition, bucket, buffer, files.begin)
 
     def _check_partition(self, partition: bytes) -> None:
@@ -262,8 +272,12 @@ class Writer:
         return self._directories[partition]
 
     def _flush_all(self) -> None:
+        writers = list(self._writers.values())
         try:
-            for _ in self._root.env.pool.map(_flush, list(self._writers.values())):
+            for writer in writers:
+                if writer.has_spilled:
+                    writer.flush()
+            for _ in self._root.env.pool.map(_flush, writers):
                 pass
         except BaseException as error:
             self._give_up("failed")

@@ -44,8 +44,8 @@ ALLOWED = {
     "multiprocessing": set(),
     "subprocess": set(),
     "os": {"env.py", "storage/local_store.py", "spark/session.py"},
-    "shutil": {"storage/local_store.py", "spark/session.py"},
-    "tempfile": set(),
+    "shutil": {"env.py", "storage/local_store.py", "spark/session.py"},
+    "tempfile": {"env.py"},
     "fastavro": {"codec/avro.py", "codec/avro_data.py"},
     "fsspec": {"storage/fsspec_store.py"},
 }

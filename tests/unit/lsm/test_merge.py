@@ -75,6 +75,48 @@ def test_a_merge_equals_a_dictionary_filled_in_order_of_sequence(runs, batch_row
     assert [tuple(row.values()) for row in got] == wanted
 
 
+class Versions:
+    """An engine whose result names every version of a key, oldest first."""
+
+    def inputs(self, wanted):
+        return wanted
+
+    def __call__(self, groups, columns):
+        numbers = columns["v"].take(pa.array(groups.order)).to_pylist()
+        sums = [sum(n * 1000**i for i, n in enumerate(numbers[a:b])) for a, b in zip(groups.firsts, groups.ends)]
+        return Merged(groups.newest_rows, {"v": pa.array([total % 2**61 for total in sums], pa.int64())})
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(0, 3)), max_size=40), min_size=1, max_size=4),
+    st.integers(1, 7),
+    st.integers(1, 60),
+)
+def test_runs_that_repeat_keys_merge_as_if_every_key_were_there_at_once(keys, batch_rows, window_rows):
+    runs, expected, number = [], {}, 0
+    for run in keys:
+        rows = []
+        for key in sorted(run):
+            number += 1
+            rows.append((*key, number, number, 0))
+            expected.setdefault(key, []).append(number)
+        runs.append(rows)
+    sources = [source(rows, batch_rows) for rows in runs]
+    got = merged(sources, window_rows=window_rows, engine=Versions(), repeats=True, columns=("k", "n", "v"))
+    assert [tuple(row.values()) for row in got] == [
+        (*key, sum(n * 1000**i for i, n in enumerate(expected[key])) % 2**61) for key in sorted(expected)
+    ]
+
+
+def test_keys_that_fall_are_noticed_where_they_may_repeat_too():
+    for second in (("a", 0), ("", 5)):
+        rows = [("a", 1, 1, 1, 0), ("a", 1, 2, 2, 0), (*second, 3, 3, 0)]
+        for batch_rows in (1, 2, 3):
+            with pytest.raises(CorruptionError, match="do not grow"):
+                merged([source(rows, batch_rows), source([("a", 1, 9, 9, 0)])], repeats=True)
+
+
 def test_rows_come_out_without_columns_that_were_only_needed_to_merge():
     got = merged([source([("a", 1, 7, 0, 0)]), source([("a", 1, 8, 1, 2)])], columns=("v",))
     assert got == [{"v": 8}]

@@ -8,6 +8,7 @@ from unit.write.support import data_files, root_of, rows_of, schema_of
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing.store_spill import StoreSpill
 from paimon_py.write.changes import Changes
 from paimon_py.write.existing import Existing
 from paimon_py.write.renumber import renumber
@@ -170,8 +171,8 @@ def test_rows_outside_a_static_overwrite_are_refused():
         Writer(root, schema).restrict({"p": 1.5})
 
 
-def test_a_buffer_that_is_full_is_flushed_as_another_run():
-    schema = keyed(**{"write-buffer-size": "1 mb"})
+def test_a_buffer_that_is_full_and_may_not_spill_is_flushed_as_another_run():
+    schema = keyed(**{"write-buffer-size": "1 mb", "write-buffer-spillable": "false"})
     root = root_of(schema)
     with Writer(root, schema) as writer:
         for start in range(0, 5):
@@ -183,6 +184,59 @@ def test_a_buffer_that_is_full_is_flushed_as_another_run():
     ranges = sorted((file.min_sequence, file.max_sequence) for file in bucket.new_files)
     assert all(before[1] < after[0] for before, after in zip(ranges, ranges[1:], strict=False))
     assert sum(file.row_count for file in bucket.new_files) == 500_000
+
+
+def test_a_buffer_that_is_full_spills_and_makes_one_run_of_several_files():
+    schema = keyed(**{"write-buffer-size": "1 mb", "target-file-size": "1 mb", "local-sort.max-num-file-handles": "3"})
+    root = root_of(schema)
+    place = root.env.spill = StoreSpill(MemoryStore())
+    seen = set()
+    with Writer(root, schema) as writer:
+        for start in range(0, 5):
+            keys = pa.array(range(start, 500_000 + start, 5), pa.int32())
+            writer.write_arrow(pa.table({"k": keys, "v": [f"{key * 7919 % 500_009:020}" for key in keys.to_pylist()]}))
+            seen.update(place.paths())
+            assert writer._buffered_bytes <= 1 << 20
+    assert len(seen) >= 5
+    (bucket,) = writer.changes().buckets
+    assert place.paths() == []
+    assert len(bucket.new_files) > 1
+    keys = [row["k"] for rows in rows_of(root, schema, bucket) for row in rows]
+    assert keys == list(range(500_000))
+    assert {file.level for file in bucket.new_files} == {0}
+
+
+def test_the_largest_bucket_gives_way_first():
+    schema = schema_of(
+        {"k": "INT NOT NULL", "p": "INT NOT NULL", "v": "STRING"}, primary_key=["p", "k"], partition_by=["p"],
+        options={"write-buffer-size": "1 mb"},
+    )  # fmt: skip
+    root = root_of(schema)
+    with Writer(root, schema) as writer:
+        for part, count in ((1, 9_000), (2, 500), (3, 8_000)):
+            keys = pa.array(range(count), pa.int32())
+            writer.write_arrow(
+                pa.table({"k": keys, "p": pa.repeat(pa.scalar(part, pa.int32()), count), "v": ["x" * 60] * count})
+            )
+        assert [one.has_spilled for one in writer._writers.values()] == [True, False, False]
+    assert [bucket.new_files[0].row_count for bucket in writer.changes().buckets] == [9_000, 500, 8_000]
+
+
+def test_rows_go_to_level_0_when_the_disk_may_not_take_more():
+    options = {"write-buffer-size": "1 mb", "write-buffer-spill.max-disk-size": "1 mb", "spill-compression": "none"}
+    schema = keyed(**options)
+    root = root_of(schema)
+    place = root.env.spill = StoreSpill(MemoryStore())
+    most = 0
+    with Writer(root, schema) as writer:
+        for start in range(0, 8):
+            keys = pa.array(range(start, 160_000 + start, 8), pa.int32())
+            writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 20_000}))
+            most = max(most, sum(len(place.store.get(path)) for path in place.paths()))
+    (bucket,) = writer.changes().buckets
+    assert 1 < len(bucket.new_files) < 8
+    assert 1 << 20 <= most < 3 << 20
+    assert sum(file.row_count for file in bucket.new_files) == 160_000
 
 
 def test_memory_of_all_buckets_together_is_bounded():

@@ -1,0 +1,232 @@
+"""Sorted runs of a write buffer on local disk: compressed Arrow streams that are merged into one run in the end.
+
+Source: Java `BinaryExternalSortBuffer`, `BinaryExternalMerger`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.env import SpillFile, SpillPlace
+from paimon_py.errors import OptionError, StorageError
+from paimon_py.lsm.groups import Groups, Merged
+from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.spec.options import Options
+
+_RUN_BYTES = 64 << 20
+_BLOCK_BYTES = 1 << 20
+_WORTH_COMPRESSING = 0.6
+_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
+_CODECS = {"zstd": "zstd", "lz4": "lz4", "lzo": "lz4", "none": None}
+"""Nobody else reads these files: where a table asks for LZO, which Arrow lacks, LZ4 does as well."""
+
+
+class SpillSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a table's options say about spilling.
+
+    `compresses_all`: also where a first block shows that it hardly pays; so it is if the table names a compression.
+    `max_runs`: runs that are merged, and files that are open, at once. `max_bytes`: disk space of one bucket's runs
+    from which on rows go to level 0 instead. `run_bytes`: rows that are sorted at once, which takes as much memory
+    again. `block_bytes`: what is compressed at once, and what an open run holds in memory.
+    """
+
+    compression: str | None = "zstd"
+    zstd_level: int = 1
+    compresses_all: bool = True
+    max_runs: int = 128
+    max_bytes: int = (1 << 63) - 1
+    run_bytes: int = _RUN_BYTES
+    block_bytes: int = _BLOCK_BYTES
+
+    @classmethod
+    def of(cls, options: Options) -> SpillSettings:
+        """The settings of a table.
+
+        Raises:
+            OptionError: a compression that does not exist.
+        """
+        name = options.get_str("spill-compression").lower()
+        if name not in _CODECS:
+            known = ", ".join(_CODECS)
+            message = f"'spill-compression' is {name!r}; it can be {known}"
+            raise OptionError(message, option="spill-compression", value=name)
+        return cls(
+            compression=_CODECS[name],
+            zstd_level=options.get_int("spill-compression.zstd-level"),
+            compresses_all=options.is_set("spill-compression") or options.is_set("spill-compression.zstd-level"),
+            max_runs=max(2, options.get_int("local-sort.max-num-file-handles")),
+            max_bytes=options.get_memory("write-buffer-spill.max-disk-size"),
+            run_bytes=min(_RUN_BYTES, options.get_memory("write-buffer-size") // 4),
+        )
+
+
+class _Run(msgspec.Struct, frozen=True):
+    file: SpillFile
+    row_count: int
+    row_bytes: int
+    size_bytes: int
+
+
+class EveryRow:
+    """An engine that merges nothing: all versions of a key, oldest first."""
+
+    def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Nothing but what is wanted."""
+        return wanted
+
+    def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
+        """All rows."""
+        del columns
+        return Merged(groups.order)
+
+
+class SpilledRuns:
+    """The runs of one bucket, oldest first. Whoever adds to them must `clear` them in the end."""
+
+    def __init__(self, place: SpillPlace, settings: SpillSettings) -> None:
+        self._place = place
+        self.settings = settings
+        self._runs: list[_Run] = []
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @property
+    def size_bytes(self) -> int:
+        """Disk space in use."""
+        return sum(run.size_bytes for run in self._runs)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the table's options want no more on the disk."""
+        return self.size_bytes >= self.settings.max_bytes
+
+    def add(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write one more run, newer than all others.
+
+        Shapes: batches ordered by key, then oldest first, with the same columns in every run.
+        Raises: StorageError: the local disk failed.
+        """
+        self._runs.append(self._written(batches))
+
+    def merged(self, plan: Plan) -> Iterator[pa.RecordBatch]:
+        """Merge all runs; they are there until `clear`.
+
+        Cost: memory as of `merge`, and a block for each run that is open. Above `max_runs` some are merged into one
+            first, the fewest and smallest neighbours that do.
+        Raises: StorageError: the local disk failed.
+        """
+        most = self.settings.max_runs
+        while len(self._runs) > most:
+            count = min(most, len(self._runs) - most + 1)
+            self._unite(self._lightest(count), count, plan)
+        return merge(_sources(self._runs), plan)
+
+    def clear(self) -> None:
+        """Delete all runs.
+
+        Raises:
+            StorageError: one could not be deleted; all were tried.
+        """
+        runs, self._runs = self._runs, []
+        _delete_all(runs)
+
+    def _lightest(self, count: int) -> int:
+        sizes = [run.size_bytes for run in self._runs]
+        return min(range(len(sizes) - count + 1), key=lambda start: sum(sizes[start : start + count]))
+
+    def _unite(self, start: int, count: int, plan: Plan) -> None:
+        picked = self._runs[start : start + count]
+        keep_all = msgspec.structs.replace(plan, engine=EveryRow() if plan.repeats else plan.engine, drop_deletes=False)
+        united = self._written(merge(_sources(picked), keep_all))
+        self._runs[start : start + count] = [united]
+        _delete_all(picked)
+
+    def _written(self, batches: Iterable[pa.RecordBatch]) -> _Run:
+        with _explained("a temporary directory", OSError):
+            file = self._place.create()
+        try:
+            with _explained(file.path, OSError):
+                return self._write(file, batches)
+        except BaseException:
+            with suppress(OSError, StorageError):
+                file.delete()
+            raise
+
+    def _write(self, file: SpillFile, batches: Iterable[pa.RecordBatch]) -> _Run:
+        rows = plain_bytes = 0
+        writer: pa.ipc.RecordBatchStreamWriter | None = None
+        with file.open_write() as sink:
+            for batch in batches:
+                if writer is None:
+                    writer = pa.ipc.new_stream(sink, batch.schema, options=self._options(batch))
+                for block in _blocks(batch, self.settings.block_bytes):
+                    writer.write_batch(block)
+                rows += batch.num_rows
+                plain_bytes += batch.nbytes
+            if writer is not None:
+                writer.close()
+            return _Run(file, rows, plain_bytes // max(1, rows), sink.tell())
+
+    def _options(self, first: pa.RecordBatch) -> pa.ipc.IpcWriteOptions:
+        name = self.settings.compression
+        if name is None:
+            return _PLAIN
+        level = self.settings.zstd_level if name == "zstd" else None
+        options = pa.ipc.IpcWriteOptions(compression=pa.Codec(name, compression_level=level), use_threads=False)
+        if self.settings.compresses_all:
+            return options
+        block = next(_blocks(first, self.settings.block_bytes))
+        sink = pa.MockOutputStream()
+        with pa.ipc.new_stream(sink, block.schema, options=options) as writer:
+            writer.write_batch(block)
+        return options if sink.size() < _WORTH_COMPRESSING * block.nbytes else _PLAIN
+
+
+def _blocks(batch: pa.RecordBatch, block_bytes: int) -> Iterator[pa.RecordBatch]:
+    step = max(1, block_bytes * batch.num_rows // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+def _sources(runs: Sequence[_Run]) -> list[RunSource]:
+    return [RunSource(run.file.path, run.row_count, run.row_bytes, partial(_read, run.file)) for run in runs]
+
+
+def _read(file: SpillFile, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """The blocks of a run, as large as they were written."""
+    del batch_rows
+    with _explained(file.path, OSError, pa.ArrowInvalid), file.open_read() as source:
+        yield from pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+
+
+@contextmanager
+def _explained(path: str, *kinds: type[Exception]) -> Iterator[None]:
+    """A full or broken local disk as an error of our family."""
+    try:
+        yield
+    except kinds as error:
+        raise StorageError(
+            f"the write buffer could not be spilled to {path}: {error}. Point TMPDIR at a directory with more "
+            "room, or set 'write-buffer-spillable' to 'false'",
+            path=path,
+            operation="spill",
+            transient=False,
+        ) from error
+
+
+def _delete_all(runs: Iterable[_Run]) -> None:
+    failed: StorageError | None = None
+    for run in runs:
+        try:
+            with _explained(run.file.path, OSError):
+                run.file.delete()
+        except StorageError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
