@@ -1,0 +1,152 @@
+"""The same table compacted by Java and by us: twins that start from the same files, so that the same sizes decide.
+
+After every compaction the twins must hold the same rows, on the same levels, in files that are described alike (row and
+delete counts, sequence numbers, keys, statistics). Then one of them lives on and is copied for the next compaction.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+from pair import Kind, Pair, differences, forgive, sorted_facts
+from values import difference
+
+pytestmark = pytest.mark.java
+
+KEYED = Kind([["k", "INT NOT NULL"], ["v", "STRING"], ["n", "BIGINT"]], ["k"], options={"bucket": "2", "write-only": "true"})
+PARTED = Kind(
+    [["p", "INT NOT NULL"], ["k", "STRING NOT NULL"], ["d", "DECIMAL(12, 2)"], ["t", "TIMESTAMP(6)"]],
+    ["p", "k"], ["p"], {"bucket": "1", "write-only": "true"},
+)  # fmt: skip
+
+
+def kind_with(kind: Kind, **options: str) -> Kind:
+    return Kind(kind.columns, kind.primary_key, kind.partition_by, {**kind.options, **{k.replace("_", "-"): v for k, v in options.items()}})
+
+
+class Twins:
+    """One table as Java's child and as ours."""
+
+    def __init__(self, java, tmp_path, kind: Kind, rng: random.Random) -> None:
+        self.kind = kind
+        self.rng = rng
+        self.theirs = Pair(java, tmp_path / "theirs")
+        self.ours = Pair(java, tmp_path / "ours")
+        self.theirs.create(kind, rng.choice("oj"))
+
+    def write(self, rows: list[dict], by: str) -> None:
+        self.theirs.act(("write", rows), by)
+
+    def compact(self, *, full: bool, alike: bool = True) -> None:
+        """Compact both; `alike`: every file is compared, not only rows."""
+        shutil.rmtree(self.ours.warehouse, ignore_errors=True)
+        shutil.copytree(self.theirs.warehouse, self.ours.warehouse)
+        self.theirs.step("compact", full=full)
+        table = self.ours.table()
+        for _ in range(2 if self.kind.primary_key and not full else 1):  # Java picks once more before it commits
+            table.compact(full=full)
+        self.check(alike)
+        if self.rng.random() < 0.5:
+            shutil.rmtree(self.theirs.warehouse)
+            shutil.copytree(self.ours.warehouse, self.theirs.warehouse)
+
+    def check(self, alike: bool) -> None:
+        columns = self.theirs.columns()
+        rows = self.theirs.agree()
+        assert difference(columns, rows, self.ours.agree()) is None, "we compacted to other rows than Java"
+        if alike:
+            theirs, ours = (sorted_facts(pair.step("files")) for pair in (self.theirs, self.ours))
+            forgive(ours, theirs, columns, self.kind.options.get("file.format", "parquet"))
+            assert not (unlike := differences(ours, theirs)), unlike
+
+
+def life(twins: Twins, make_rows, steps: int, full_share: float = 0.3, alike: bool = True) -> set[int]:
+    """Random writes and compactions; the levels on which files were seen."""
+    rng = twins.rng
+    seen = set()
+    for _ in range(steps):
+        for _ in range(rng.randrange(1, 5)):
+            twins.write(make_rows(rng), rng.choice("oj"))
+        twins.compact(full=rng.random() < full_share, alike=alike)
+        seen |= {entry["level"] for entry in twins.theirs.step("files")}
+    return seen
+
+
+def keyed_rows(rng: random.Random) -> list[dict]:
+    keys = rng.sample(range(300), rng.choice([2, 20, 100]))
+    rows = [{"k": k, "v": f"{rng.random()}" * rng.randrange(1, 9), "n": rng.choice([None, rng.randrange(-(2**60), 2**60)])} for k in keys]
+    return [{**row, "_kind": rng.choice(["+I", "+I", "+U", "-D", "-U"])} for row in rows]
+
+
+def appended_rows(rng: random.Random) -> list[dict]:
+    return [{"k": rng.randrange(9), "v": "x" * rng.randrange(200)} for _ in range(rng.choice([1, 5, 60]))]
+
+
+def parted_rows(rng: random.Random) -> list[dict]:
+    return [
+        {"p": rng.randrange(3), "k": f"key-{rng.randrange(60)}", "d": f"{rng.randrange(10**6)}.25",
+         "t": f"2024-01-{rng.randrange(1, 28):02}T00:00:00.{rng.randrange(10**6):06}", "_kind": rng.choice(["+I", "+U", "-D"])}
+        for _ in range(rng.randrange(1, 40))
+    ]  # fmt: skip
+
+
+SCRIPTS = {
+    "keyed": (KEYED, keyed_rows),
+    "parted": (PARTED, parted_rows),
+    "eager": (kind_with(KEYED, **{"num-sorted-run.compaction-trigger": "2", "num-levels": "4"}), keyed_rows),
+    "small files": (kind_with(KEYED, **{"target-file-size": "4 kb", "num-sorted-run.compaction-trigger": "3"}), keyed_rows),
+    "orc": (kind_with(PARTED, **{"file.format": "orc"}), parted_rows),
+    "avro": (kind_with(PARTED, **{"file.format": "avro"}), parted_rows),
+    "per level": (
+        kind_with(KEYED, **{"file.format.per.level": "0:avro,5:orc", "file.compression.per.level": "0:snappy,5:zstd"}),
+        keyed_rows,
+    ),
+    "thin": (kind_with(KEYED, **{"data-file.thin-mode": "true"}), keyed_rows),
+    "ignore deletes": (kind_with(KEYED, **{"ignore-delete": "true"}), keyed_rows),
+    "up level 0": (kind_with(KEYED, **{"compaction.force-up-level-0": "true"}), keyed_rows),
+    "sequence field": (kind_with(KEYED, **{"sequence.field": "n"}), keyed_rows),
+    "rewrite all": (kind_with(KEYED, **{"compaction.force-rewrite-all-files": "true"}), keyed_rows),
+}
+
+
+@pytest.mark.parametrize("name", ["keyed", "parted", "eager", "small files"])
+def test_java_and_we_compact_alike(name, java, tmp_path):
+    kind, rows = SCRIPTS[name]
+    seen = life(Twins(java("2.0.0"), tmp_path, kind, random.Random(name)), rows, 4)
+    assert len(seen) > 1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_java_and_we_compact_alike_in_a_long_life(name, seed, java, tmp_path):
+    kind, rows = SCRIPTS[name]
+    life(Twins(java("2.0.0"), tmp_path, kind, random.Random(f"{name} {seed}")), rows, 12)
+
+
+@pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])
+def test_older_javas_compact_our_tables_and_we_theirs(version, java, tmp_path):
+    twins = Twins(java(version), tmp_path, KEYED, random.Random(version))
+    seen = life(twins, keyed_rows, 3, full_share=0.5, alike=False)
+    assert 5 in seen
+
+
+APPEND = Kind([["k", "INT"], ["v", "STRING"]], options={"write-only": "true", "target-file-size": "8 kb"})
+BUCKETED = Kind(APPEND.columns, options={**APPEND.options, "bucket": "2", "bucket-key": "k"})
+
+
+@pytest.mark.parametrize("kind", [APPEND, BUCKETED], ids=["unaware", "buckets"])
+def test_java_and_we_join_small_files_without_losing_rows(kind, java, tmp_path):
+    twins = Twins(java("2.0.0"), tmp_path, kind, random.Random(5))
+    life(twins, appended_rows, 5, alike=False)
+
+
+@pytest.mark.parametrize("kind", [APPEND, BUCKETED], ids=["unaware", "buckets"])
+def test_small_files_of_one_write_are_joined_as_by_java(kind, java, tmp_path):
+    twins = Twins(java("2.0.0"), tmp_path, kind, random.Random(7))
+    for _ in range(6):
+        twins.write([{"k": k, "v": "x"} for k in range(9)], "o")
+    twins.compact(full=kind is BUCKETED)
+    assert {entry["fileSource"] for entry in twins.ours.step("files")} == {"COMPACT"}
