@@ -115,8 +115,16 @@ def _aggregation(schema: TableSchema, options: Options) -> str | None:
 
 
 def _invisible_rows(schema: TableSchema, options: Options) -> str | None:
-    first_row = bool(schema.primary_keys) and options.get_enum("merge-engine") == "first-row"
-    return "merge-engine=first-row" if first_row and not options.get_bool("write-only") else None
+    if not schema.primary_keys or options.get_bool("write-only"):
+        return None
+    if options.get_bool("deletion-vectors.enabled"):
+        return "deletion-vectors.enabled"
+    return "merge-engine=first-row" if options.get_enum("merge-engine") == "first-row" else None
+
+
+def _append_deletions(schema: TableSchema, options: Options) -> str | None:
+    name = "deletion-vectors.enabled"
+    return f"{name} and without primary key" if options.get_bool(name) and not schema.primary_keys else None
 
 
 def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
@@ -202,7 +210,7 @@ _FEATURES = (
         readable=True,
         hint="set the option 'write-only' to 'true'; rows are seen once a compaction has looked up their keys",
     ),
-    Feature(_switched_on("deletion-vectors.enabled"), readable=True),
+    Feature(_append_deletions, readable=True),
     Feature(_postpone),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),
