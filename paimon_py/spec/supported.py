@@ -109,11 +109,6 @@ def _in_text(name: str, *values: str) -> Detect:
     return detect
 
 
-def _aggregation(schema: TableSchema, options: Options) -> str | None:
-    engine = options.get_enum("merge-engine")
-    return "merge-engine=aggregation" if schema.primary_keys and engine == "aggregation" else None
-
-
 def _invisible_rows(schema: TableSchema, options: Options) -> str | None:
     if not schema.primary_keys or options.get_bool("write-only"):
         return None
@@ -204,11 +199,10 @@ _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
     Feature(_format),
-    Feature(_aggregation),
     Feature(
         _invisible_rows,
         readable=True,
-        hint="set the option 'write-only' to 'true'; rows are seen once a compaction has looked up their keys",
+        hint="set the option 'write-only' to 'true': rows are seen once a compaction has looked up their keys",
     ),
     Feature(_append_deletions, readable=True),
     Feature(_postpone),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
+from paimon_py.spec.aggregate_rules import check_aggregates
 from paimon_py.spec.engine_rules import check_engine
 from paimon_py.spec.file_rules import FILE_RULES
 from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
@@ -337,4 +338,5 @@ _RULES = (
     _retention,
     _row_tracking,
     _record_expiry,
+    check_aggregates,
 )

@@ -1,6 +1,87 @@
-"""The aggregate functions of fields: how the versions of one column become one value. One module a family.
+"""The aggregate functions of columns: how the versions of one column become one value. One module a family.
 
 Each is a function over all groups of a window at once; merge engines decide which rows count and how.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import pyarrow as pa
+
+from paimon_py.errors import SchemaError
+from paimon_py.lsm.aggregates import blobs, collections, decimals, extremes, nested, numbers, picks, texts
+from paimon_py.lsm.aggregates.base import Aggregator, Fold, Pick
+from paimon_py.spec.aggregate_rules import RETRACTABLE, Aggregate, aggregate_of
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Atomic, Root
+
+_PICKS: Mapping[str, Pick] = {
+    "last_value": Pick(picks.last_value, looks_at="nothing"),
+    "primary-key": Pick(picks.primary_key, looks_at="nothing"),
+    "last_non_null_value": Pick(picks.last_non_null_value, looks_at="nulls"),
+    "first_value": Pick(picks.first_value, looks_at="nothing", newest=False),
+    "first_non_null_value": Pick(picks.first_non_null_value, looks_at="nulls", newest=False),
+    "min": Pick(extremes.minimum, newest=False),
+    "max": Pick(extremes.maximum, newest=False),
+    "bool_and": Pick(extremes.minimum, newest=False),
+    "bool_or": Pick(extremes.maximum, newest=False),
+}
+
+_FUNCTIONS: Mapping[str, Callable[[Aggregate, pa.Array, Fold], pa.Array]] = {
+    "listagg": texts.listagg,
+    "collect": collections.collect,
+    "merge_map": collections.merge_map,
+    "merge_map_with_keytime": nested.merge_map_with_keytime,
+    "nested_update": nested.nested_update,
+    "nested_partial_update": nested.nested_partial_update,
+    "rbm32": blobs.union,
+    "rbm64": blobs.union,
+    "theta_sketch": blobs.union,
+    "hll_sketch": blobs.union,
+}
+
+
+def aggregator_of(schema: TableSchema, name: str, function: str) -> Aggregator:
+    """The aggregate function `function` of a column, with the column's options.
+
+    A `Pick` where the result is always one of the values.
+    Raises: OptionError or SchemaError as `aggregate_of`; what it returns raises SchemaError for a RETRACT that the
+        function does not know and the column's option `ignore-retract` does not skip.
+    """
+    made = aggregate_of(schema, name, function)
+    pick = _PICKS.get(made.function)
+    if pick is not None:
+        return pick.guarded(partial(_allowed, made))
+    compute = _function_of(made)
+    return lambda values, fold: compute(made, values, _allowed(made, fold))
+
+
+def _function_of(made: Aggregate) -> Callable[[Aggregate, pa.Array, Fold], pa.Array]:
+    if made.function in ("sum", "product"):
+        assert isinstance(made.field.type, Atomic)
+        root = made.field.type.root
+        if root is Root.DECIMAL:
+            return decimals.sum_decimals if made.function == "sum" else decimals.product_decimals
+        if root in (Root.FLOAT, Root.DOUBLE):
+            return numbers.sum_floats if made.function == "sum" else numbers.product_floats
+        return numbers.sum_integers if made.function == "sum" else numbers.product_integers
+    return _FUNCTIONS[made.function]
+
+
+def _allowed(made: Aggregate, fold: Fold) -> Fold:
+    """The fold without what the column ignores."""
+    if not fold.has_retracts:
+        return fold
+    if made.ignore_retract:
+        return fold.without_retracts
+    if made.function in RETRACTABLE:
+        return fold
+    name = made.field.name
+    raise SchemaError(
+        f"aggregate function {made.function} of column {name!r} cannot take back a value, but a version of kind -U or "
+        f"-D asks for it; set 'fields.{name}.ignore-retract' = 'true' to leave such versions out, or choose one of "
+        f"{', '.join(sorted(RETRACTABLE))}",
+        fields=(name,),
+    )

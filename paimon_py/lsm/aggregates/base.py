@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -127,21 +127,32 @@ class Fold:
 
 Aggregator: TypeAlias = Callable[[pa.Array, Fold], pa.Array]
 """The values of a column, in the order of the fold's rows, to one value of the same type per group."""
+Rows: TypeAlias = Callable[[pa.Array, Fold], Ints]
+LooksAt: TypeAlias = Literal["nothing", "nulls", "values"]
 
 
 class Pick:
     """An aggregator whose result is always one of the values, as it is, or null.
 
     `rows` finds the position of that value in the fold's rows, -1 for null; so the values themselves need to be
-    gathered only once.
+    gathered only once. `looks_at`: what `rows` needs of the values: "nothing" (pass any array), "nulls" (any array
+    with the same nulls), "values". `newest`: if every row is an ADD and no value it looks at is null, the newest row
+    is picked.
     """
 
-    def __init__(self, rows: Callable[[pa.Array, Fold], Ints]) -> None:
+    def __init__(self, rows: Rows, *, looks_at: LooksAt = "values", newest: bool = True) -> None:
         self.rows = rows
+        self.looks_at: LooksAt = looks_at
+        self.newest = newest
 
     def __call__(self, values: pa.Array, fold: Fold) -> pa.Array:
         """The values picked."""
         return taken(values, self.rows(values, fold))
+
+    def guarded(self, allowed: Callable[[Fold], Fold]) -> Pick:
+        """The same for folds that first go through `allowed`."""
+        rows = self.rows
+        return Pick(lambda values, fold: rows(values, allowed(fold)), looks_at=self.looks_at, newest=self.newest)
 
 
 def taken(values: pa.Array, rows: Ints) -> pa.Array:

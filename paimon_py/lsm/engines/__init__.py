@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.lsm.aggregates import aggregator_of
 from paimon_py.lsm.aggregates.base import Aggregator
+from paimon_py.lsm.engines.aggregation import Aggregation
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.engines.first_row import FirstRow
 from paimon_py.lsm.engines.lookup import Lookup
 from paimon_py.lsm.engines.partial_update import PartialUpdate, Retracts
 from paimon_py.lsm.groups import Engine
+from paimon_py.spec.aggregate_rules import REMOVE_ON_DELETE, named_function
 from paimon_py.spec.engine_rules import SequenceGroup, needs_lookup, removing_fields, sequence_groups, shared_members
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 
 def engine_of(schema: TableSchema) -> Engine:
-    """The merge engine of a table with a primary key, for the write buffer, compactions and reading.
-
-    Raises: UnsupportedError for an engine that is not built.
-    """
+    """The merge engine of a table with a primary key, for the write buffer, compactions and reading."""
     options = Options(schema.options)
     name = options.get_enum("merge-engine")
     ignore_delete = options.get_bool("ignore-delete")
@@ -30,7 +30,7 @@ def engine_of(schema: TableSchema) -> Engine:
     if name == "partial-update":
         engine = _partial_update(schema, options)
     else:
-        raise UnsupportedError(f"merge engine {name!r} is not supported", feature=f"merge-engine={name}")
+        engine = Aggregation(schema, remove_on_delete=options.get_bool(REMOVE_ON_DELETE))
     return Lookup(engine) if needs_lookup(options) else engine
 
 
@@ -68,8 +68,5 @@ def _partial_update(schema: TableSchema, options: Options) -> PartialUpdate:
 
 def _aggregators(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> dict[str, Aggregator]:
     """The functions of the columns that sequence groups protect."""
-    options = schema.options
-    names = [f"fields.{column}.aggregate-function" for group in groups for column in group.columns]
-    if any(options.get(name, options.get("fields.default-aggregate-function")) is not None for name in names):
-        raise UnsupportedError("aggregate functions are not supported", feature="fields.<c>.aggregate-function")
-    return {}
+    named = {column: named_function(schema, column) for group in groups for column in group.columns}
+    return {name: aggregator_of(schema, name, function) for name, function in named.items() if function is not None}

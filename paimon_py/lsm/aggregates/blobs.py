@@ -1,0 +1,54 @@
+"""Unions of bitmaps and sketches that are stored as bytes: rbm32, rbm64, theta_sketch, hll_sketch.
+
+Source: format.md §12.5; Java `FieldRoaringBitmap32Agg`, `FieldRoaringBitmap64Agg`, `FieldThetaSketchAgg`,
+`FieldHllSketchAgg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import binary_array, from_numpy, validity_mask
+from paimon_py.codec.roaring import union_32, union_64
+from paimon_py.errors import SchemaError
+from paimon_py.lsm.aggregates.base import Fold
+from paimon_py.lsm.aggregates.sketches import union_hll, union_theta
+from paimon_py.spec.aggregate_rules import Aggregate
+
+_UNIONS: dict[str, Callable[[Sequence[bytes]], bytes]] = {
+    "rbm32": union_32,
+    "rbm64": union_64,
+    "theta_sketch": union_theta,
+    "hll_sketch": union_hll,
+}
+
+
+def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
+    """The union of every group's values; a value without others stays as it is, byte by byte.
+
+    Cost: a loop over groups; what the library takes for their unions.
+    Raises: SchemaError for bytes that are no such bitmap or sketch; UnsupportedError if sketches are not installed.
+    """
+    steps = fold.steps
+    steps = steps.only(steps.of(validity_mask(values)))
+    rows = np.arange(steps.total) if steps.rows is None else steps.rows
+    parts = values.take(from_numpy(rows, pa.int64())).to_pylist()
+    unite = _UNIONS[made.function]
+    results: list[bytes | None] = []
+    for start, end in zip(steps.starts.tolist(), steps.ends.tolist(), strict=True):
+        if end - start < 2:
+            results.append(parts[start] if end > start else None)
+            continue
+        try:
+            results.append(unite(parts[start:end]))
+        except ValueError as error:
+            name = made.field.name
+            raise SchemaError(
+                f"column {name!r} holds bytes that aggregate function {made.function} cannot read: {error}; write "
+                "what Java's library serialises",
+                fields=(name,),
+            ) from error
+    return binary_array(results, values.type)

@@ -1,0 +1,125 @@
+"""Sums and products of decimals.
+
+A result beyond the column's precision is null, and the next version starts anew. Decimals of up to 18 digits are
+added as 64-bit integers without a look at their precision: DECIMAL(4, 2) can come to 100.00.
+
+Source: format.md §12.5; Java `FieldSumAgg`, `FieldProductAgg`, `DecimalUtils.add`, `Decimal.fromBigDecimal`.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import from_numpy, integer_array, ranges
+from paimon_py.errors import SchemaError
+from paimon_py.lsm.aggregates.base import Fold
+from paimon_py.lsm.aggregates.numbers import Present, present, spread
+from paimon_py.lsm.aggregates.wide import Wide, running_sums
+from paimon_py.spec.aggregate_rules import Aggregate
+
+_COMPACT = 18
+_LONG = (1 << 63) - 1
+
+
+def sum_decimals(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
+    """The sum of decimals; retracted values are subtracted, from nothing too.
+
+    Cost: 12 ns a row where no sum can leave 64 bits by the size of the values, else 60, and again for every result
+        that was too large.
+    """
+    part = present(values, fold)
+    if not len(part.filled):
+        return pa.nulls(len(fold), values.type)
+    wide = Wide.of_halves(part.values)
+    small = wide.low.view(np.int64)
+    longest = int((part.ends - part.starts).max())
+    if bool((wide.high == small >> 63).all()):
+        most = max(-int(small.min()), int(small.max()))
+        if most * longest <= _LONG and most < 10**values.type.precision:
+            signed = small if part.retracts is None else np.where(part.retracts, -small, small)
+            sums = np.add.reduceat(signed, part.starts)
+            return spread(Wide.of_integers(sums).halves(), part.filled, len(fold), values.type)
+    return _checked_sums(part, wide, values.type, len(fold))
+
+
+def _checked_sums(part: Present, wide: Wide, kind: pa.DataType, count: int) -> pa.Array:
+    """Sums that may leave the precision on their way."""
+    out = np.zeros((count, 2), np.uint64)
+    valid = np.zeros(count, np.bool_)
+    groups, starts, ends = part.filled, part.starts, part.ends
+    most = 10**kind.precision - 1
+    least_sum, most_sum = (-_LONG - 1, _LONG) if kind.precision <= _COMPACT else (-most, most)
+    while len(groups):
+        lengths = ends - starts
+        rows = ranges(starts, lengths)
+        own_ends = np.cumsum(lengths)
+        own_starts = own_ends - lengths
+        subtract = None if part.retracts is None else part.retracts[rows]
+        sums = running_sums(wide.at(rows), subtract, own_starts, own_ends)
+        beyond = sums.outside(least_sum, most_sum)
+        if subtract is not None:
+            beyond[own_starts] |= subtract[own_starts] & sums.at(own_starts).outside(-most, most)
+        broken = np.minimum.reduceat(np.where(beyond, rows, len(wide.low)), own_starts)
+        whole = broken == len(wide.low)
+        out[groups[whole]] = sums.at(own_ends[whole] - 1).halves()
+        valid[groups[whole]] = True
+        again = ~whole & (broken + 1 < ends)
+        groups, starts, ends = groups[again], broken[again] + 1, ends[again]
+    return from_numpy(out, kind, valid)
+
+
+def product_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
+    """The product of decimals in turn, rounded half up each time; a retracted value divides.
+
+    Cost: about 1 µs a row, a loop over versions: products of 128 bits have no vector form.
+    Raises: SchemaError for a division by zero or one without an end.
+    """
+    part = present(values, fold)
+    raw = np.ascontiguousarray(part.values).tobytes()
+    numbers = [int.from_bytes(raw[at : at + 16], "little", signed=True) for at in range(0, len(raw), 16)]
+    retracts = [False] * len(numbers) if part.retracts is None else part.retracts.tolist()
+    unit, limit = 10**values.type.scale, 10**values.type.precision
+    results: list[int | None] = [None] * len(fold)
+    for group, start, end in zip(part.filled.tolist(), part.starts.tolist(), part.ends.tolist(), strict=True):
+        product: int | None = None
+        for number, retract in zip(numbers[start:end], retracts[start:end], strict=True):
+            if product is None:
+                product = None if retract else number
+                continue
+            top, bottom = (product * unit, number) if retract else (product * number, unit)
+            if retract and not _ends(product, number):
+                raise _endless(made)
+            product = _half_up(top, bottom)
+            if abs(product) >= limit:
+                product = None
+        results[group] = product
+    return integer_array(results, values.type)
+
+
+def _half_up(top: int, bottom: int) -> int:
+    size, rest = divmod(abs(top), abs(bottom))
+    size += 2 * rest >= abs(bottom)
+    return size if (top < 0) == (bottom < 0) else -size
+
+
+def _ends(top: int, bottom: int) -> bool:
+    """Whether top / bottom is a decimal fraction that ends."""
+    if not bottom:
+        return False
+    bottom //= gcd(top, bottom)
+    for prime in (2, 5):
+        while bottom % prime == 0:
+            bottom //= prime
+    return abs(bottom) == 1
+
+
+def _endless(made: Aggregate) -> SchemaError:
+    name = made.field.name
+    return SchemaError(
+        f"aggregate function product of column {name!r} cannot retract a value: the quotient is no decimal fraction "
+        f"that ends; set 'fields.{name}.ignore-retract' = 'true' to leave retracted values out",
+        fields=(name,),
+    )

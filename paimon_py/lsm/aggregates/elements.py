@@ -1,0 +1,92 @@
+"""The elements of ARRAY and MAP values, taken apart and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.binary_row import encode
+from paimon_py.codec.columns import bitmap_of, child_range, combine, from_numpy, nulls_or_none, numpy_values, ranges
+from paimon_py.lsm.aggregates.base import RETRACT, Actions, Steps
+from paimon_py.lsm.words import Ints, Mask
+from paimon_py.spec.types import Atomic, DataType, Root
+
+
+class Elements(NamedTuple):
+    """The elements of all steps, one after the other.
+
+    `rows`: their position in the child of the values. `steps`, `groups`: where each belongs. `actions`: that of its
+    step, None if all are ADD.
+    """
+
+    rows: Ints
+    steps: Ints
+    groups: Ints
+    actions: Actions | None
+
+
+def elements_of(values: pa.Array, steps: Steps) -> Elements:
+    """What is in the values of the steps; a null has no elements."""
+    sizes, index, first, _ = child_range(values)
+    starts = np.cumsum(sizes) - sizes
+    rows = np.arange(steps.total) if steps.rows is None else steps.rows
+    own = ranges(starts[rows], sizes[rows])
+    own = own + first if index is None else index[own]
+    step = np.repeat(np.arange(len(rows)), sizes[rows])
+    return Elements(own, step, steps.groups()[step], None if steps.actions is None else steps.actions[step])
+
+
+def rebuilt(kind: pa.DataType, children: Sequence[pa.Array], rows: Ints, counts: Ints, valid: Mask | None) -> pa.Array:
+    """Lists (one child) or maps (keys, items) of the elements at `rows`: `counts` of them each, one after the other."""
+    index = from_numpy(rows, pa.int64())
+    taken = [child.take(index) for child in children]
+    return assembled(kind, taken, counts, valid)
+
+
+def assembled(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, valid: Mask | None) -> pa.Array:
+    """Lists (one child) or maps (keys, items) of all the elements: `counts` of them each."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    if pa.types.is_map(kind):
+        child = pa.StructArray.from_arrays(children, fields=[kind.key_field, kind.item_field])
+    else:
+        child = children[0]
+    bitmap, nulls = bitmap_of(valid)
+    width = np.int64 if pa.types.is_large_list(kind) else np.int32
+    buffers = [bitmap, pa.py_buffer(offsets.astype(width))]
+    return pa.Array.from_buffers(kind, len(counts), buffers, null_count=nulls, children=[child])
+
+
+def given(steps: Steps, present: Mask) -> Mask:
+    """Which groups have a step with a value that adds something: for these the result is not null."""
+    wanted = steps.of(present)
+    if steps.actions is not None:
+        wanted = wanted & (steps.actions != RETRACT)
+    found = np.zeros(len(steps.starts), np.bool_)
+    found[steps.groups()[wanted]] = True
+    return found
+
+
+def codes_of(columns: Sequence[pa.Array], types: Sequence[DataType]) -> Ints:
+    """Numbers that are equal where the rows are: nulls equal nulls, NaN equals NaN, -0.0 differs from 0.0.
+
+    Cost: one dictionary; nested types and several columns are written as binary rows first.
+    """
+    column, data_type = columns[0], types[0]
+    if len(columns) > 1 or not isinstance(data_type, Atomic):
+        column = encode(columns, types)
+    elif data_type.root in (Root.FLOAT, Root.DOUBLE):
+        column = _bits(column)
+    encoded = combine(pc.dictionary_encode(column, null_encoding="encode"))
+    return numpy_values(encoded.indices).astype(np.int64)
+
+
+def _bits(column: pa.Array) -> pa.Array:
+    floats = numpy_values(column)
+    same = np.where(np.isnan(floats), floats.dtype.type("nan"), floats)
+    bits, kind = (same.view(np.int32), pa.int32()) if same.dtype.itemsize == 4 else (same.view(np.int64), pa.int64())
+    return from_numpy(bits, kind, nulls_or_none(column))

@@ -1,0 +1,123 @@
+"""Functions that pick one of the versions: the last or the first, with or without nulls.
+
+The accumulator after a row is the value of the last row that *wrote* it, so each function is the question which rows
+write: a mask over all rows, and one running maximum per group.
+
+Source: format.md §12.5; Java `FieldLastValueAgg`, `FieldLastNonNullValueAgg`, `FieldFirstValueAgg`,
+`FieldFirstNonNullValueAgg`, `FieldPrimaryKeyAgg`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import nulls_or_none, validity_mask
+from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, CLEAR, RETRACT, SET, Fold
+from paimon_py.lsm.words import Ints, Mask
+
+
+def last_value(_values: pa.Array, fold: Fold) -> Ints:
+    """The last value, nulls included; a RETRACT makes it null, an older value changes nothing."""
+    if fold.only_adds:
+        return fold.ends - 1
+    gone = (fold.actions == RETRACT) | (fold.actions == CLEAR)
+    return _unless(gone, _last((fold.actions == ADD) | (fold.actions == SET) | gone, fold))
+
+
+def primary_key(_values: pa.Array, fold: Fold) -> Ints:
+    """The last value, of a RETRACT too; an older value changes nothing."""
+    if fold.only_adds:
+        return fold.ends - 1
+    gone = fold.actions == CLEAR
+    wrote = (fold.actions == ADD) | (fold.actions == SET) | (fold.actions == RETRACT) | gone
+    return _unless(gone, _last(wrote, fold))
+
+
+def last_non_null_value(values: pa.Array, fold: Fold) -> Ints:
+    """The last value that is not null.
+
+    A RETRACT of a value makes it null, that of a null changes nothing; an older value counts if there is none.
+    """
+    valid = nulls_or_none(values)
+    if fold.only_adds:
+        return fold.ends - 1 if valid is None else _last(valid, fold)
+    if valid is None:
+        valid = np.ones(len(values), np.bool_)
+    actions = fold.actions
+    firm = (valid & ((actions == ADD) | (actions == RETRACT))) | (actions == SET) | (actions == CLEAR)
+    written = _last(firm, fold)
+    found = _unless(~valid | (actions == RETRACT) | (actions == CLEAR), written)
+    older = valid & (actions == ADD_REVERSED)
+    if not older.any():
+        return found
+    filling = _first(older & (np.arange(len(older)) > written[fold.groups]), fold)
+    return np.where(found >= 0, found, filling)
+
+
+def first_value(_values: pa.Array, fold: Fold) -> Ints:
+    """The first value, nulls included.
+
+    Older values replace it, except that the very first row, if it is an older one, changes nothing: Java takes the
+    accumulator for the newer value then.
+    """
+    if fold.only_adds:
+        return fold.starts
+    actions = fold.actions
+    joins = (actions == ADD) | (actions == ADD_REVERSED)
+    first = _first(joins, fold)
+    place = np.arange(len(actions))
+    since = first[fold.groups]
+    wrote = ((actions == ADD) & (place == since)) | ((actions == ADD_REVERSED) & (place > since))
+    gone = actions == CLEAR
+    return _unless(gone, _last(wrote | (actions == SET) | gone, fold))
+
+
+def first_non_null_value(values: pa.Array, fold: Fold) -> Ints:
+    """The first value that is not null.
+
+    As in Java an older value replaces it, null or not, once a value was seen; the second value that joins as an older
+    one only counts as seen.
+    """
+    valid = validity_mask(values)
+    if fold.only_adds:
+        return _first(valid, fold)
+    actions = fold.actions
+    place = np.arange(len(actions))
+    gone = actions == CLEAR
+    fresh = gone | (actions == SET)
+    older = actions == ADD_REVERSED
+    gives = valid & (older | (actions == SET))
+    settles = ((actions == ADD) & valid) | (older & _holds_before(gives, fresh, fold))
+    since = _first(settles, fold)[fold.groups]
+    unseen = (since < 0) | (place < since)
+    wrote = ((actions == ADD) & (place == since)) | (older & (unseen | (place > since)))
+    return _unless(gone | ~valid, _last(wrote | fresh, fold))
+
+
+def _holds_before(gives: Mask, fresh: Mask, fold: Fold) -> Mask:
+    """Whether a row before this one, no older than its group's latest fresh start, gave a value."""
+    place = np.arange(len(gives))
+    begin = np.maximum.accumulate(np.where(fresh, place, np.repeat(fold.starts, fold.ends - fold.starts)))
+    given = np.zeros(len(gives) + 1, np.int64)
+    np.cumsum(gives, out=given[1:])
+    before: Mask = given[place] > given[begin]
+    return before & ~fresh
+
+
+def _last(marked: Mask, fold: Fold) -> Ints:
+    """The last marked row of every group, -1 if there is none."""
+    found: Ints = np.maximum.reduceat(np.where(marked, np.arange(len(marked)), -1), fold.starts)
+    return found
+
+
+def _first(marked: Mask, fold: Fold) -> Ints:
+    """The first marked row of every group, -1 if there is none."""
+    found: Ints = np.minimum.reduceat(np.where(marked, np.arange(len(marked)), len(marked)), fold.starts)
+    found[found == len(marked)] = -1
+    return found
+
+
+def _unless(gone: Mask, rows: Ints) -> Ints:
+    """The rows, -1 for those that are gone."""
+    return np.where((rows >= 0) & ~gone[rows], rows, -1)

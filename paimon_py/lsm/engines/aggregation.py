@@ -1,0 +1,159 @@
+"""The aggregation merge engine: every column has a function that makes one value of a key's versions.
+
+Source: format.md §12.5; Java `AggregateMergeFunction`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import combine, from_numpy, numpy_values, ranges, validity_mask
+from paimon_py.errors import SchemaError
+from paimon_py.lsm.aggregates import aggregator_of
+from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator, Fold, Pick, taken
+from paimon_py.lsm.groups import Groups, Merged
+from paimon_py.lsm.words import Ints, Mask
+from paimon_py.spec.aggregate_rules import column_function
+from paimon_py.spec.schema import VALUE_KIND, TableSchema
+
+DELETE = 3
+
+
+class Aggregation:
+    """Fold the versions of every key, column by column.
+
+    −U and −D rows are retracted. With `remove_on_delete` a −D row replaces the record by its own values instead, and
+    the key is deleted if that row is the newest.
+    """
+
+    def __init__(self, schema: TableSchema, *, remove_on_delete: bool) -> None:
+        self._schema = schema
+        self._remove_on_delete = remove_on_delete
+        self._columns = frozenset(schema.names)
+        self._aggregators: dict[str, Aggregator] = {}
+
+    def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Nothing but what is wanted: no function looks at another column."""
+        return wanted
+
+    def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
+        """One value per key and column; the newest row gives the sequence number.
+
+        Cost: a column whose result is its newest value everywhere is not touched; of the others the rows of keys with
+            several versions are gathered, then folded.
+        Raises: SchemaError as the functions do.
+        """
+        newest = groups.newest_rows
+        multiple = groups.multiple
+        if not len(multiple):
+            return Merged(newest)
+        window = _Window(groups, newest, multiple)
+        kinds = numpy_values(combine(columns[VALUE_KIND])) if VALUE_KIND in columns else None
+        fold = Fold(*window.bounds, self._actions(None if kinds is None else kinds[window.rows], len(window.rows)))
+        made = {}
+        for name, column in columns.items():
+            if name in self._columns:
+                result = self._merged(name, column, fold, window)
+                if result is not None:
+                    made[name] = result
+        if kinds is not None:
+            made[VALUE_KIND] = self._kinds(kinds, window)
+        return Merged(newest, made)
+
+    def _actions(self, kinds: Actions | None, count: int) -> Actions:
+        if kinds is None:
+            return np.full(count, ADD, np.int8)
+        actions = np.where(kinds & 1, RETRACT, ADD).astype(np.int8)
+        if self._remove_on_delete:
+            actions[kinds == DELETE] = SET
+        return actions
+
+    def _kinds(self, kinds: Actions, window: _Window) -> pa.Array:
+        found = kinds[window.newest]
+        deleted = self._remove_on_delete & (found[window.multiple] == DELETE)
+        found[window.multiple] = np.where(deleted, DELETE, 0)
+        return from_numpy(found, pa.int8())
+
+    def _merged(self, name: str, column: pa.ChunkedArray, fold: Fold, window: _Window) -> pa.Array | None:
+        """A column with one value per key, None if that is the value of the newest row."""
+        aggregator = self._aggregators.get(name)
+        if aggregator is None:
+            aggregator = aggregator_of(self._schema, name, column_function(self._schema, name))
+            self._aggregators[name] = aggregator
+        if column.null_count and not self._schema.field(name).type.nullable:
+            _refuse_nulls(name, validity_mask(combine(column))[window.rows], fold)
+        if not isinstance(aggregator, Pick):
+            return window.spread(column, aggregator(window.gathered(column), fold))
+        if aggregator.looks_at == "values":
+            values = window.gathered(column)
+        elif aggregator.newest and fold.only_adds and (aggregator.looks_at == "nothing" or not column.null_count):
+            return None
+        else:
+            values = window.presence(column) if aggregator.looks_at == "nulls" else _NOTHING
+        return window.picked(column, aggregator.rows(values, fold))
+
+
+class _Window:
+    """The rows of a window's keys with several versions, and the way back to all keys."""
+
+    def __init__(self, groups: Groups, newest: Ints, multiple: Ints) -> None:
+        self.newest = newest
+        self.multiple = multiple
+        lengths = (groups.ends - groups.firsts)[multiple]
+        ends = np.cumsum(lengths)
+        self.bounds = ends - lengths, ends
+        whole = len(multiple) == len(groups)
+        self.rows = groups.order if whole else groups.order[ranges(groups.firsts[multiple], lengths)]
+        self._all = whole
+
+    def gathered(self, column: pa.ChunkedArray) -> pa.Array:
+        """The values of those rows."""
+        return combine(column.take(from_numpy(self.rows, pa.int64())))
+
+    def presence(self, column: pa.ChunkedArray) -> pa.Array:
+        """An array that has nulls where those rows have."""
+        present = validity_mask(combine(column))[self.rows]
+        return from_numpy(present, pa.bool_(), present)
+
+    def picked(self, column: pa.ChunkedArray, places: Ints) -> pa.Array | None:
+        """One value per key, given which of those rows each key's is, negative for null; None if it is the newest."""
+        rows = np.where(places >= 0, self.rows[places], -1)
+        if np.array_equal(rows, self.newest[self.multiple]):
+            return None
+        every = self.newest.copy()
+        every[self.multiple] = rows
+        return combine(taken(column, every))
+
+    def spread(self, column: pa.ChunkedArray, results: pa.Array) -> pa.Array:
+        """One value per key, given those of the keys with several versions."""
+        if self._all:
+            return results
+        if pa.types.is_nested(column.type):
+            alone = np.ones(len(self.newest), np.bool_)
+            alone[self.multiple] = False
+            singles = combine(column.take(from_numpy(self.newest[alone], pa.int64())))
+            place = np.empty(len(self.newest), np.int64)
+            place[alone] = np.arange(len(singles))
+            place[self.multiple] = len(singles) + np.arange(len(results))
+            return pa.concat_arrays([singles, results]).take(from_numpy(place, pa.int64()))
+        several = np.zeros(len(self.newest), np.bool_)
+        several[self.multiple] = True
+        own = combine(column.take(from_numpy(self.newest, pa.int64())))
+        return pc.replace_with_mask(own, from_numpy(several, pa.bool_()), results)
+
+
+_NOTHING = pa.nulls(0)
+
+
+def _refuse_nulls(name: str, present: Mask, fold: Fold) -> None:
+    """A −D row that becomes the record must have every value that is NOT NULL."""
+    if ((fold.actions == SET) & ~present).any():
+        raise SchemaError(
+            f"column {name!r} is NOT NULL, but a -D row that removes its record (option "
+            "'aggregation.remove-record-on-delete') has no value for it",
+            fields=(name,),
+        )
