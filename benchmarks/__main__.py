@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import SCHEMA
-from benchmarks.environments import MODULES, interpreter, versions
+from benchmarks.environments import MODULES, PACKAGES, interpreter, versions
 from benchmarks.workloads import Measure, measures
 from benchmarks.workspace import Workspace, fresh_table
+from paimon_py import PaimonError
 
 HERE = Path(__file__).parent
 SLOW_SECONDS = 5.0
@@ -58,7 +59,7 @@ def environment(peer: str) -> dict[str, str]:
     """What a peer's processes inherit: modules compiled beforehand, as an installed package has them."""
     inherited = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     compiled = Path(tempfile.gettempdir()) / "paimon-bench-compiled"
-    path = f"{HERE.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}" if peer in ("ours", "raw") else ""
+    path = "" if peer in PACKAGES else f"{HERE.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     made = {**inherited, "PYTHONPYCACHEPREFIX": str(compiled), "PYTHONPATH": path}
     first = [interpreter(peer), str(HERE / "child.py"), MODULES[peer], "nothing", "{}"]
     subprocess.run(first, capture_output=True, check=False, cwd=HERE.parent, env=made)
@@ -67,10 +68,16 @@ def environment(peer: str) -> dict[str, str]:
 
 def sample(measure: Measure, peer: str, space: Workspace, core: int) -> dict[str, Any]:
     """Run one peer once; of what it wrote, `check` is what is in the files."""
-    settings: dict[str, Any] = {**measure.settings(), "core": core, "repeats": measure.repeats}
+    settings: dict[str, Any] = {"core": core, "repeats": measure.repeats}
     if measure.keyed:
         settings["keyed"] = True
+    try:
+        settings |= {**measure.settings(), **measure.own.get(peer, dict)()}
+    except PaimonError as error:
+        raise Failed(str(error)) from error
     step = measure.steps.get(peer, measure.step)
+    if measure.inputs is None and measure.copied:
+        return sample_of_copy(peer, step, settings, space)
     if measure.inputs is None:
         return run(peer, step, settings)
     scratch = space.root / "scratch"
@@ -79,12 +86,27 @@ def sample(measure: Measure, peer: str, space: Workspace, core: int) -> dict[str
         shutil.copytree(settings["table"], scratch / "db.db" / "t")
         settings["table"] = str(scratch / "db.db" / "t")
     else:
-        settings |= {"table": str(fresh_table(scratch, SCHEMA, keyed=measure.keyed)), "raw": str(scratch / "raw")}
+        fresh = fresh_table(scratch, SCHEMA, keyed=measure.keyed, options=settings.get("options"))
+        settings |= {"table": str(fresh), "raw": str(scratch / "raw")}
     if measure.base is not None:
         run(peer, "write", {**settings, "inputs": space.input(measure.base), "repeats": 0})
     figures = run(peer, step, {**settings, "inputs": space.input(measure.inputs)})
     written = {"keyed": measure.keyed, **{name: settings[name] for name in ("table", "raw") if name in settings}}
     figures["check"] = run("raw" if peer == "raw" else "ours", "read", written)["check"]
+    shutil.rmtree(scratch)
+    return figures
+
+
+def sample_of_copy(peer: str, step: str, settings: dict[str, Any], space: Workspace) -> dict[str, Any]:
+    """One step that changes a table and needs no input; `check` is what is in the table, or in raw's files, then."""
+    scratch = space.root / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    for copy in ("db.db", "warm.db")[: 2 if peer == "java" else 1]:
+        shutil.copytree(settings["table"], scratch / copy / "t")
+    settings |= {"table": str(scratch / "db.db" / "t"), "raw": str(scratch / "raw")}
+    figures = run(peer, step, settings)
+    read = {"table": settings["table"], **({"raw": settings["raw"]} if peer == "raw" else {})}
+    figures["check"] = run("raw" if peer == "raw" else "ours", "read", read)["check"]
     shutil.rmtree(scratch)
     return figures
 
@@ -134,7 +156,7 @@ def _is_slow(measure: Measure, peer: str, samples: dict[str, list[dict[str, Any]
 
 def _wrong(measure: Measure, samples: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
     """Peers whose results differ from ours (from each other within one peer, too)."""
-    if measure.step not in ("read", "write") or measure.steps:
+    if measure.step not in ("read", "write", "compact") or measure.steps or not measure.alike:
         return {}
     seen = {peer: [each["check"] for each in figures] for peer, figures in samples.items() if figures}
     if not seen:
@@ -192,7 +214,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1.0 is what the names of the workloads say")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--peers", default="ours,raw,rust,native,pypaimon")
+    parser.add_argument("--peers", default="ours,raw,plain,java,rust,native,pypaimon")
     parser.add_argument("--only", default="", help="run measures whose name contains one of these, comma separated")
     parser.add_argument("--commits", default="100,300,1000")
     parser.add_argument("--core", type=int, default=0)
@@ -217,10 +239,17 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
             for peer, error in result["errors"].items():
                 print(f"| ({peer}: {error}) |", flush=True)
             results.append(result)
-    if options.output is not None:
-        about["load_after"] = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
-        options.output.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+            if options.output is not None:
+                store(options.output, about, results)
     return results
+
+
+def store(path: Path, about: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    """Write what is known so far, in one step: a run that is stopped keeps its rows."""
+    about["load_after"] = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished.write_text(json.dumps({"about": about, "results": results}, indent=1) + "\n")
+    unfinished.replace(path)
 
 
 if __name__ == "__main__":

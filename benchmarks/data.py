@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +53,20 @@ def wide(keys: np.ndarray, seed: int) -> pa.Table:
         columns[f"t{i}"] = pa.array(1_700_000_000_000_000 + rng.integers(0, 10**13, count)).cast(pa.timestamp("us"))
     table = pa.table(columns)
     return table.cast(pa.schema([table.schema.field(0).with_nullable(False), *list(table.schema)[1:]]))
+
+
+def without(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows with NULL in some columns."""
+    for name in names:
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.nulls(table.num_rows, field.type))
+    return table
+
+
+def scattered(numbers: np.ndarray, count: int) -> np.ndarray:
+    """`numbers` below `count` as other numbers below it, each once, in an order that looks random."""
+    step = next(step for step in range(7_919_999, 8_919_999) if math.gcd(step, count) == 1)
+    return (numbers * step + 13) % count
 
 
 def load_keys(count: int) -> np.ndarray:

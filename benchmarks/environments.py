@@ -15,7 +15,8 @@ PACKAGES = {
     "native": ["pypaimon==2.1.0", "pypaimon-rust==0.4.0"],
     "rust": ["pypaimon-rust==0.4.0", "pyarrow"],
 }
-MODULES = {"ours": "ours", "raw": "raw", "pypaimon": "pypaimon_peer", "native": "pypaimon_peer", "rust": "rust"}
+MODULES = {"ours": "ours", "plain": "ours", "java": "java", "raw": "raw",
+           "pypaimon": "pypaimon_peer", "native": "pypaimon_peer", "rust": "rust"}  # fmt: skip
 
 _VERSIONS = """
 import importlib.metadata as m, json, platform
@@ -31,7 +32,10 @@ print(json.dumps(found))
 
 @functools.cache
 def interpreter(peer: str) -> str:
-    """The Python that runs `peer`; ours and raw pyarrow share the one that runs this."""
+    """The Python that runs `peer`; ours, raw pyarrow and what drives Java share the one that runs this.
+
+    `plain` is ours at what a measure compares with: another engine, or without what it adds.
+    """
     if peer not in PACKAGES:
         return sys.executable
     root = Path(os.environ.get("PAIMON_PY_BENCH", Path.home() / ".cache" / "paimon-py-bench")) / peer

@@ -1,47 +1,74 @@
-"""`python -m benchmarks.memory`: peak resident memory of a streamed merged read of wide rows, at two table sizes.
+"""`python -m benchmarks.memory`: peak resident memory over what the process holds after importing the peer.
 
-Eleven runs in one bucket, 22 columns, about 210 bytes a row. The peak is over what the process holds after importing
-the peer.
+Wide rows: 22 columns, about 210 bytes a row.
+
+- `stream`: a streamed merged read of eleven runs in one bucket, at two table sizes.
+- `load`: one writer with default options takes 20 M rows in scattered order, in batches of 65,536, made as it goes.
+- `compact`: a full compaction of 50 runs of 100,000 rows, every other row of which is updated by the next run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import Failed, machine, run
-from benchmarks.workspace import Workspace
+import numpy as np
 
-LIMIT_MB = 500
+from benchmarks import data
+from benchmarks.__main__ import Failed, machine, run, store
+from benchmarks.workspace import Workspace, fresh_table
+
+LIMITS_MB = {"stream": 500, "load": 600, "compact": 600}
+RUNS = 50
+BATCH_ROWS = 65_536
+DEFAULT_ROWS = {"stream": (5_000_000, 10_000_000), "load": (20_000_000,), "compact": (5_000_000,)}
+
+
+def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
+    """What a child is given; tables that it changes are copies."""
+    scratch = space.root / "scratch"
+    shutil.rmtree(scratch, ignore_errors=True)
+    if what == "stream":
+        return {"table": str(space.wide(rows))}
+    if what == "load":
+        table = fresh_table(scratch, data.wide(np.arange(1), 1).schema, keyed=True)
+        return {"table": str(table), "rows": rows, "batch_rows": BATCH_ROWS}
+    shutil.copytree(space.runs(RUNS, rows // RUNS), scratch / "db.db" / "t")
+    return {"table": str(scratch / "db.db" / "t")}
 
 
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--rows", default="5000000,10000000")
+    parser.add_argument("--what", default="stream,load,compact")
+    parser.add_argument("--rows", default="", help="numbers of rows instead of the usual ones")
     parser.add_argument("--peers", default="ours,rust")
     parser.add_argument("--work", type=Path, help="keep the tables here, and use what is there")
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
     options = parser.parse_args(arguments)
-    results = []
+    results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="paimon-memory-") as directory:
         space = Workspace(options.work or Path(directory), 1.0)
-        print("| wide rows | peer | peak MB over import | CPU s | rows |\n|---|---|---|---|---|")
-        for rows in map(int, options.rows.split(",")):
-            for peer in options.peers.split(","):
+        print("| what | wide rows | peer | peak MB over import | limit | CPU s | rows |\n|---|---|---|---|---|---|---|")
+        for what in options.what.split(","):
+            counts = [int(text) for text in options.rows.split(",") if text] or DEFAULT_ROWS[what]
+            peers = options.peers.split(",") if what == "stream" else ["ours"]
+            for rows, peer in ((rows, peer) for rows in counts for peer in peers):
                 try:
-                    got = run(peer, "stream", {"table": str(space.wide(rows))})
+                    got = run(peer, what, settings_of(what, rows, space))
                 except Failed as error:
-                    print(f"| {rows} | {peer} | {error} |", flush=True)
+                    print(f"| {what} | {rows} | {peer} | {error} |", flush=True)
                     continue
-                over = round(got["peak_mb"] - got["base_mb"])
-                print(f"| {rows} | {peer} | {over} | {got['cpu']:.2f} | {got['check']} |", flush=True)
-                results.append({"rows": rows, "peer": peer, "over_import_mb": over, **got})
-    if options.output is not None:
-        options.output.write_text(json.dumps({"about": machine(), "results": results}, indent=1) + "\n")
+                over, limit = round(got["peak_mb"] - got["base_mb"]), LIMITS_MB[what]
+                shown = (what, rows, peer, over, limit, f"{got['cpu']:.2f}", got["check"])
+                print(f"| {' | '.join(map(str, shown))} |", flush=True)
+                about = {"what": what, "rows": rows, "peer": peer, "over_import_mb": over, "limit_mb": limit}
+                results.append({**about, **got})
+                if options.output is not None:
+                    store(options.output, machine(), results)
     return results
 
 

@@ -20,7 +20,7 @@ class Measure:
     written before, not measured. `copied`: the step writes to a copy of the table. `repeats`: the figure is the median
     of so many further calls in one process; 0 is the first call. `per`: the figure counts so many commits. `unit`: the
     figure of a sample that counts. `targets`: (peer, factor) means ours ≤ factor × peer; `absolute` is seconds.
-    `steps`: peers that run another step.
+    `steps`: peers that run another step; `own`: settings of one peer alone. `alike`: all must end with the same rows.
     """
 
     name: str
@@ -37,11 +37,13 @@ class Measure:
     per: int = 1
     unit: str = "cpu"
     steps: dict[str, str] = field(default_factory=dict)
+    own: dict[str, Callable[[], dict[str, Any]]] = field(default_factory=dict)
+    alike: bool = True
 
 
 def measures(space: Workspace, commits: Sequence[int]) -> list[Measure]:
     """All figures in the order in which they are taken."""
-    return [*_writes(), *_reads(space), *_metadata(space, commits)]
+    return [*_writes(), *_reads(space), *_metadata(space, commits), *_engine(space)]
 
 
 def _writes() -> list[Measure]:
@@ -106,5 +108,39 @@ def _metadata(space: Workspace, commits: Sequence[int]) -> list[Measure]:
                     absolute=0.012 if many else None),
             Measure(f"one more commit at {count}, repeated", "write", PAIMON, table, inputs="small", keyed=True,
                     copied=True, repeats=5, targets=(("rust", 1.0),) if many else ()),
+        ]  # fmt: skip
+    return found
+
+
+def _engine(space: Workspace) -> list[Measure]:
+    """What the merge tree adds: compaction, spilling, other merge engines."""
+
+    def merged() -> dict[str, Any]:
+        path = space.merged()
+        return {"table": str(path), "files": files_by_age(path)}
+
+    buffer_kb = max(64, 45_000 * space.million // 1_000_000)
+    small = {"write-buffer-size": f"{buffer_kb} kb", "write-buffer-spillable": "true"}
+    whole = {"write-buffer-size": "1 gb", "write-buffer-spillable": "false"}
+    found = [
+        Measure("full compaction 2 M to 1.5 M rows", "compact", ("ours", "raw", "java"), merged,
+                targets=(("raw", 1.3),), copied=True),
+        Measure("load 5 M with spill, ten buffers / without", "write", ("ours", "plain"), inputs="load-5m", keyed=True,
+                targets=(("plain", 1.3),),
+                own={"ours": lambda: {"options": small}, "plain": lambda: {"options": whole}}),
+    ]  # fmt: skip
+    for engine in ("partial-update", "aggregation"):
+
+        def other(engine: str = engine) -> dict[str, Any]:
+            return {**merged(), "table": str(space.merged(engine))}
+
+        def plain() -> dict[str, Any]:
+            return {"table": str(space.merged())}
+
+        found += [
+            Measure(f"merged read, {engine} / deduplicate, {'repeated' if repeats else 'first call'}", "read",
+                    ("ours", "plain"), other, targets=(("plain", 2.0),), repeats=repeats, alike=False,
+                    own={"plain": plain})
+            for repeats in (0, 5)
         ]  # fmt: skip
     return found

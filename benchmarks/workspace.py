@@ -6,6 +6,7 @@ Every table that is read was written by paimon_py, so that all peers read the sa
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,15 @@ from benchmarks import data
 from paimon_py import Catalog, Table
 
 UPSERTS = 10
+ENGINES = {
+    "deduplicate": {},
+    "partial-update": {"merge-engine": "partial-update"},
+    "aggregation": {
+        "merge-engine": "aggregation", "fields.a.aggregate-function": "sum", "fields.b.aggregate-function": "max",
+        "fields.c.aggregate-function": "last_non_null_value", "fields.d.aggregate-function": "min",
+        "fields.e.aggregate-function": "last_value",
+    },
+}  # fmt: skip
 
 
 class Workspace:
@@ -45,14 +55,31 @@ class Workspace:
             unfinished.rename(directory)
         return [str(path) for path in sorted(directory.iterdir())]
 
-    def merged(self) -> Path:
-        """One load and ten upserts, not compacted: eleven runs in one bucket."""
+    def merged(self, engine: str = "deduplicate") -> Path:
+        """One load and ten upserts, not compacted: eleven runs in one bucket.
+
+        `engine`: `deduplicate`; `partial-update`, where upserts bring half of the columns; or `aggregation`.
+        """
 
         def fill(table: Table) -> None:
-            for source in [*self.input("load-1m"), *self.input("upserts")]:
-                table.write_arrow(pa.ipc.open_file(pa.memory_map(source)).read_all())
+            for number, source in enumerate([*self.input("load-1m"), *self.input("upserts")]):
+                rows = pa.ipc.open_file(pa.memory_map(source)).read_all()
+                if engine == "partial-update" and number:
+                    rows = data.without(rows, ("a", "d", "e") if number % 2 else ("b", "c"))
+                table.write_arrow(rows)
 
-        return self._table("merged", fill)
+        name = "merged" if engine == "deduplicate" else f"merged-{engine}"
+        return self._table(name, fill, options=ENGINES[engine])
+
+    def runs(self, count: int, rows: int) -> Path:
+        """`count` runs of `rows` wide rows over the same keys, half of which occur in the next run again."""
+
+        def fill(table: Table) -> None:
+            for number in range(count):
+                keys = data.scattered(np.arange(rows) + number * rows // 2, count * rows)
+                table.write_arrow(data.wide(keys, number))
+
+        return self._table(f"runs-{count}-{rows}", fill, schema=data.wide(np.arange(1), 1).schema)
 
     def commits(self, count: int) -> Path:
         """`count` commits of 100 rows in one bucket, keys ascending with the commits."""
@@ -83,11 +110,17 @@ class Workspace:
         keys = [data.upsert_keys(tenth, self.million, number) for number in range(UPSERTS)]
         return [data.narrow(key, 20 + number) for number, key in enumerate(keys)]
 
-    def _table(self, name: str, fill: object, schema: pa.Schema = data.SCHEMA) -> Path:
+    def _table(
+        self,
+        name: str,
+        fill: Callable[[Table], None],
+        schema: pa.Schema = data.SCHEMA,
+        options: Mapping[str, str] | None = None,
+    ) -> Path:
         directory = self.root / "tables" / name
         if not directory.exists():
             unfinished = directory.with_name(f"{name}.unfinished")
-            fill(Table.open(str(fresh_table(unfinished, schema, keyed=True))))
+            fill(Table.open(str(fresh_table(unfinished, schema, keyed=True, options=options))))
             unfinished.rename(directory)
         return table_path(directory)
 
@@ -105,11 +138,13 @@ def files_by_age(table: Path) -> list[str]:
     return [str(table / "bucket-0" / entry.file.name) for entry in entries]
 
 
-def fresh_table(warehouse: Path, schema: pa.Schema, *, keyed: bool) -> Path:
+def fresh_table(
+    warehouse: Path, schema: pa.Schema, *, keyed: bool, options: Mapping[str, str] | None = None
+) -> Path:
     """An empty table `db.t` in a warehouse of its own: one bucket and key `k`, or no key and no buckets."""
     shutil.rmtree(warehouse, ignore_errors=True)
     catalog = Catalog.open(str(warehouse))
     catalog.create_database("db")
-    options = {"bucket": "1", "write-only": "true"} if keyed else {"bucket": "-1"}
-    catalog.create_table("db.t", schema, primary_key=["k"] if keyed else [], options=options)
+    base = {"bucket": "1", "write-only": "true"} if keyed else {"bucket": "-1"}
+    catalog.create_table("db.t", schema, primary_key=["k"] if keyed else [], options={**base, **(options or {})})
     return table_path(warehouse)

@@ -1,5 +1,7 @@
 """paimon_py."""
 
+import data
+import numpy as np
 from peers.common import check, prepare  # noqa: F401
 
 import paimon_py
@@ -16,8 +18,8 @@ def _scan(settings):
 
 def write(inputs, settings):
     table = Table.open(settings["table"])
-    for data in inputs:
-        table.write_arrow(data)
+    for rows in inputs:
+        table.write_arrow(rows)
 
 
 def read(inputs, settings):
@@ -26,6 +28,21 @@ def read(inputs, settings):
 
 def stream(inputs, settings):
     return sum(batch.num_rows for batch in _scan(settings).to_reader())
+
+
+def load(inputs, settings):
+    """Write and commit `rows` wide rows, scattered, made in batches of `batch_rows`."""
+    table, rows = Table.open(settings["table"]), settings["rows"]
+    with table.writer() as writer:
+        for start in range(0, rows, settings["batch_rows"]):
+            numbers = np.arange(start, min(start + settings["batch_rows"], rows))
+            writer.write_arrow(data.wide(data.scattered(numbers, rows), start))
+        return table.commit(writer.changes()).row_count
+
+
+def compact(inputs, settings):
+    """Every bucket into one sorted run."""
+    return Table.open(settings["table"]).compact(full=True).row_count
 
 
 def plan(inputs, settings):

@@ -96,5 +96,16 @@ def read(inputs, settings):
     return table.take(_integers(order[last], pa.int64()))
 
 
+def compact(inputs, settings):
+    """Merge all files and write the rows in key order, with the key, sequence and kind columns, as one file."""
+    os.makedirs(settings["raw"], exist_ok=True)
+    table = pa.concat_tables(_tables(settings, ["_SEQUENCE_NUMBER", "_VALUE_KIND", *COLUMNS]))
+    keys = _keys(table)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    merged = table.take(_integers(order[np.append(ordered[1:] != ordered[:-1], True)], pa.int64()))
+    _store(merged.add_column(0, "_KEY_k", merged["k"]), settings["raw"])
+
+
 def nothing(inputs, settings):
     return pa.__version__

@@ -14,7 +14,7 @@ def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys)
     output = tmp_path / "out.json"
     results = benchmarks.main(
         ["--scale", "0.001", "--repeats", "1", "--peers", "ours,raw", "--commits", "2"]
-        + ["--only", "load 1 M,two columns, repeated", "--output", str(output)]
+        + ["--only", "load 1 M,two columns", "--output", str(output)]
     )
     assert [result["errors"] for result in results] == [{}] * len(results)
     load = results[0]
@@ -39,6 +39,36 @@ def test_a_peer_that_fails_or_differs_is_shown():
 
 
 def test_memory_is_measured_over_the_import(tmp_path):
-    (result,) = memory.main(["--rows", "2000", "--peers", "ours", "--work", str(tmp_path)])
-    assert result["check"] == 2000 * 8 // 10 + 10 * 20
-    assert 0 <= result["over_import_mb"] < 500
+    results = memory.main(["--rows", "2000", "--peers", "ours", "--work", str(tmp_path)])
+    read, loaded, compacted = [result["check"] for result in results]
+    assert (read, loaded) == (2000 * 8 // 10 + 10 * 20, 2000)
+    assert compacted == 20 * memory.RUNS + 20
+    assert all(0 <= result["over_import_mb"] < 500 for result in results)
+
+
+def test_what_the_merge_tree_adds_is_compared_with_doing_without(tmp_path):
+    results = benchmarks.main(
+        ["--scale", "0.001", "--repeats", "1", "--peers", "ours,raw,plain", "--work", str(tmp_path)]
+        + ["--only", "full compaction,with spill,partial-update / deduplicate"]
+    )
+    assert [result["errors"] for result in results] == [{}] * len(results)
+    compaction, spill = results[:2]
+    assert compaction["check"]["rows"] == 1500 and set(compaction["cpu"]) == {"ours", "raw"}
+    assert spill["check"]["rows"] == 5000 and set(spill["cpu"]) == {"ours", "plain"}
+    assert [set(result["cpu"]) for result in results[2:]] == [{"ours", "plain"}] * 2
+
+
+def test_a_run_that_is_stopped_keeps_its_rows(tmp_path, monkeypatch):
+    output = tmp_path / "out.json"
+    seen = []
+
+    def compare(measure, *rest):
+        seen.append(measure.name)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return {"name": measure.name, "cpu": {}, "errors": {}, "targets": []}
+
+    monkeypatch.setattr(benchmarks, "compare", compare)
+    with pytest.raises(KeyboardInterrupt):
+        benchmarks.main(["--scale", "0.001", "--peers", "ours", "--output", str(output)])
+    assert [result["name"] for result in json.loads(output.read_text())["results"]] == seen[:1]
