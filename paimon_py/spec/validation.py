@@ -258,6 +258,20 @@ def _changelog_producer(schema: TableSchema, options: Options) -> None:
         )
 
 
+def _levels(schema: TableSchema, options: Options) -> None:
+    if not schema.primary_keys:
+        return
+    for name, least, why in (
+        ("num-sorted-run.compaction-trigger", 1, "there is no compaction of fewer runs"),
+        ("num-levels", 2, "level 0 and at least one to compact to"),
+    ):
+        value = options.find_int(name)
+        if value is not None and value < least:
+            raise OptionError(
+                f"option {name!r} is {value}; it must be at least {least}: {why}", option=name, value=str(value)
+            )
+
+
 def _retention(_schema: TableSchema, options: Options) -> None:
     for kind in ("snapshot", "changelog"):
         low_name, high_name = f"{kind}.num-retained.min", f"{kind}.num-retained.max"
@@ -335,6 +349,7 @@ _RULES = (
     _snapshot_ordering,
     _row_kind,
     _changelog_producer,
+    _levels,
     _retention,
     _row_tracking,
     _record_expiry,
