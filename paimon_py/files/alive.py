@@ -41,11 +41,6 @@ def positioned(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVecto
         yield from alive([(position, batch)], dead)
 
 
-def live_count(file: DataFile, dead: int | None) -> int:
-    """How many rows of a file are alive, if so many are dead."""
-    return file.row_count - (dead or 0)
-
-
 def check_fits(file: DataFile, dead: DeletionVector, path: str) -> None:
     """Refuse a deletion vector that names rows which the file does not have.
 
