@@ -290,7 +290,7 @@ def sorted_facts(entries: list[dict]) -> list[dict]:
 
 
 _NAMES_AND_TIMES = ("uuid", "baseManifestList", "deltaManifestList", "baseManifestListSize", "deltaManifestListSize",
-                    "commitUser", "timeMillis", "writerVersion")  # fmt: skip
+                    "commitUser", "timeMillis", "writerVersion", "indexManifest")  # fmt: skip
 
 
 def snapshot_facts(snapshot: dict) -> dict:
