@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, numpy_values
-from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
+from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import WINDOW_BYTES, Plan, RunSource, merge
@@ -30,8 +30,8 @@ BATCH_ROWS = 65_536
 _LEAST_ROWS = 256
 
 ReadFile = Callable[[DataFile, Sequence[Field], int], Iterator[pa.RecordBatch]]
-"""The rows of a data file that are alive, in file order: the wanted columns in the table's current schema, at most so
-many rows at a time."""
+"""The rows of a data file that are alive, in file order: the wanted columns in the table's current schema (`_LEVEL` is
+that of the file), at most so many rows at a time."""
 
 
 class Merging(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +84,11 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
     if len(section) == 1:
         yield from _single(section[0], merging)
         return
-    sources = [_source(run, merging) for run in oldest_first(section)]
-    columns = tuple(field.name for field in merging.file_fields)
+    fields = merging.file_fields
+    columns = tuple(field.name for field in fields)
+    if LEVEL_FIELD.name in merging.engine.inputs(frozenset()):
+        fields = (*fields, LEVEL_FIELD)
+    sources = [_source(run, merging, fields) for run in oldest_first(section)]
     plan = Plan(order=merging.order, engine=merging.engine, columns=columns, drop_deletes=merging.drop_deletes)
     yield from merge(sources, plan)
 
@@ -99,21 +102,20 @@ def _single(run: SortedRun, merging: Merging) -> Iterator[pa.RecordBatch]:
     fields = merging.file_fields
     batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, WINDOW_BYTES // row_bytes(run, len(fields))))
     drops = merging.drop_deletes and run.may_delete
-    for batch in _rows(run, merging, batch_rows):
+    for batch in _rows(run, merging, fields, batch_rows):
         yield additions(batch) if drops else batch
 
 
-def _source(run: SortedRun, merging: Merging) -> RunSource:
+def _source(run: SortedRun, merging: Merging, fields: Sequence[Field]) -> RunSource:
     return RunSource(
         run.files[0].name,
         run.row_count,
-        row_bytes(run, len(merging.file_fields)),
-        lambda batch_rows: _rows(run, merging, batch_rows),
+        row_bytes(run, len(fields)),
+        lambda batch_rows: _rows(run, merging, fields, batch_rows),
     )
 
 
-def _rows(run: SortedRun, merging: Merging, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    fields = merging.file_fields
+def _rows(run: SortedRun, merging: Merging, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
     for file in run.files:
         yield from merging.read(file, fields, batch_rows)
 

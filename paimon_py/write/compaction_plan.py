@@ -5,7 +5,7 @@ Source: format.md §13.2, §13.4; Java `MergeTreeCompactManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.env import Clock
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import Predicate, as_predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
+from paimon_py.files.expiry import RecordExpiry
 from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, bucket_tasks, unaware_tasks
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.levels import LevelRun, level_runs
@@ -117,11 +119,17 @@ def plan_compaction(
     if snapshot is None:
         return []
     entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
-    local = root.env.clock.local_millis()
-    now = root.env.clock.millis()
-    offset = round((local - now) / _MINUTE_MILLIS) * _MINUTE_MILLIS
+    moment = moment_of(root.env.clock)
     deletions = bucket_deletions(root, schema, snapshot)
-    return tasks_of(schema, snapshot, entries, full=full, moment=Moment(now, offset), deletions=deletions)
+    expiry = RecordExpiry.of(schema, moment.now_millis)
+    expired = expiry.expired([entry.file for entry in entries], root.schemas.get) if expiry and full else frozenset()
+    return tasks_of(schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired)
+
+
+def moment_of(clock: Clock) -> Moment:
+    """Now."""
+    now, local = clock.millis(), clock.local_millis()
+    return Moment(now, round((local - now) / _MINUTE_MILLIS) * _MINUTE_MILLIS)
 
 
 def tasks_of(
@@ -132,9 +140,11 @@ def tasks_of(
     full: bool,
     moment: Moment,
     deletions: Mapping[Bucket, BucketDeletions] | None = None,
+    expired: Container[str] = frozenset(),
 ) -> list[CompactionTask]:
-    """The tasks for live files and their deletion vectors. Pure."""
-    planner = _Planner(schema, snapshot, full, moment, deletions or {})
+    """The tasks for live files and their deletion vectors; `expired`: names of those with rows that ended by age. Pure.
+    """
+    planner = _Planner(schema, snapshot, full, moment, deletions or {}, expired)
     return [task for bucket in _buckets(schema, entries) for task in planner.tasks(bucket)]
 
 
@@ -160,6 +170,7 @@ class _Planner:
         full: bool,
         moment: Moment,
         deletions: Mapping[Bucket, BucketDeletions],
+        expired: Container[str],
     ) -> None:
         options = Options(schema.options)
         self._schema = schema
@@ -167,6 +178,7 @@ class _Planner:
         self._full = full
         self._moment = moment
         self._deletions = deletions
+        self._expired = expired
         self._looks_up = needs_lookup(schema)
         self._append = AppendSettings.of(options)
         self._picker = PickerSettings.of(options) if schema.primary_keys else PickerSettings()
@@ -196,7 +208,7 @@ class _Planner:
 
     def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
         if self._full:
-            choice = pick_full(runs, self._picker, deleted=self._known(bucket).places)
+            choice = pick_full(runs, self._picker, deleted=self._known(bucket).places, expired=self._expired)
         else:
             state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
             choice, _ = pick(runs, self._picker, state, self._moment.now_millis, self._moment.hour)

@@ -19,9 +19,11 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.files.alive import alive, positioned
+from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.places import bucket_place, file_path
 from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.files.stamps import Stamps
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.compaction_steps import Rewrite, StepSettings, Upgrade, steps_of
@@ -89,6 +91,8 @@ class _Work:
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
         self._found: Mapping[str, DeletionVector] = {}
+        self._stamps = Stamps.of(schema)
+        self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
 
     def compact_keyed(self) -> Compacted:
         """Move what can be moved and merge the rest."""
@@ -150,7 +154,11 @@ class _Work:
         types = [field.type for field in self._schema.key_fields]
         files = self._task.files
         lows, highs = key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
-        return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema))
+        expired = self._expiry.expired(files, self._schema_of) if self._expiry else frozenset()
+        return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema), expired=expired)
+
+    def _schema_of(self, number: int) -> TableSchema:
+        return self._schema if number == self._schema.id else self._root.schemas.get(number)
 
     def _open(self, first_sequence: int = 0) -> RollingWriter:
         root = self._root
@@ -163,16 +171,17 @@ class _Work:
 
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
         root, schema = self._root, self._schema
-        written = schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
         path = file_path(root.path, schema, self._directory, self._task.bucket, file)
-        pieces = read_positions(root.files, path, file, written, fields, batch_rows=batch_rows)
-        return alive(pieces, self._dead.get(file.name))
+        stored, written = self._stamps.stored(file, fields), self._schema_of(file.schema_id)
+        pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows)
+        batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
+        return self._expiry.alive(batches) if self._expiry else batches
 
     def _read_above(
         self, file: DataFile, fields: Sequence[Field], batch_rows: int, bounds: Bounds | None
     ) -> Iterator[pa.RecordBatch]:
         root, schema = self._root, self._schema
-        written = schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
+        written = self._schema_of(file.schema_id)
         path = file_path(root.path, schema, self._directory, self._task.bucket, file)
         predicate = None
         if bounds is not None:
