@@ -191,5 +191,7 @@ def _container_bytes(bitmap: BitMap) -> bytes:
 
 
 def _bitmap(data: bytes) -> BitMap:
+    if not data:
+        raise ValueError("there are no bytes")
     bitmap: BitMap = BitMap.deserialize(data)
     return bitmap

@@ -105,19 +105,24 @@ def nested_partial_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.A
 
 
 def _unmerged(values: pa.Array, every: Steps, steps: Steps, result: pa.Array) -> pa.Array:
-    """A value that was set, or came as an older one to nothing, stays as it is if nothing is merged into it."""
+    """A value that was set, or came as an older one to nothing, stays as it is if nothing is merged into it.
+
+    An older value that comes later is merged into it even if it is null.
+    """
     if every.actions is None or steps.actions is None:
         return result
-    older = np.bincount(every.groups()[every.actions == ADD_REVERSED], minlength=len(every.starts))
-    alone = steps.ends - steps.starts == 1
-    action = np.zeros(len(alone), np.int8)
-    action[alone] = steps.actions[steps.starts[alone]]
-    kept = ((action == SET) & (older == 0)) | ((action == ADD_REVERSED) & (older == 1))
+    alone = np.flatnonzero(steps.ends - steps.starts == 1)
+    own = steps.starts[alone]
+    rows = own if steps.rows is None else steps.rows[own]
+    older = every.only(every.actions == ADD_REVERSED)
+    latest = np.full(len(every.starts), -1, np.int64)
+    if older.total:
+        np.maximum.at(latest, older.groups(), np.arange(older.total) if older.rows is None else older.rows)
+    kept = ((steps.actions[own] == SET) | (steps.actions[own] == ADD_REVERSED)) & (latest[alone] <= rows)
     if not kept.any():
         return result
-    rows = np.arange(steps.total) if steps.rows is None else steps.rows
-    place = np.arange(len(kept))
-    place[kept] = len(kept) + rows[steps.starts[kept]]
+    place = np.arange(len(every.starts))
+    place[alone[kept]] = len(place) + rows[kept]
     return pa.concat_arrays([result, values]).take(from_numpy(place, pa.int64()))
 
 
