@@ -40,7 +40,7 @@ from paimon_py.write.compaction_fit import fit_compactions, is_committed, withou
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
 from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.foreign import Foreign, committed_by, names_added
-from paimon_py.write.index_plan import compacted_index, index_after, made_index
+from paimon_py.write.index_plan import compacted_index, index_after, made_index, missing_index, written_index
 from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.write.presence import check_origin, missing_file
@@ -214,7 +214,8 @@ class _Commit:
             return lambda latest: self._plan_overwrite(latest, adds, matches)
         wants_empty = self.options.get_bool("commit.force-create-snapshot")
         wants_empty = wants_empty or self.options.find_str("snapshot.ignore-empty-commit") == "false"
-        return self._plan_write if not part.is_empty or (wants_empty and self.changes.is_empty) else None
+        has_work = not part.is_empty or bool(written_index(self.changes.buckets))
+        return self._plan_write if has_work or (wants_empty and self.changes.is_empty) else None
 
     def _plan_write(self, latest: Snapshot | None) -> Planned:
         conflict = self._changed_meanwhile(latest)
@@ -228,10 +229,17 @@ class _Commit:
         self._require_files()
         if self.numbered:
             self._renumber(self.foreign.highest)
-        part = write_part(self._current())
+        current = self._current()
+        part = write_part(current)
         conflict = bucket_count_conflict(part.adds, self.foreign.bucket_counts)
         if conflict is None and part.deletes:
             conflict = deletion_conflict(self._live(latest, part), part.entries)
+        changed = written_index(current.buckets)
+        if conflict is None and changed:
+            index = index_entries(self.root, latest)
+            conflict = missing_index(index, changed)
+            after = index_after(index, changed, by_bucket=bool(self.schema.primary_keys))
+            part = msgspec.structs.replace(part, index=after)
         return conflict or part
 
     def _plan_overwrite(self, latest: Snapshot | None, adds: tuple[ManifestEntry, ...], matches: Matcher) -> Planned:
@@ -319,9 +327,16 @@ class _Commit:
             before = self.renumbered.get(position)
             if offset == (before[0] if before else 0):
                 continue
-            alone = msgspec.structs.replace(without_compaction(original), deleted_files=())
+            alone = msgspec.structs.replace(
+                without_compaction(original), deleted_files=(), new_index=(), deleted_index=()
+            )
             moved = self.renumber(alone, offset)
-            moved = msgspec.structs.replace(moved, deleted_files=original.deleted_files)
+            moved = msgspec.structs.replace(
+                moved,
+                deleted_files=original.deleted_files,
+                new_index=original.new_index,
+                deleted_index=original.deleted_index,
+            )
             if before is not None:
                 self._delete([(original, self._rewritten(position))])
             self.renumbered[position] = (offset, moved)
@@ -366,6 +381,8 @@ class _Commit:
 
     def _upgraded(self, adds: tuple[ManifestEntry, ...]) -> tuple[ManifestEntry, ...]:
         if not adds or not self.schema.primary_keys or not self.options.get_bool("overwrite-upgrade"):
+            return adds
+        if not compact_part(self._current()).is_empty:
             return adds
         levels = self.options.find_int("num-levels") or self.options.get_int("num-sorted-run.compaction-trigger") + 1
         ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in self._placed(adds)}

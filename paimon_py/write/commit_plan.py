@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
-from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import MIN_LONG, CommitKind, Snapshot
 from paimon_py.write.changes import BucketChanges, Changes
@@ -115,10 +115,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_part(changes: Changes) -> Part:
-    """What was written: kind APPEND, or OVERWRITE if files are deleted."""
+    """What was written: kind APPEND, or OVERWRITE if files or rows of files are deleted."""
     deletes = _entries(changes.buckets, FileKind.DELETE, "deleted_files")
+    kills = any(entry.index_type == DELETION_VECTORS for bucket in changes.buckets for entry in bucket.new_index)
     return Part(
-        kind=CommitKind.OVERWRITE if deletes else CommitKind.APPEND,
+        kind=CommitKind.OVERWRITE if deletes or kills else CommitKind.APPEND,
         deletes=deletes,
         adds=_entries(changes.buckets, FileKind.ADD, "new_files"),
         changelog=_entries(changes.buckets, FileKind.ADD, "changelog_files"),

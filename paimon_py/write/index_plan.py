@@ -65,6 +65,13 @@ def made_index(bucket: BucketChanges) -> Index:
     return tuple(entry for entry in bucket.compact_new_index if entry.name not in before)
 
 
+def missing_index(index: Iterable[IndexEntry], changes: Iterable[IndexChange]) -> Conflict | None:
+    """Whether index files that changes take away are there no more."""
+    names = {entry.name for entry in index}
+    gone = sorted(entry.name for change in changes for entry in change.deleted if entry.name not in names)
+    return Conflict(f"others replaced index file {gone[0]} meanwhile") if gone else None
+
+
 def base_conflict(known: Iterable[IndexEntry], bucket: BucketChanges, *, keyed: bool) -> Conflict | None:
     """Whether a compaction saw other deletion vectors than the bucket has now.
 

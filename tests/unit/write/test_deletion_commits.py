@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.deletion_files import deletion_places
-from paimon_py.write.changes import Changes
+from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places
+from paimon_py.write.changes import BucketChanges, Changes
 from tests.unit.scan.build import table
 
 FIELDS = [("p", "INT NOT NULL"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
@@ -197,3 +199,35 @@ def test_a_random_life_agrees_with_a_dict(name):
                 check(made)
     made.compact(full=True)
     assert content(made) == {key: value for key, value in rows.items() if value is not None}
+
+
+def test_index_files_of_a_write_are_committed_and_combined():
+    made = table(FIELDS)
+    for value in (1, 2, 3):
+        made.write_arrow(batch([(value, k, value) for k in range(10)]))
+    root = made._root
+    entries = sorted(root.manifests.live_entries(root.snapshots.latest()).entries(), key=lambda e: e.file.min_sequence)
+    place = entries[0]
+
+    def killing(dead: dict[int, list[int]], old=(), number=0) -> Changes:
+        vectors = {entries[at].file.name: DeletionVector.of(np.array(gone)) for at, gone in dead.items()}
+        writer = DeletionWriter(
+            root.store, root.path, made.schema, name=f"index-{number}", partition=place.partition, bucket=0
+        )
+        bucket = BucketChanges(
+            partition=place.partition, bucket=0, total_buckets=-1, deleted_index=tuple(old), new_index=(writer.write(vectors),)
+        )  # fmt: skip
+        return Changes(schema_id=0, base_snapshot_id=made.snapshot().id, buckets=(bucket,))
+
+    first, second = killing({0: [0, 1]}, number=1), killing({2: [5]}, number=2)
+    made.commit(first)
+    assert made.snapshot().commit_kind == "OVERWRITE"
+    made.commit(second)
+    assert made.scan().count() == 27
+    third = killing({0: [0, 1, 2]}, old=first.buckets[0].new_index, number=3)
+    again = killing({0: [9]}, old=first.buckets[0].new_index, number=4)
+    made.commit(third)
+    assert made.scan().count() == 26
+    with pytest.raises(CommitConflictError, match="index file"):
+        made.commit(again)
+    assert made.scan().count() == 26
