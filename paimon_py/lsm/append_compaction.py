@@ -78,6 +78,20 @@ def bucket_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: Dead
     return [group for group in _windows(ordered, settings) if len(group) > 1]
 
 
+def next_window(files: Sequence[DataFile], settings: AppendSettings) -> Files:
+    """The one group of neighbouring files that a writer of a fixed bucket joins next; none if too few are small."""
+    window: deque[DataFile] = deque()
+    size = 0
+    for file in sorted(files, key=_age):
+        window.append(file)
+        size += file.size_bytes
+        if len(window) >= max(2, settings.file_count_min):
+            return tuple(window)
+        if size >= 2 * settings.target_bytes:
+            size -= window.popleft().size_bytes
+    return ()
+
+
 def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadRows, *, full: bool) -> list[Files]:
     """Groups of small files of a partition without buckets, packed by size; order does not matter there.
 

@@ -62,6 +62,11 @@ class LSMWriter:
         """Whether rows lie on the local disk."""
         return self._buffer.has_spilled
 
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The finished files that were not handed over yet."""
+        return tuple(self._files)
+
     def free_memory(self) -> None:
         """Move what is buffered to the local disk, or to level 0 if it may not be spilled.
 

@@ -66,6 +66,11 @@ class AppendWriter:
         """Never: rows go to files as they come."""
         return False
 
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The finished files that were not handed over yet."""
+        return tuple(self._files)
+
     def free_memory(self) -> None:
         """Finish the current file.
 

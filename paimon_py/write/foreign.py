@@ -160,11 +160,13 @@ def _mapped(root: TableRoot, ids: Sequence[int]) -> Iterator[Snapshot | None]:
     return map(root.snapshots.find, ids)
 
 
-def names_added(root: TableRoot, base_id: int | None) -> set[str] | None:
-    """Names of all files added after a base; None if that cannot be said any more."""
+def names_added(root: TableRoot, base_id: int | None, *, last_id: int | None = None) -> set[str] | None:
+    """Names of all files added after a base, up to snapshot `last_id`; None if that cannot be said any more."""
     names: set[str] = set()
     try:
         for snapshot in newest_first(root):
+            if last_id is not None and snapshot.id > last_id:
+                continue
             if snapshot.id == (base_id or 0):
                 return names
             lists = [snapshot.delta_manifest_list, snapshot.changelog_manifest_list]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode
+from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
@@ -30,7 +31,10 @@ from paimon_py.write.append import AppendWriter
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import own_files
 from paimon_py.write.existing import NOTHING, Existing, summarise
+from paimon_py.write.index_plan import made_index
+from paimon_py.write.leftovers import delete_index_files
 from paimon_py.write.route import UNAWARE, Routed, Router
+from paimon_py.write.writer_compaction import WriterCompaction
 
 OPEN_FILES_MAX = 64
 _BUFFER_MAX = 1 << 30
@@ -51,6 +55,9 @@ class BucketWriter(Protocol):
 
     @property
     def has_spilled(self) -> bool: ...
+
+    @property
+    def files(self) -> tuple[DataFile, ...]: ...
 
     @property
     def next_sequence(self) -> int: ...
@@ -85,6 +92,13 @@ class Writer:
         self._snapshot = root.snapshots.latest()
         needless = ignore_existing or self._snapshot is None or self._router.total_buckets == UNAWARE
         self._existing: Existing | None = NOTHING if needless else None
+        self._live: EntryColumns | None = EntryColumns.empty() if needless else None
+        self._compaction: WriterCompaction | None = None
+        if not options.get_bool("write-only") and self._router.total_buckets > 0:
+            self._compaction = WriterCompaction(
+                root, schema, self._snapshot, self._live_files, total_buckets=self._router.total_buckets,
+                replaces=ignore_existing,
+            )  # fmt: skip
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
         self._sequences: dict[tuple[bytes, int], int] = {}
         self._restriction: _Restriction | None = None
@@ -135,19 +149,10 @@ class Writer:
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
         self._flush_all()
-        buckets = []
+        buckets = self._compacted() if self._compaction is not None else self._written()
         for key, writer in self._writers.items():
             self._sequences[key] = writer.next_sequence
-            files = writer.take()
-            if files:
-                buckets.append(
-                    BucketChanges(
-                        partition=writer.partition,
-                        bucket=writer.bucket,
-                        total_buckets=self._router.total_buckets,
-                        new_files=files,
-                    )
-                )
+            writer.take()
         self._writers = {}
         return Changes(
             schema_id=self._schema.id,
@@ -166,7 +171,10 @@ class Writer:
 
     def discard(self, changes: Changes) -> None:
         """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
+        if self._compaction is not None:
+            self._compaction.forget(changes.buckets)
         for bucket in changes.buckets:
+            delete_index_files(self._root, self._schema, made_index(bucket))
             directory = partition_directory(self._schema, bucket.partition)
             for file in own_files(bucket):
                 for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):
@@ -224,6 +232,8 @@ class Writer:
             largest = max(self._writers.values(), key=lambda one: one.buffered_bytes)
             self._buffered_bytes -= largest.buffered_bytes
             largest.free_memory()
+            if self._compaction is not None:
+                self._compaction.relieve((largest.partition, largest.bucket), largest.files)
 
     def _limit_open_files(self, newest: BucketWriter) -> None:
         opened = [writer for writer in self._writers.values() if writer.has_open_file]
@@ -262,9 +272,34 @@ class Writer:
 
     def _known(self) -> Existing:
         if self._existing is None:
-            assert self._snapshot is not None
-            self._existing = summarise(self._root.manifests.live_entries(self._snapshot))
+            self._existing = summarise(self._live_files())
+            if self._compaction is None:
+                self._live = None
         return self._existing
+
+    def _live_files(self) -> EntryColumns:
+        """The live files of the snapshot that was the latest when the writer opened."""
+        if self._live is None:
+            assert self._snapshot is not None
+            self._live = self._root.manifests.live_entries(self._snapshot)
+        return self._live
+
+    def _written(self) -> list[BucketChanges]:
+        count = self._router.total_buckets
+        return [
+            BucketChanges(partition=one.partition, bucket=one.bucket, total_buckets=count, new_files=one.files)
+            for one in self._writers.values()
+            if one.files
+        ]
+
+    def _compacted(self) -> list[BucketChanges]:
+        """What was written, and what was compacted of it."""
+        assert self._compaction is not None
+        try:
+            return self._compaction.finish({key: writer.files for key, writer in self._writers.items()})
+        except BaseException:
+            self._give_up("failed")
+            raise
 
     def _directory(self, partition: bytes) -> str:
         if partition not in self._directories:
@@ -293,6 +328,8 @@ class Writer:
         for writer in writers:
             with contextlib.suppress(StorageError):
                 writer.abort()
+        if self._compaction is not None:
+            self._compaction.abort()
 
 
 class _Files:

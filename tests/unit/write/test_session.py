@@ -364,7 +364,7 @@ def test_numbers_go_on_after_those_of_live_files():
 
 
 def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
-    schema = keyed(**{"target-file-size": "100 kb"})
+    schema = keyed(**{"target-file-size": "100 kb", "write-only": "true"})
     root = root_of(schema)
     with Writer(root, schema) as writer:
         kinds = ["+I", "-D"] * 100_000

@@ -1,0 +1,273 @@
+"""Compaction by a writer, of the buckets it writes to: the files of a snapshot and its own, one pick per hand-over.
+
+Source: Java `MergeTreeWriter.prepareCommit`, `AbstractFileStoreWrite`, `GlobalFullCompactionSinkWrite`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.lsm.picker import PickerState
+from paimon_py.metadata.deletion_files import deletion_places
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.write.bucket_levels import BucketLevels, Rules
+from paimon_py.write.changes import BucketChanges
+from paimon_py.write.commit_plan import Bucket, compaction_files
+from paimon_py.write.compaction_plan import moment_of
+from paimon_py.write.compaction_run import run_task
+from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.write.foreign import names_added
+from paimon_py.write.index_plan import made_index
+from paimon_py.write.leftovers import delete_files, delete_index_files
+
+
+class WriterCompaction:
+    """Compacts the buckets of one writer before it hands over its changes.
+
+    A bucket is left alone while files that the writer handed over earlier are neither in the table nor known to have
+    been: a compaction must not pass over older rows that may still come.
+    """
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        snapshot: Snapshot | None,
+        live: Callable[[], EntryColumns],
+        *,
+        total_buckets: int,
+        replaces: bool = False,
+    ) -> None:
+        """`snapshot`: what the writer began on; `live`: its live files, asked for when needed. A writer that `replaces`
+        the table's content looks at its own files only."""
+        self._root = root
+        self._schema = schema
+        self._rules = Rules.of(schema)
+        self._total_buckets = total_buckets
+        self._replaces = replaces
+        self._base: _Base | None = _Base(root, schema, None if replaces else snapshot, live)
+        self._levels: dict[Bucket, BucketLevels] = {}
+        self._states: dict[Bucket, PickerState] = {}
+        self._unsettled: dict[Bucket, _Unsettled] = {}
+        self._waiting: set[Bucket] = set()
+        self._hand_overs = 0
+
+    def relieve(self, key: Bucket, files: Iterable[DataFile]) -> None:
+        """Compact a bucket that has more runs than writers may pile up, in the middle of a load.
+
+        Args:
+            files: all files that the writer has for the bucket.
+        """
+        files = tuple(files)
+        if not self._schema.primary_keys or self._current().run_count(key) + len(files) <= self._stop_trigger:
+            return
+        levels = self._opened(key)
+        if levels is None:
+            return
+        levels.add(files)
+        if levels.writers_wait:
+            self._compact(key, levels, full=False)
+
+    def finish(self, files: Mapping[Bucket, tuple[DataFile, ...]]) -> list[BucketChanges]:
+        """Compact what is due and return what to commit; `files` are all new ones, by bucket.
+
+        Raises:
+            StorageError: the store failed; call `abort`. CorruptionError: a file is damaged.
+        """
+        self._hand_overs += 1
+        self._waiting.update(key for key, new in files.items() if new)
+        every = self._rules.full_after
+        full = every is not None and self._hand_overs % every == 0
+        due = sorted(self._waiting) if full else [key for key, new in files.items() if new]
+        chosen = {key: levels for key in due if (levels := self._due(key, files.get(key, ()), full)) is not None}
+        for _ in self._root.env.pool.map(lambda key: self._compact(key, chosen[key], full=full), list(chosen)):
+            pass
+        found = [self._changes(key, files.get(key, ())) for key in dict.fromkeys([*files, *due])]
+        self._hand_over(found, chosen if full else ())
+        return [changes for changes in found if not changes.is_empty]
+
+    def forget(self, changes: Iterable[BucketChanges]) -> None:
+        """Changes that were handed over will never be committed: their files are gone."""
+        for bucket in changes:
+            pending = self._unsettled.get((bucket.partition, bucket.bucket))
+            if pending is not None:
+                pending.names -= {file.name for file in bucket.new_files}
+
+    def abort(self) -> None:
+        """Delete what compactions made that was not handed over; as much as the store lets."""
+        levels, self._levels = self._levels, {}
+        for one in levels.values():
+            changes = one.changes(())
+            delete_files(self._root, self._schema, changes.partition, changes.bucket, compaction_files(changes))
+            delete_index_files(self._root, self._schema, made_index(changes))
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _stop_trigger(self) -> int:
+        return self._rules.picker.stop_trigger
+
+    def _due(self, key: Bucket, files: tuple[DataFile, ...], full: bool) -> BucketLevels | None:
+        """The levels of a bucket that may need a compaction now."""
+        known = key in self._levels
+        if not known and not full and not self._rules.may_pick(self._current().run_count(key) + len(files)):
+            return None
+        levels = self._opened(key)
+        if levels is not None:
+            levels.add(files)
+        return levels
+
+    def _opened(self, key: Bucket) -> BucketLevels | None:
+        """The levels of a bucket; None while the fate of older files of this writer is not known."""
+        levels = self._levels.get(key)
+        if levels is None:
+            base = self._current()
+            if not self._is_settled(key, base):
+                return None
+            levels = self._levels[key] = base.levels(self._rules, key, self._total_buckets)
+        return levels
+
+    def _current(self) -> _Base:
+        """The snapshot to start from: after a hand-over the latest one."""
+        if self._base is None:
+            snapshot = None if self._replaces else self._root.snapshots.latest()
+
+            def live() -> EntryColumns:
+                return EntryColumns.empty() if snapshot is None else self._root.manifests.live_entries(snapshot)
+
+            self._base = _Base(self._root, self._schema, snapshot, live)
+        return self._base
+
+    def _is_settled(self, key: Bucket, base: _Base) -> bool:
+        """Whether all files handed over earlier are in the table, or were."""
+        pending = self._unsettled.get(key)
+        if pending is None:
+            return True
+        pending.names -= base.names(key)
+        if pending.names and not self._replaces:
+            pending.names -= base.added_since(pending.since)
+        return not pending.names
+
+    def _compact(self, key: Bucket, levels: BucketLevels, *, full: bool) -> None:
+        """One pick, carried out."""
+        moment = moment_of(self._root.env.clock)
+        state = self._states.get(key) or levels.state(moment)
+        task, self._states[key] = levels.next_task(state, moment, full=full)
+        if task is None:
+            return
+        done = run_task(self._root, self._schema, task)
+        index = done.compact_new_index
+        places = deletion_places(self._root.path, self._schema, index).get(key, {}) if index else {}
+        obsolete = levels.apply(done, BucketDeletions(places, index))
+        delete_files(self._root, self._schema, key[0], key[1], obsolete.files)
+        delete_index_files(self._root, self._schema, obsolete.index)
+
+    def _changes(self, key: Bucket, files: tuple[DataFile, ...]) -> BucketChanges:
+        if key in self._levels:
+            return self._levels[key].changes(files)
+        return BucketChanges(partition=key[0], bucket=key[1], total_buckets=self._total_buckets, new_files=files)
+
+    def _hand_over(self, found: Iterable[BucketChanges], compacted: Iterable[Bucket]) -> None:
+        base_id = self._current().snapshot_id
+        for changes in found:
+            if changes.new_files:
+                key = (changes.partition, changes.bucket)
+                pending = self._unsettled.get(key)
+                if pending is None or not pending.names:
+                    pending = self._unsettled[key] = _Unsettled(base_id)
+                pending.names |= {file.name for file in changes.new_files}
+        self._waiting.difference_update(compacted)
+        self._levels = {}
+        self._base = None
+
+
+class _Unsettled:
+    """Names of files that were handed over, and the snapshot before which none of them was in the table."""
+
+    def __init__(self, since: int | None) -> None:
+        self.since = since
+        self.names: set[str] = set()
+
+
+class _Base:
+    """The live files of one snapshot by bucket."""
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        snapshot: Snapshot | None,
+        live: Callable[[], EntryColumns],
+    ) -> None:
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        self._live = live
+        self._added: dict[int | None, set[str]] = {}
+        self._columns: EntryColumns | None = None
+        self._places: dict[Bucket, np.ndarray] = {}
+        self._deletions: dict[Bucket, BucketDeletions] | None = None
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """Its id, None on an empty table."""
+        return self._snapshot.id if self._snapshot else None
+
+    def added_since(self, snapshot_id: int | None) -> set[str]:
+        """Names of the files added after a snapshot up to this one, as far as that can be said."""
+        if snapshot_id not in self._added:
+            names = names_added(self._root, snapshot_id, last_id=self.snapshot_id or 0)
+            self._added[snapshot_id] = names or set()
+        return self._added[snapshot_id]
+
+    def run_count(self, key: Bucket) -> int:
+        """Sorted runs of a bucket, or files of an append table."""
+        columns = self._entries(key)
+        if columns is None:
+            return 0
+        if not self._schema.primary_keys:
+            return len(columns)
+        level_0 = int(np.count_nonzero(columns.level == 0))
+        return level_0 + len(set(columns.level[columns.level > 0].tolist()))
+
+    def names(self, key: Bucket) -> set[str]:
+        """Names of the live files of a bucket."""
+        columns = self._entries(key)
+        return set() if columns is None else set(columns.names().to_pylist())
+
+    def levels(self, rules: Rules, key: Bucket, total_buckets: int) -> BucketLevels:
+        """A bucket's levels."""
+        columns = self._entries(key)
+        files = [] if columns is None else [entry.file for entry in columns.entries()]
+        if self._deletions is None:
+            snapshot = self._snapshot
+            self._deletions = bucket_deletions(self._root, self._schema, snapshot) if snapshot and files else {}
+        known = self._deletions.get(key, BucketDeletions())
+        identifier = self._snapshot.id if self._snapshot else 0
+        return BucketLevels(rules, (*key, total_buckets), files, known, snapshot_id=identifier)
+
+    def _entries(self, key: Bucket) -> EntryColumns | None:
+        if self._columns is None:
+            self._columns = self._live()
+            self._places = _by_bucket(self._columns)
+        places = self._places.get(key)
+        return None if places is None else self._columns.take(places)
+
+
+def _by_bucket(columns: EntryColumns) -> dict[Bucket, np.ndarray]:
+    """Positions of the entries of every bucket."""
+    if not len(columns):
+        return {}
+    codes, values = columns.distinct("partition")
+    partitions = values.to_pylist()
+    order = np.lexsort((columns.bucket, codes))
+    code, bucket = codes[order], columns.bucket[order]
+    begins = np.flatnonzero((code[1:] != code[:-1]) | (bucket[1:] != bucket[:-1])) + 1
+    parts = np.split(order, begins)
+    return {(partitions[int(codes[part[0]])], int(columns.bucket[part[0]])): part for part in parts}
