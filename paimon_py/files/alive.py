@@ -15,9 +15,12 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import empty_rows
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.types import Atomic, Field, Root
 
 POSITION = "_POSITION"
 """Name of a column with positions in a file; never stored."""
+
+POSITION_FIELD = Field(2_147_483_640, POSITION, Atomic(Root.BIGINT, nullable=False))
 
 
 def alive(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | None) -> Iterator[pa.RecordBatch]:

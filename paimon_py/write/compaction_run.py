@@ -18,7 +18,7 @@ from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
-from paimon_py.files.alive import alive, positioned
+from paimon_py.files.alive import POSITION_FIELD, alive, positioned
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.places import bucket_place, file_path
@@ -91,6 +91,7 @@ class _Work:
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
         self._found: Mapping[str, DeletionVector] = {}
+        self._rules = LookupRules.of(schema)
         self._stamps = Stamps.of(schema)
         self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
 
@@ -104,8 +105,7 @@ class _Work:
             read=self._read,
             drop_deletes=task.drop_deletes,
         )
-        rules = LookupRules.of(self._schema)
-        lookup = Lookup(rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
+        lookup = Lookup(self._rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
         before: list[DataFile] = []
         after: list[DataFile] = []
         for step in self._steps():
@@ -187,5 +187,9 @@ class _Work:
         if bounds is not None:
             key = col(schema.key_fields[0].name)
             predicate = bind((key >= bounds[0]) & (key <= bounds[1]), schema.fields)
-        pieces = read_positions(root.files, path, file, written, fields, batch_rows=batch_rows, predicate=predicate)
-        return positioned(pieces, self._dead.get(file.name))
+        stored = self._stamps.stored(file, fields)
+        pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows, predicate=predicate)
+        batches = positioned(pieces, self._dead.get(file.name))
+        batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
+        # A row that has ended must still be marked where it is replaced, or its key would have two live rows.
+        return self._expiry.alive(batches) if self._expiry and not self._rules.marks else batches
