@@ -27,7 +27,8 @@ class Versions:
         self.rows: Ints = groups.order if whole else groups.order[ranges(firsts, sizes)]
         self.ends: Ints = np.cumsum(sizes)
         self.firsts: Ints = self.ends - sizes
-        self._places = np.arange(len(self.rows))
+        self._lasts = self.ends - 1
+        self._numbers = np.arange(1, len(self.rows) + 1, dtype=np.int32)
         self.begins: Mask = np.zeros(len(self.rows), np.bool_)
         self.begins[self.firsts] = True
 
@@ -45,7 +46,7 @@ class Versions:
 
     def last(self, wanted: Mask) -> Ints:
         """The position of every key's newest version for which `wanted` is true, −1 if there is none."""
-        found: Ints = np.maximum.accumulate(np.where(wanted, self._places, -1))[self.ends - 1]
+        found: Ints = np.maximum.accumulate(self._numbers * wanted)[self._lasts].astype(np.int64) - 1
         found[found < self.firsts] = -1
         return found
 
