@@ -117,3 +117,62 @@ def test_first_rows_are_kept_alike(seed, ignore_delete, java, tmp_path):
                 pair.act(("compact", number % 3 == 0), "j")
         histories.append(list(history(pair).values()))
     assert histories[0] == histories[1] == histories[2]
+
+
+LEVELS = {"num-sorted-run.compaction-trigger": "2", "num-levels": "5", "compaction.size-ratio": "0",
+          "compaction.max-size-amplification-percent": "1000000"}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 8))])
+@pytest.mark.parametrize("name", ["plain", "groups-retract", "groups-aggregate", "groups-remove"])
+def test_levels_that_a_lookup_compaction_left_are_read_alike(name, seed, java, tmp_path):
+    options, kinds = PARTIAL[name]
+    given = {"bucket": "1", "merge-engine": "partial-update", "force-lookup": "true", **LEVELS, **options}
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind(COLUMNS, ["k"], [], given), "j")
+    rand = random.Random(f"levels-{name}-{seed}")
+    levels = set()
+    for number in range(rand.randrange(6, 11)):
+        (_, rows), *_ = commits(f"{name}-{seed}-{number}", kinds, keys=4 + 3 * number)
+        pair.step("write", rows=rows, compact="normal")
+        levels.add(frozenset(entry["level"] for entry in pair.step("files")))
+    assert any(len(found) > 1 for found in levels)
+    history(pair)
+
+
+@pytest.mark.parametrize(
+    ("kind", "times"),
+    [
+        ("INT", [1000, None, 2**31 - 1, 5]),
+        ("BIGINT", [1000, 999_999_999_999, 1_000_000_000_000, 4_102_444_800_000, None]),
+        ("TIMESTAMP(3)", ["1970-01-02T00:00:00", "2100-01-01T00:00:00.999", None]),
+        ("TIMESTAMP_LTZ(6)", ["1970-01-02T00:00:00", "2100-01-01T00:00:00.999999", None]),
+    ],
+)
+def test_rows_that_ended_by_age_leave_in_the_same_compactions(kind, times, java, tmp_path):
+    columns = [["k", "INT NOT NULL"], ["t", "TIMESTAMP(6) WITH LOCAL TIME ZONE" if "LTZ" in kind else kind], ["v", "INT"]]
+    options = {"bucket": "1", "record-level.expire-time": "1 d", "record-level.time-field": "t", "write-only": "true"}
+    rand = random.Random(kind)
+    script = []
+    for number in range(6):
+        script.append(("write", [{"k": k, "t": rand.choice(times), "v": number} for k in rand.sample(range(8), 4)]))
+        if number in (1, 3, 4):
+            script.append(("compact", True))
+    pairs = play(java("2.0.0"), tmp_path, Kind(columns, ["k"], [], options), script, TURNS)
+    same_histories(pairs)
+
+
+@pytest.mark.parametrize("engine", ["deduplicate", "partial-update"])
+def test_compactions_keep_the_snapshots_that_order_rows(engine, java, tmp_path):
+    options = {"bucket": "1", "write-only": "true", "sequence.snapshot-ordering": "true", "merge-engine": engine}
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind(COLUMNS, ["k"], [], options), "o")
+    script = [*commits(f"{engine}-one", ADDS), *commits(f"{engine}-two", ADDS)]
+    for number, action in enumerate(script):
+        pair.act(action, "oj"[number % 2])
+        if number == len(script) // 2:
+            pair.act(("compact", True), "o")
+    states = list(history(pair).values())
+    compacted = next(at for at, snapshot in enumerate(pair.table().snapshots()) if snapshot.commit_kind == "COMPACT")
+    assert states[compacted] == states[compacted - 1]
+    assert pair.agree()
