@@ -17,19 +17,25 @@ from paimon_py.spec.aggregate_rules import RETRACTABLE, Aggregate, aggregate_of
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, Root
 
+_LONG = frozenset((Root.CHAR, Root.VARCHAR, Root.BINARY, Root.VARBINARY, Root.DECIMAL))
 _PICKS: Mapping[str, Pick] = {
     "last_value": Pick(picks.last_value, looks_at="nothing"),
     "primary-key": Pick(picks.primary_key, looks_at="nothing"),
     "last_non_null_value": Pick(picks.last_non_null_value, looks_at="nulls"),
     "first_value": Pick(picks.first_value, looks_at="nothing", newest=False),
     "first_non_null_value": Pick(picks.first_non_null_value, looks_at="nulls", newest=False),
-    "min": Pick(extremes.minimum, newest=False),
-    "max": Pick(extremes.maximum, newest=False),
-    "bool_and": Pick(extremes.minimum, newest=False),
-    "bool_or": Pick(extremes.maximum, newest=False),
 }
+_EXTREMES: Mapping[str, Pick] = {
+    "min": Pick(extremes.smallest_row, newest=False),
+    "max": Pick(extremes.largest_row, newest=False),
+}
+"""Of values that are no single number."""
 
 _FUNCTIONS: Mapping[str, Callable[[Aggregate, pa.Array, Fold], pa.Array]] = {
+    "min": extremes.minimum,
+    "max": extremes.maximum,
+    "bool_and": extremes.minimum,
+    "bool_or": extremes.maximum,
     "listagg": texts.listagg,
     "collect": collections.collect,
     "merge_map": collections.merge_map,
@@ -52,6 +58,8 @@ def aggregator_of(schema: TableSchema, name: str, function: str) -> Aggregator:
     """
     made = aggregate_of(schema, name, function)
     pick = _PICKS.get(made.function)
+    if made.function in _EXTREMES and isinstance(made.field.type, Atomic) and made.field.type.root in _LONG:
+        pick = _EXTREMES[made.function]
     if pick is not None:
         return pick.guarded(partial(_allowed, made))
     compute = _function_of(made)

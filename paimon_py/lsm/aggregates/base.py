@@ -71,6 +71,36 @@ class Steps(NamedTuple):
         return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
 
 
+class Waves(NamedTuple):
+    """Groups by falling length, so that the groups that have a k-th row are the first ones.
+
+    `order`: numbers of the groups. `rows`: the first rows of all groups, the second rows of those that have one, and
+    so on, as far as the longest group goes or `WAVES`. `tails`: rows of longer groups beyond that: place in `order`,
+    start, end.
+    """
+
+    order: Ints
+    rows: tuple[Ints, ...]
+    tails: tuple[tuple[int, int, int], ...]
+
+
+WAVES = 64
+
+
+def waves_of(starts: Ints, ends: Ints, most: int | None = WAVES) -> Waves:
+    """The waves of groups that are not empty."""
+    lengths = ends - starts
+    order = np.argsort(-lengths, kind="stable")
+    starts, lengths = starts[order], lengths[order]
+    longest = int(lengths[0]) if len(lengths) else 0
+    count = longest if most is None else min(longest, most)
+    members = np.searchsorted(-lengths, -np.arange(count), side="left")
+    rows = tuple(starts[:member] + wave for wave, member in enumerate(members.tolist()))
+    long = int(np.searchsorted(-lengths, -count, side="left"))
+    firsts, last = (starts[:long] + count).tolist(), (starts[:long] + lengths[:long]).tolist()
+    return Waves(order, rows, tuple(zip(range(long), firsts, last, strict=True)))
+
+
 class Fold:
     """How the values of a column, ordered by group and then oldest first, become one value per group.
 
@@ -125,9 +155,28 @@ class Fold:
         return steps
 
 
+    @cached_property
+    def filled(self) -> Ints:
+        """The groups that have steps."""
+        return np.flatnonzero(self.steps.ends > self.steps.starts)
+
+    @cached_property
+    def retracts(self) -> Mask | None:
+        """Which steps are RETRACT, None if none is."""
+        if self.steps.actions is None or not self.has_retracts:
+            return None
+        found: Mask = self.steps.actions == RETRACT
+        return found
+
+    @cached_property
+    def waves(self) -> Waves:
+        """The waves of the steps of `filled`."""
+        return waves_of(self.steps.starts[self.filled], self.steps.ends[self.filled])
+
+
 Aggregator: TypeAlias = Callable[[pa.Array, Fold], pa.Array]
 """The values of a column, in the order of the fold's rows, to one value of the same type per group."""
-Rows: TypeAlias = Callable[[pa.Array, Fold], Ints]
+Rows: TypeAlias = Callable[[pa.Array, Fold, Ints | None], Ints]
 LooksAt: TypeAlias = Literal["nothing", "nulls", "values"]
 
 
@@ -135,9 +184,9 @@ class Pick:
     """An aggregator whose result is always one of the values, as it is, or null.
 
     `rows` finds the position of that value in the fold's rows, -1 for null; so the values themselves need to be
-    gathered only once. `looks_at`: what `rows` needs of the values: "nothing" (pass any array), "nulls" (any array
-    with the same nulls), "values". `newest`: if every row is an ADD and no value it looks at is null, the newest row
-    is picked.
+    gathered only once. Its third argument says where the fold's rows are in the values, None if they are just that.
+    `looks_at`: what `rows` needs of the values: "nothing" (pass any array), "nulls" (any array with the same nulls),
+    "values". `newest`: if every row is an ADD and no value it looks at is null, the newest row is picked.
     """
 
     def __init__(self, rows: Rows, *, looks_at: LooksAt = "values", newest: bool = True) -> None:
@@ -147,12 +196,14 @@ class Pick:
 
     def __call__(self, values: pa.Array, fold: Fold) -> pa.Array:
         """The values picked."""
-        return taken(values, self.rows(values, fold))
+        return taken(values, self.rows(values, fold, None))
 
     def guarded(self, allowed: Callable[[Fold], Fold]) -> Pick:
         """The same for folds that first go through `allowed`."""
         rows = self.rows
-        return Pick(lambda values, fold: rows(values, allowed(fold)), looks_at=self.looks_at, newest=self.newest)
+        return Pick(
+            lambda values, fold, index: rows(values, allowed(fold), index), looks_at=self.looks_at, newest=self.newest
+        )
 
 
 def taken(values: pa.Array, rows: Ints) -> pa.Array:

@@ -13,11 +13,12 @@ from math import gcd
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, integer_array, ranges
+from paimon_py.codec.columns import from_numpy, integer_array, numpy_values, ranges
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import Fold
 from paimon_py.lsm.aggregates.numbers import Present, present, spread
 from paimon_py.lsm.aggregates.wide import Wide, running_sums
+from paimon_py.lsm.words import Ints
 from paimon_py.spec.aggregate_rules import Aggregate
 
 _COMPACT = 18
@@ -30,26 +31,39 @@ def sum_decimals(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     Cost: 12 ns a row where no sum can leave 64 bits by the size of the values, else 60, and again for every result
         that was too large.
     """
-    part = present(values, fold)
-    if not len(part.filled):
+    if not len(fold.filled):
         return pa.nulls(len(fold), values.type)
-    wide = Wide.of_halves(part.values)
-    small = wide.low.view(np.int64)
-    longest = int((part.ends - part.starts).max())
-    if bool((wide.high == small >> 63).all()):
+    part, high = _halves(values, fold)
+    small = part.values
+    if bool((high == small >> 63).all()):
+        longest = int((part.ends - part.starts).max())
         most = max(-int(small.min()), int(small.max()))
         if most * longest <= _LONG and most < 10**values.type.precision:
-            signed = small if part.retracts is None else np.where(part.retracts, -small, small)
+            signed = small if fold.retracts is None else np.where(fold.retracts, -small, small)
             sums = np.add.reduceat(signed, part.starts)
-            return spread(Wide.of_integers(sums).halves(), part.filled, len(fold), values.type)
-    return _checked_sums(part, wide, values.type, len(fold))
+            return spread(Wide.of_integers(sums).halves(), part, len(fold), values.type)
+    return _checked_sums(part, Wide(small.view(np.uint64), high), fold, values.type)
 
 
-def _checked_sums(part: Present, wide: Wide, kind: pa.DataType, count: int) -> pa.Array:
+def _halves(values: pa.Array, fold: Fold) -> tuple[Present, Ints]:
+    """The lower words of the steps' values, and the upper ones; zeros for null."""
+    halves = numpy_values(values).view(np.int64)
+    low = present(np.ascontiguousarray(halves[:, 0]), values, fold, 0)
+    return low, present(np.ascontiguousarray(halves[:, 1]), values, fold, 0).values
+
+
+def _checked_sums(part: Present, wide: Wide, fold: Fold, kind: pa.DataType) -> pa.Array:
     """Sums that may leave the precision on their way."""
-    out = np.zeros((count, 2), np.uint64)
-    valid = np.zeros(count, np.bool_)
-    groups, starts, ends = part.filled, part.starts, part.ends
+    out = np.zeros((len(fold), 2), np.uint64)
+    valid = np.zeros(len(fold), np.bool_)
+    given = np.ones(len(wide.low), np.bool_) if part.valid is None else part.valid
+    kept = np.flatnonzero(given)
+    before = np.zeros(len(given) + 1, np.int64)
+    np.cumsum(given, out=before[1:])
+    starts, ends = before[part.starts], before[part.ends]
+    some = ends > starts
+    groups, starts, ends = part.filled[some], starts[some], ends[some]
+    wide, retracts = wide.at(kept), None if fold.retracts is None else fold.retracts[kept]
     most = 10**kind.precision - 1
     least_sum, most_sum = (-_LONG - 1, _LONG) if kind.precision <= _COMPACT else (-most, most)
     while len(groups):
@@ -57,7 +71,7 @@ def _checked_sums(part: Present, wide: Wide, kind: pa.DataType, count: int) -> p
         rows = ranges(starts, lengths)
         own_ends = np.cumsum(lengths)
         own_starts = own_ends - lengths
-        subtract = None if part.retracts is None else part.retracts[rows]
+        subtract = None if retracts is None else retracts[rows]
         sums = running_sums(wide.at(rows), subtract, own_starts, own_ends)
         beyond = sums.outside(least_sum, most_sum)
         if subtract is not None:
@@ -77,21 +91,22 @@ def product_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     Cost: about 1 µs a row, a loop over versions: products of 128 bits have no vector form.
     Raises: SchemaError for a division by zero or one without an end.
     """
-    part = present(values, fold)
-    raw = np.ascontiguousarray(part.values).tobytes()
-    numbers = [int.from_bytes(raw[at : at + 16], "little", signed=True) for at in range(0, len(raw), 16)]
-    retracts = [False] * len(numbers) if part.retracts is None else part.retracts.tolist()
+    part, high = _halves(values, fold)
+    lows, highs = part.values.view(np.uint64).tolist(), high.tolist()
+    given = [True] * len(lows) if part.valid is None else part.valid.tolist()
+    retracts = [False] * len(lows) if fold.retracts is None else fold.retracts.tolist()
     unit, limit = 10**values.type.scale, 10**values.type.precision
     results: list[int | None] = [None] * len(fold)
     for group, start, end in zip(part.filled.tolist(), part.starts.tolist(), part.ends.tolist(), strict=True):
         product: int | None = None
-        for number, retract in zip(numbers[start:end], retracts[start:end], strict=True):
-            if product is None:
-                product = None if retract else number
+        for row in range(start, end):
+            number, retract = highs[row] << 64 | lows[row], retracts[row]
+            if product is None or not given[row]:
+                product = number if given[row] and not retract else product
                 continue
-            top, bottom = (product * unit, number) if retract else (product * number, unit)
             if retract and not _ends(product, number):
                 raise _endless(made)
+            top, bottom = (product * unit, number) if retract else (product * number, unit)
             product = _half_up(top, bottom)
             if abs(product) >= limit:
                 product = None

@@ -1,7 +1,8 @@
 """The smallest and the largest version: min, max, bool_and, bool_or.
 
-A column is looked at eight bytes at a time, most significant first: of the versions that are still equal, those
-with the extreme word of their group stay, until one is left or the bytes end.
+Numbers are compared as they are. Of texts and long decimals eight bytes are looked at at a time, most significant
+first: of the versions that are still equal, those with the extreme word of their group stay, until one is left or
+the bytes end.
 
 Source: format.md §12.5; Java `FieldMinAgg`, `FieldMaxAgg`, `FieldBoolAndAgg`, `FieldBoolOrAgg`,
 `InternalRowUtils.compare` (−0.0 below 0.0, NaN above all, texts by their bytes).
@@ -12,25 +13,60 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import validity_mask
-from paimon_py.lsm.aggregates.base import Fold, Steps
+from paimon_py.codec.columns import numpy_values, validity_mask
+from paimon_py.lsm.aggregates.base import Fold, Steps, taken
+from paimon_py.lsm.aggregates.numbers import AnyArray, present, spread
 from paimon_py.lsm.words import Fixed, Ints, Text, Words, parts_of, words_at
+from paimon_py.spec.aggregate_rules import Aggregate
 
 
-def minimum(values: pa.Array, fold: Fold) -> Ints:
+def minimum(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
+    """The smallest value that is not null, of numbers, times and booleans."""
+    return _of_numbers(values, fold, largest=False)
+
+
+def maximum(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
+    """The largest value that is not null, of numbers, times and booleans."""
+    return _of_numbers(values, fold, largest=True)
+
+
+def smallest_row(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
     """The row of the smallest value that is not null."""
-    return _extreme(values, fold, np.minimum)
+    return _extreme(values, fold, index, np.minimum)
 
 
-def maximum(values: pa.Array, fold: Fold) -> Ints:
+def largest_row(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
     """The row of the largest value that is not null."""
-    return _extreme(values, fold, np.maximum)
+    return _extreme(values, fold, index, np.maximum)
 
 
-def _extreme(values: pa.Array, fold: Fold, better: np.ufunc) -> Ints:
+def _of_numbers(values: pa.Array, fold: Fold, *, largest: bool) -> pa.Array:
+    """Cost: 10 ns a row."""
+    own = numpy_values(values)
+    floating = own.dtype.kind == "f"
+    if floating and bool((np.signbit(own) & (own == 0)).any()):
+        return taken(values, _extreme(values, fold, None, np.maximum if largest else np.minimum))
+    part = present(own, values, fold, _worst(own, largest=largest))
+    better = np.maximum if largest else np.fmin if floating else np.minimum
+    best = better.reduceat(part.values, part.starts) if len(part.starts) else part.values[:0]
+    return spread(best, part, len(fold), values.type)
+
+
+def _worst(values: AnyArray, *, largest: bool) -> object:
+    """A value that never wins against another one."""
+    if values.dtype.kind == "f":
+        return -np.inf if largest else np.nan
+    if values.dtype.kind == "b":
+        return not largest
+    limits = np.iinfo(values.dtype)
+    return limits.min if largest else limits.max
+
+
+def _extreme(values: pa.Array, fold: Fold, index: Ints | None, better: np.ufunc) -> Ints:
     steps = fold.steps
     if values.null_count:
-        steps = steps.only(steps.of(validity_mask(values)))
+        valid = validity_mask(values)
+        steps = steps.only(steps.of(valid if index is None else valid[index]))
     out = np.full(len(fold), -1, np.int64)
     filled = np.flatnonzero(steps.ends > steps.starts)
     if not len(filled):
@@ -38,29 +74,33 @@ def _extreme(values: pa.Array, fold: Fold, better: np.ufunc) -> Ints:
     rows = np.arange(steps.total) if steps.rows is None else steps.rows
     left = Steps(rows, None, steps.starts[filled], steps.ends[filled])
     for part in parts_of(values):
-        left = _best(left, part.values, better) if isinstance(part, Fixed) else _best_text(left, part, better)
+        left = _best(left, part, index, better)
     assert left.rows is not None
     out[filled] = left.rows[left.starts]
     return out
 
 
-def _best(left: Steps, words: Words, better: np.ufunc) -> Steps:
-    """Those whose word is the best one of their group."""
-    if left.total == len(left.starts):
-        return left
-    own = left.of(words)
-    best = better.reduceat(own, left.starts)
-    return left.only(own == np.repeat(best, left.ends - left.starts))
-
-
-def _best_text(left: Steps, text: Text, better: np.ufunc) -> Steps:
-    skip = text.cut
+def _best(left: Steps, part: Fixed | Text, index: Ints | None, better: np.ufunc) -> Steps:
+    """Those whose part is the best one of their group."""
+    if isinstance(part, Fixed):
+        return _kept(left, part.values[_places(left, index)], better)
+    skip = part.cut
     while left.total > len(left.starts):
-        starts, lengths = left.of(text.starts), left.of(text.lengths)
+        places = _places(left, index)
+        lengths = part.lengths[places]
         if skip >= int(lengths.max()):
-            return _best(left, text.lengths.astype(np.uint64), better)
-        own = words_at(text, starts, lengths, skip)
-        best = better.reduceat(own, left.starts)
-        left = left.only(own == np.repeat(best, left.ends - left.starts))
+            return _kept(left, lengths.astype(np.uint64), better)
+        left = _kept(left, words_at(part, part.starts[places], lengths, skip), better)
         skip += 8
     return left
+
+
+def _places(left: Steps, index: Ints | None) -> Ints:
+    """Where the values of the steps are."""
+    assert left.rows is not None
+    return left.rows if index is None else index[left.rows]
+
+
+def _kept(left: Steps, words: Words, better: np.ufunc) -> Steps:
+    best = better.reduceat(words, left.starts)
+    return left.only(words == np.repeat(best, left.ends - left.starts))

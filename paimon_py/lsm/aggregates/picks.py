@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import nulls_or_none, validity_mask
+from paimon_py.codec.columns import validity_mask
 from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, CLEAR, RETRACT, SET, Fold
 from paimon_py.lsm.words import Ints, Mask
 
 
-def last_value(_values: pa.Array, fold: Fold) -> Ints:
+def last_value(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Ints:
     """The last value, nulls included; a RETRACT makes it null, an older value changes nothing."""
     if fold.only_adds:
         return fold.ends - 1
@@ -25,7 +25,7 @@ def last_value(_values: pa.Array, fold: Fold) -> Ints:
     return _unless(gone, _last((fold.actions == ADD) | (fold.actions == SET) | gone, fold))
 
 
-def primary_key(_values: pa.Array, fold: Fold) -> Ints:
+def primary_key(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Ints:
     """The last value, of a RETRACT too; an older value changes nothing."""
     if fold.only_adds:
         return fold.ends - 1
@@ -34,16 +34,16 @@ def primary_key(_values: pa.Array, fold: Fold) -> Ints:
     return _unless(gone, _last(wrote, fold))
 
 
-def last_non_null_value(values: pa.Array, fold: Fold) -> Ints:
+def last_non_null_value(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
     """The last value that is not null.
 
     A RETRACT of a value makes it null, that of a null changes nothing; an older value counts if there is none.
     """
-    valid = nulls_or_none(values)
+    if fold.only_adds and not values.null_count:
+        return fold.ends - 1
+    valid = _present(values, index)
     if fold.only_adds:
-        return fold.ends - 1 if valid is None else _last(valid, fold)
-    if valid is None:
-        valid = np.ones(len(values), np.bool_)
+        return _last(valid, fold)
     actions = fold.actions
     firm = (valid & ((actions == ADD) | (actions == RETRACT))) | (actions == SET) | (actions == CLEAR)
     written = _last(firm, fold)
@@ -55,7 +55,7 @@ def last_non_null_value(values: pa.Array, fold: Fold) -> Ints:
     return np.where(found >= 0, found, filling)
 
 
-def first_value(_values: pa.Array, fold: Fold) -> Ints:
+def first_value(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Ints:
     """The first value, nulls included.
 
     Older values replace it, except that the very first row, if it is an older one, changes nothing: Java takes the
@@ -73,13 +73,13 @@ def first_value(_values: pa.Array, fold: Fold) -> Ints:
     return _unless(gone, _last(wrote | (actions == SET) | gone, fold))
 
 
-def first_non_null_value(values: pa.Array, fold: Fold) -> Ints:
+def first_non_null_value(values: pa.Array, fold: Fold, index: Ints | None = None) -> Ints:
     """The first value that is not null.
 
     As in Java an older value replaces it, null or not, once a value was seen; the second value that joins as an older
     one only counts as seen.
     """
-    valid = validity_mask(values)
+    valid = _present(values, index)
     if fold.only_adds:
         return _first(valid, fold)
     actions = fold.actions
@@ -93,6 +93,11 @@ def first_non_null_value(values: pa.Array, fold: Fold) -> Ints:
     unseen = (since < 0) | (place < since)
     wrote = ((actions == ADD) & (place == since)) | (older & (unseen | (place > since)))
     return _unless(gone | ~valid, _last(wrote | fresh, fold))
+
+
+def _present(values: pa.Array, index: Ints | None) -> Mask:
+    present = validity_mask(values)
+    return present if index is None else present[index]
 
 
 def _holds_before(gives: Mask, fresh: Mask, fold: Fold) -> Mask:

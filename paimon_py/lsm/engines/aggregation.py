@@ -9,14 +9,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_py.codec.columns import combine, from_numpy, numpy_values, ranges, validity_mask
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates import aggregator_of
 from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator, Fold, Pick, taken
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import Ints, Mask
+from paimon_py.lsm.words import Ints, Mask, combined
 from paimon_py.spec.aggregate_rules import column_function
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 
@@ -88,13 +87,10 @@ class Aggregation:
             _refuse_nulls(name, validity_mask(combine(column))[window.rows], fold)
         if not isinstance(aggregator, Pick):
             return window.spread(column, aggregator(window.gathered(column), fold))
-        if aggregator.looks_at == "values":
-            values = window.gathered(column)
-        elif aggregator.newest and fold.only_adds and (aggregator.looks_at == "nothing" or not column.null_count):
+        if aggregator.newest and fold.only_adds and (aggregator.looks_at == "nothing" or not column.null_count):
             return None
-        else:
-            values = window.presence(column) if aggregator.looks_at == "nulls" else _NOTHING
-        return window.picked(column, aggregator.rows(values, fold))
+        values = _NOTHING if aggregator.looks_at == "nothing" else combined(column)
+        return window.picked(column, aggregator.rows(values, fold, window.rows))
 
 
 class _Window:
@@ -112,12 +108,7 @@ class _Window:
 
     def gathered(self, column: pa.ChunkedArray) -> pa.Array:
         """The values of those rows."""
-        return combine(column.take(from_numpy(self.rows, pa.int64())))
-
-    def presence(self, column: pa.ChunkedArray) -> pa.Array:
-        """An array that has nulls where those rows have."""
-        present = validity_mask(combine(column))[self.rows]
-        return from_numpy(present, pa.bool_(), present)
+        return _gathered(column, self.rows)
 
     def picked(self, column: pa.ChunkedArray, places: Ints) -> pa.Array | None:
         """One value per key, given which of those rows each key's is, negative for null; None if it is the newest."""
@@ -132,18 +123,34 @@ class _Window:
         """One value per key, given those of the keys with several versions."""
         if self._all:
             return results
-        if pa.types.is_nested(column.type):
-            alone = np.ones(len(self.newest), np.bool_)
-            alone[self.multiple] = False
+        alone = np.ones(len(self.newest), np.bool_)
+        alone[self.multiple] = False
+        if not _has_width(column.type):
             singles = combine(column.take(from_numpy(self.newest[alone], pa.int64())))
             place = np.empty(len(self.newest), np.int64)
             place[alone] = np.arange(len(singles))
             place[self.multiple] = len(singles) + np.arange(len(results))
             return pa.concat_arrays([singles, results]).take(from_numpy(place, pa.int64()))
-        several = np.zeros(len(self.newest), np.bool_)
-        several[self.multiple] = True
-        own = combine(column.take(from_numpy(self.newest, pa.int64())))
-        return pc.replace_with_mask(own, from_numpy(several, pa.bool_()), results)
+        whole = combine(column)
+        values = numpy_values(whole)[self.newest]
+        values[self.multiple] = numpy_values(results)
+        if not whole.null_count and not results.null_count:
+            return from_numpy(values, column.type)
+        valid = validity_mask(whole)[self.newest]
+        valid[self.multiple] = validity_mask(results)
+        return from_numpy(values, column.type, valid)
+
+
+def _has_width(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal128(kind))
+
+
+def _gathered(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
+    if not _has_width(column.type):
+        return combine(column.take(from_numpy(rows, pa.int64())))
+    whole = combine(column)
+    valid = validity_mask(whole)[rows] if whole.null_count else None
+    return from_numpy(numpy_values(whole)[rows], column.type, valid)
 
 
 _NOTHING = pa.nulls(0)
