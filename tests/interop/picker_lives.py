@@ -1,4 +1,4 @@
-"""Random lives of one bucket that Java writes, and a replay of every compaction it made on the levels before it."""
+"""Random lives of one bucket, and a replay of every compaction in them on the levels before it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 from pair import Kind, Pair
+from values import arrow_rows
 
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.compaction_steps import Rewrite, Step, StepSettings, Upgrade, steps_of
@@ -51,6 +52,7 @@ def life(seed: int, version: str) -> Life:
         ("compaction.total-size-threshold", ("20 kb",), 0.1),
         ("compaction.incremental-size-threshold", ("30 kb",), 0.1),
         ("compaction.small-file-ratio", ("0.1",), 0.2 if version == "2.0.0" else 0),
+        ("compaction.optimization-interval", ("1 h",), 0.1 if version == "2.0.0" else 0),
         ("compaction.force-rewrite-all-files", ("true",), 0.1),
         ("file.format.per.level", ("0:avro",), 0.1),
     ):
@@ -86,36 +88,78 @@ def live(pair: Pair, lived: Life) -> None:
         pair.steps([{"op": "write", **step} for step in rounds])
 
 
-def replay(pair: Pair, lived: Life) -> int:
-    """Decide every compaction again and compare; the number of compactions."""
-    table = pair.table()
-    root, schema = table._root, table.schema
-    snapshots = [root.snapshots.get(number) for number in root.snapshots.ids()]
-    settings = PickerSettings.of(Options(schema.options))
-    before: list[DataFile] = []
-    deleted: set[str] = set()
-    state = PickerState()
-    compactions = 0
-    for number, (_, full) in enumerate(lived.writes):
-        made = {s.commit_kind.value: s for s in snapshots if s.commit_identifier == number}
-        files = {kind: [e.file for e in root.manifests.live_entries(s).entries()] for kind, s in made.items()}
-        written = files.get("APPEND", before)
-        after = files.get("COMPACT", written)
-        if not lived.one_writer or number == 0:
-            state = PickerState.of(before, settings)
-        choice: Choice
-        if full:
-            choice = pick_full(level_runs(written), settings, deleted=deleted)
+def live_ours(pair: Pair, lived: Life) -> Replay:
+    """Let us live it, each decision looked at."""
+    pair.create(Kind(KIND.columns, KIND.primary_key, [], lived.options), "o")
+    replay = Replay(pair)
+    writer = pair.table().writer() if lived.one_writer else None
+    for number, (rows, full) in enumerate(lived.writes):
+        if writer is None:
+            pair.our_write(rows)
         else:
-            choice, state = pick(level_runs(written), settings, state, 0, 12)
-        _check(schema, settings, written, choice, after)
+            table = pair.table()
+            writer.write_arrow(arrow_rows(table.schema, pair.columns(), rows, kinds=True))
+            table.commit(writer.changes())
+        replay.follow(replay.news(), new_writer=writer is None or number == 0)
         if full:
-            again, state = pick(level_runs(after), settings, state, 0, 12)
+            pair.table().compact(full=True)
+            replay.follow(replay.news(), full=True)
+    return replay
+
+
+def replay_java(pair: Pair, lived: Life) -> Replay:
+    """Decide again every compaction of a life that Java lived."""
+    replay = Replay(pair)
+    snapshots = replay.news()
+    for number, (_, full) in enumerate(lived.writes):
+        made = [snapshot for snapshot in snapshots if snapshot.commit_identifier == number]
+        replay.follow(made, full=full, new_writer=number == 0 or not lived.one_writer)
+        if full:
+            again = replay.decide()
             assert isinstance(again, Wait), "a full compaction leaves nothing to pick"
-        compactions += "COMPACT" in files
-        deleted = _with_vectors(root, list(made.values())[-1]) if made else deleted
-        before = after
-    return compactions
+    return replay
+
+
+class Replay:
+    """One bucket, commit by commit, with what our picker knows at each of them."""
+
+    def __init__(self, pair: Pair) -> None:
+        table = pair.table()
+        self.root, self.schema = table._root, table.schema
+        self.settings = PickerSettings.of(Options(self.schema.options))
+        self.state = PickerState()
+        self.files: list[DataFile] = []
+        self.deleted: set[str] = set()
+        self.now_millis = 0
+        self.seen = 0
+        self.compactions = 0
+
+    def news(self) -> list[Snapshot]:
+        """Snapshots since the last time."""
+        made = [self.root.snapshots.get(number) for number in self.root.snapshots.ids() if number > self.seen]
+        self.seen += len(made)
+        return made
+
+    def decide(self) -> Choice:
+        """One pick of the writer."""
+        choice, self.state = pick(level_runs(self.files), self.settings, self.state, self.now_millis, 12)
+        return choice
+
+    def follow(self, made: list[Snapshot], *, full: bool = False, new_writer: bool = False) -> None:
+        """The snapshots of one write, or of one full compaction."""
+        kinds = [snapshot.commit_kind.value for snapshot in made]
+        assert kinds in ([], ["APPEND"], ["COMPACT"], ["APPEND", "COMPACT"])
+        if new_writer:
+            self.state = PickerState.of(self.files, self.settings)
+        files = {s.commit_kind.value: [e.file for e in self.root.manifests.live_entries(s).entries()] for s in made}
+        self.now_millis = max([self.now_millis, *(snapshot.time_millis for snapshot in made)])
+        self.files = files.get("APPEND", self.files)
+        choice = pick_full(level_runs(self.files), self.settings, deleted=self.deleted) if full else self.decide()
+        after = files.get("COMPACT", self.files)
+        _check(self.schema, self.settings, self.files, choice, after)
+        self.files = after
+        self.compactions += "COMPACT" in files
+        self.deleted = _with_vectors(self.root, made[-1]) if made else self.deleted
 
 
 def _with_vectors(root: TableRoot, snapshot: Snapshot) -> set[str]:

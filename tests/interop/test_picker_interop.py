@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from java_picks import ask_java, our_answer, questions_of, random_question
 from pair import Pair
-from picker_lives import life, live, replay
+from picker_lives import life, live, live_ours, replay_java
 
 from paimon_py.lsm.compaction_steps import Rewrite
 from paimon_py.lsm.simulator import Workload, simulate
@@ -15,6 +15,7 @@ pytestmark = pytest.mark.java
 STATES = 2_000
 MORE_STATES = 60_000
 LIVES = range(6)
+OUR_LIVES = range(3)
 MORE_LIVES = range(6, 300)
 
 
@@ -89,4 +90,21 @@ def replayed(seed, java, tmp_path):
     lived = life(seed, version)
     pair = Pair(java(version), tmp_path)
     live(pair, lived)
-    assert replay(pair, lived) > 0
+    assert replay_java(pair, lived).compactions > 0
+
+
+@pytest.mark.parametrize("seed", OUR_LIVES)
+def test_our_writers_compact_as_the_picker_says(seed, tmp_path):
+    followed(seed, tmp_path)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", MORE_LIVES)
+def test_many_of_our_writers_compact_as_the_picker_says(seed, tmp_path):
+    followed(seed, tmp_path)
+
+
+def followed(seed, tmp_path):
+    lived = life(seed, "2.0.0")
+    lived.options = {name: value for name, value in lived.options.items() if value != "first-row" and "vectors" not in name}
+    assert live_ours(Pair(None, tmp_path), lived).compactions > 0
