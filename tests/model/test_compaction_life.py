@@ -154,6 +154,6 @@ def test_rows_survive_any_order_of_writers_and_compactors(seed):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(100, 400))
+@pytest.mark.parametrize("seed", range(100, 250))
 def test_rows_survive_any_order_of_writers_and_compactors_for_long(seed):
     live(seed, 60)
