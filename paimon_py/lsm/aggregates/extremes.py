@@ -73,7 +73,8 @@ def _extreme(values: pa.Array, fold: Fold, index: Ints | None, better: np.ufunc)
         return out
     rows = np.arange(steps.total) if steps.rows is None else steps.rows
     left = Steps(rows, None, steps.starts[filled], steps.ends[filled])
-    for part in parts_of(values):
+    parts = parts_of(values)
+    for part in parts[1:] if values.null_count else parts:
         left = _best(left, part, index, better)
     assert left.rows is not None
     out[filled] = left.rows[left.starts]
