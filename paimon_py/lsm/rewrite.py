@@ -19,7 +19,7 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.groups import Engine
-from paimon_py.lsm.merge import WINDOW_BYTES, Plan, RunSource, merge
+from paimon_py.lsm.merge import WINDOW_BYTES, WINDOW_ROWS, Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.runs import SortedRun, oldest_first
 from paimon_py.spec.data_file import DataFile
@@ -28,6 +28,8 @@ from paimon_py.spec.types import Field
 
 BATCH_ROWS = 65_536
 _LEAST_ROWS = 256
+_MANY_RUNS = 20
+"""With more runs than this their readers take so much memory that windows have to be smaller."""
 
 ReadFile = Callable[[DataFile, Sequence[Field], int], Iterator[pa.RecordBatch]]
 """The rows of a data file that are alive, in file order: the wanted columns in the table's current schema (`_LEVEL` is
@@ -89,7 +91,13 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
     if LEVEL_FIELD.name in merging.engine.inputs(frozenset()):
         fields = (*fields, LEVEL_FIELD)
     sources = [_source(run, merging, fields) for run in oldest_first(section)]
-    plan = Plan(order=merging.order, engine=merging.engine, columns=columns, drop_deletes=merging.drop_deletes)
+    plan = Plan(
+        order=merging.order,
+        engine=merging.engine,
+        columns=columns,
+        drop_deletes=merging.drop_deletes,
+        window_rows=WINDOW_ROWS if len(sources) <= _MANY_RUNS else WINDOW_ROWS // 2,
+    )
     yield from merge(sources, plan)
 
 
