@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
@@ -109,12 +110,10 @@ def _in_text(name: str, *values: str) -> Detect:
     return detect
 
 
-def _invisible_rows(schema: TableSchema, options: Options) -> str | None:
-    if not schema.primary_keys or options.get_bool("write-only"):
-        return None
-    if options.get_bool("deletion-vectors.enabled"):
-        return "deletion-vectors.enabled"
-    return "merge-engine=first-row" if options.get_enum("merge-engine") == "first-row" else None
+def _shared_groups(schema: TableSchema, options: Options) -> str | None:
+    engine = options.get_enum("merge-engine")
+    shared = schema.primary_keys and engine == "partial-update" and shared_members(sequence_groups(options))
+    return "sequence groups with common columns" if shared else None
 
 
 def _append_deletions(schema: TableSchema, options: Options) -> str | None:
@@ -199,11 +198,7 @@ _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
     Feature(_format),
-    Feature(
-        _invisible_rows,
-        readable=True,
-        hint="set the option 'write-only' to 'true': rows are seen once a compaction has looked up their keys",
-    ),
+    Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_append_deletions, readable=True),
     Feature(_postpone),
     Feature(_switched_on("row-tracking.enabled")),

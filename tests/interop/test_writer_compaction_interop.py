@@ -1,0 +1,148 @@
+"""Plain commits to tables that are not write-only: our writers compact when Java's do, and to the same levels.
+
+One script by us alone and by Java alone; after every commit both tables must have the same kinds of snapshots and, in
+every bucket, files of the same levels with the same rows, keys and sequence numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from pair import TURNS, Kind, play, same_histories
+from values import difference
+
+COLUMNS = [["k", "INT NOT NULL"], ["v", "STRING"]]
+KEYED = Kind(COLUMNS, ["k"], options={"bucket": "1"})
+
+
+def keyed(**options):
+    return Kind(COLUMNS, ["k"], options={"bucket": "1", **{k.replace("_", "-"): v for k, v in options.items()}})
+
+
+def rows_of(keys, mark, kinds=("+I",), size=8):
+    """Rows whose values hardly compress, so that files of both sides are about equally large."""
+    noise = random.Random(f"{mark}")
+    kind = itertools.cycle(kinds)
+    return [{"k": k, "v": f"{noise.getrandbits(4 * size):0{size}x}", "_kind": next(kind)} for k in keys]
+
+
+def small(count):
+    return [("write", rows_of(range(at, at + 4), at)) for at in range(count)]
+
+
+def uneven(seed, count):
+    """Large commits now and then, small ones mostly, deletes among them."""
+    draw = random.Random(seed)
+    script = []
+    for number in range(count):
+        size = draw.choice([3, 5, 40, 400, 3000])
+        start = draw.randrange(4000)
+        kinds = draw.choice([("+I",), ("+I", "+U"), ("+I", "-D", "+U")])
+        script.append(("write", rows_of(range(start, start + size), number, kinds, 24)))
+    return script
+
+
+def files(pair):
+    """(kind of the snapshot, live files by bucket and level) of every snapshot, as Java decodes them."""
+    found = []
+    snapshots = [snapshot.id for snapshot in pair.table().snapshots()]
+    results = pair.steps([{"op": op, "snapshot": n} for n in snapshots for op in ("snapshot", "files")])
+    for snapshot, entries in zip(results[::2], results[1::2], strict=True):
+        facts = sorted(
+            (
+                str(entry["partition"]), entry["bucket"], entry["level"], entry["minSequenceNumber"],
+                entry["maxSequenceNumber"], entry["rowCount"], entry["deleteRowCount"], str(entry["minKey"]),
+                str(entry["maxKey"]), str(entry["fileSource"]),
+            )
+            for entry in entries
+        )  # fmt: skip
+        found.append((snapshot["commitKind"], snapshot["totalRecordCount"], facts))
+    return found
+
+
+def check(java, tmp_path, kind, script, turns=("o", "j")):
+    pairs = play(java, tmp_path, kind, script, turns)
+    described = {turn: files(pair) for turn, pair in pairs.items()}
+    for turn, got in described.items():
+        for number, (mine, theirs) in enumerate(zip(got, described["j"]), 1):
+            assert mine == theirs, f"{turn}: snapshot {number}"
+        assert len(got) == len(described["j"]), turn
+    rows = {turn: pair.agree() for turn, pair in pairs.items()}
+    assert all(difference(COLUMNS, rows["j"], found) is None for found in rows.values() if kind.columns == COLUMNS)
+    return described["j"]
+
+
+def kinds_of(described):
+    return [kind for kind, *_ in described]
+
+
+CASES = {
+    "small commits": (KEYED, small(12)),
+    "few runs": (keyed(**{"num-sorted-run.compaction-trigger": "2"}), small(7)),
+    "few levels": (keyed(**{"num-sorted-run.compaction-trigger": "3", "num-levels": "3"}), uneven(1, 14)),
+    "deletes and large commits": (KEYED, uneven(2, 16)),
+    "one writer, many commits": (KEYED, [("rounds", [rows for _, rows in small(13)])]),
+    "partitions": (
+        Kind([["p", "INT NOT NULL"], *COLUMNS], ["p", "k"], ["p"], {"bucket": "2"}),
+        [("write", [{"p": at % 2, "k": k, "v": f"{at}"} for k in range(6)]) for at in range(12)],
+    ),
+    "early full compactions": (keyed(**{"compaction.total-size-threshold": "1 mb"}), small(5)),
+    "level 0 never stays": (keyed(**{"compaction.force-up-level-0": "true"}), small(6)),
+    "files of a flush count one by one": (
+        keyed(**{"target-file-size": "10 kb"}), [("write", rows_of(range(4000), 1, size=24)), *small(3)],
+    ),
+    "an overwrite, then commits": (KEYED, [*small(3), ("overwrite", {}, rows_of(range(9), "o")), *small(5)]),
+    "buckets without key": (Kind(COLUMNS, options={"bucket": "1", "bucket-key": "k"}), small(11)),
+    "buckets without key, one writer": (
+        Kind(COLUMNS, options={"bucket": "1", "bucket-key": "k"}), [("rounds", [rows for _, rows in small(11)])],
+    ),
+    "no buckets": (Kind(COLUMNS, options={"bucket": "-1"}), small(7)),
+    "first row": (
+        keyed(**{"merge-engine": "first-row", "lookup-compact": "radical"}), [("write", rows_of(range(400), "b", size=24)), *small(5)],
+    ),
+    "deletion vectors": (keyed(**{"deletion-vectors.enabled": "true"}), small(6)),
+    "deletion vectors, one writer": (
+        keyed(**{"deletion-vectors.enabled": "true"}), [("rounds", [rows for _, rows in small(6)])],
+    ),
+    "deletion vectors, now and then": (
+        keyed(**{"deletion-vectors.enabled": "true", "lookup-compact": "gentle", "lookup-compact.max-interval": "6"}),
+        [("rounds", [rows for _, rows in small(14)])],
+    ),
+    "write-only": (keyed(**{"write-only": "true"}), small(7)),
+}  # fmt: skip
+
+
+QUICK = (
+    "small commits", "one writer, many commits", "an overwrite, then commits", "buckets without key", "no buckets",
+    "first row", "deletion vectors", "deletion vectors, one writer",
+)  # fmt: skip
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in CASES])
+def test_our_writers_compact_when_java_does(java, tmp_path, name):
+    kind, script = CASES[name]
+    described = check(java("2.0.0"), tmp_path, kind, script)
+    assert ("COMPACT" in kinds_of(described)) == (name not in ("no buckets", "write-only"))
+
+
+@pytest.mark.java
+def test_writers_in_turn_take_up_each_others_levels(java, tmp_path):
+    pairs = play(java("2.0.0"), tmp_path, KEYED, small(7), TURNS)
+    same_histories(pairs)
+    kinds = {turn: kinds_of(files(pair)) for turn, pair in pairs.items()}
+    assert kinds["o"] == kinds["j"] == kinds["oj"] == kinds["jo"]
+
+
+@pytest.mark.java
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(30))
+def test_uneven_commits_make_the_same_levels(java, tmp_path, seed):
+    draw = random.Random(seed)
+    trigger = draw.choice([2, 3, 5])
+    options = {"num-sorted-run.compaction-trigger": str(trigger)}
+    if draw.random() < 0.3:
+        options["compaction.size-ratio"] = str(draw.choice([0, 20, 100]))
+    check(java("2.0.0"), tmp_path, keyed(**options), uneven(seed, 18))
