@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paimon_py.errors import UnsupportedError
 from paimon_py.lsm.aggregates import aggregator_of
 from paimon_py.lsm.aggregates.base import Aggregator
 from paimon_py.lsm.engines.aggregation import Aggregation
@@ -12,7 +11,7 @@ from paimon_py.lsm.engines.lookup import Lookup
 from paimon_py.lsm.engines.partial_update import PartialUpdate, Retracts
 from paimon_py.lsm.groups import Engine
 from paimon_py.spec.aggregate_rules import REMOVE_ON_DELETE, named_function
-from paimon_py.spec.engine_rules import SequenceGroup, needs_lookup, removing_fields, sequence_groups, shared_members
+from paimon_py.spec.engine_rules import SequenceGroup, needs_lookup, removing_fields, sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
@@ -41,12 +40,6 @@ def combines_rows(schema: TableSchema) -> bool:
 
 def _partial_update(schema: TableSchema, options: Options) -> PartialUpdate:
     groups = sequence_groups(options)
-    shared = shared_members(groups)
-    if shared:
-        raise UnsupportedError(
-            f"columns {list(shared)} are in several sequence groups; which one Java follows is not defined",
-            feature="sequence groups with common columns",
-        )
     removing = removing_fields(options)
     if options.get_bool("ignore-delete"):
         retracts = Retracts.IGNORE
