@@ -176,7 +176,10 @@ LIVES = {
 }
 
 
-@pytest.mark.parametrize("name", LIVES)
+_QUICK = ("32 bit", "sequence field", "few levels")
+
+
+@pytest.mark.parametrize("name", [name if name in _QUICK else pytest.param(name, marks=pytest.mark.full) for name in LIVES])
 def test_a_random_life_agrees_with_a_dict(name):
     random_ = random.Random(name)
     made = keyed(**LIVES[name])
