@@ -131,7 +131,6 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({**PK, "merge-engine": "AGGREGATION"}, "merge-engine=aggregation"),
     ({**PK, "bucket": "-2"}, "bucket=-2 (postpone)"),
     ({"row-tracking.enabled": "true"}, "row-tracking.enabled"),
     ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
@@ -156,8 +155,6 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
     ("options", "feature"),
     [
         ({**PK, "changelog-producer": "lookup"}, "changelog-producer=lookup"),
-        ({**PK, "deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
-        ({**PK, "merge-engine": "first-row"}, "merge-engine=first-row"),
         ({"primary_keys": ("k",)}, "bucket=-1 (dynamic buckets)"),
         ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
