@@ -49,13 +49,13 @@ def test_memory_is_measured_over_the_import(tmp_path):
 def test_what_the_merge_tree_adds_is_compared_with_doing_without(tmp_path):
     results = benchmarks.main(
         ["--scale", "0.001", "--repeats", "1", "--peers", "ours,raw,plain", "--work", str(tmp_path)]
-        + ["--only", "full compaction,with spill,partial-update / deduplicate"]
+        + ["--only", "full compaction,with spill,partial-update / deduplicate,aggregation / deduplicate"]
     )
     assert [result["errors"] for result in results] == [{}] * len(results)
     compaction, spill = results[:2]
     assert compaction["check"]["rows"] == 1500 and set(compaction["cpu"]) == {"ours", "raw"}
     assert spill["check"]["rows"] == 5000 and set(spill["cpu"]) == {"ours", "plain"}
-    assert [set(result["cpu"]) for result in results[2:]] == [{"ours", "plain"}] * 2
+    assert [set(result["cpu"]) for result in results[2:]] == [{"ours", "plain"}] * 4
 
 
 def test_a_run_that_is_stopped_keeps_its_rows(tmp_path, monkeypatch):
