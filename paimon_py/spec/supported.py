@@ -12,7 +12,6 @@ import msgspec
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
-from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
@@ -117,12 +116,6 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
     return "sequence groups with common columns" if shared else None
 
 
-def _shared_groups(schema: TableSchema, options: Options) -> str | None:
-    engine = options.get_enum("merge-engine")
-    shared = schema.primary_keys and engine == "partial-update" and shared_members(sequence_groups(options))
-    return "sequence groups with common columns" if shared else None
-
-
 def _append_deletions(schema: TableSchema, options: Options) -> str | None:
     name = "deletion-vectors.enabled"
     return f"{name} and without primary key" if options.get_bool(name) and not schema.primary_keys else None
@@ -205,7 +198,6 @@ _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
     Feature(_format),
-    Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_append_deletions, readable=True),
     Feature(_postpone),
