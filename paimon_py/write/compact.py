@@ -5,22 +5,28 @@ Source: Java `CompactAction`, `CompactProcedure`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, CorruptionError, PaimonError
 from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
 from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import FileMissingError
 from paimon_py.write.changes import BucketChanges, Changes
-from paimon_py.write.commit_plan import compaction_files
+from paimon_py.write.commit_plan import Bucket, compaction_files
 from paimon_py.write.compaction_plan import plan_compaction
 from paimon_py.write.compaction_run import run_task
+from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.index_plan import made_index
 from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overwrite import Matcher
 from paimon_py.write.result import CommitResult
+
+_TOGETHER_BYTES = 64 << 20
 
 
 class CompactionProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +66,7 @@ class Compactor:
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
-        second = self._round(again, report)
-        return _together(first, second)
+        return _together(first, self._round(again, report))
 
     def tasks(self) -> list[CompactionTask]:
         """What there is to do."""
@@ -70,36 +75,75 @@ class Compactor:
     def _round(self, tasks: Sequence[CompactionTask], report: Report | None) -> CommitResult:
         if not tasks:
             return CommitResult()
-        changes = self._carried_out(tasks, report)
+        results = self._carried_out(tasks, report)
+        done = [result for result in results if isinstance(result, BucketChanges)]
+        overtaken = _Dropped.of(result for result in results if isinstance(result, _Overtaken))
+        changes = changes_of(tasks, done)
         if changes.is_empty:
-            return CommitResult()
+            return overtaken.added_to(CommitResult())
         try:
-            return self._commit(changes)
+            return overtaken.added_to(self._commit(changes))
         except CommitUnknownError:
             raise
         except CommitConflictError as error:
-            self._delete(changes.buckets)
-            buckets = tuple((task.partition, task.bucket) for task in tasks)
-            return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
+            self._delete(done)
+            lost = _Dropped.of(_Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
+            return overtaken.added_to(lost.added_to(CommitResult()))
         except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
-            self._delete(changes.buckets)
+            self._delete(done)
             raise
 
-    def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> Changes:
+    def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> list[BucketChanges | _Overtaken]:
         made: list[BucketChanges] = []
+        state = _begun(tasks)
+        results: list[BucketChanges | _Overtaken] = []
 
-        def run(task: CompactionTask) -> BucketChanges:
-            changes = run_task(self._root, self._schema, task)
+        def run(task: CompactionTask) -> BucketChanges | _Overtaken:
+            try:
+                changes = run_task(self._root, self._schema, task)
+            except FileMissingError as error:
+                return self._overtaken(task, error)
             made.append(changes)
             return changes
 
         try:
-            results = self._root.env.pool.map(run, tasks)
-            buckets = tuple(_reported(results, tasks, report))
+            for group in _at_once(tasks):
+                for task, result in zip(group, self._root.env.pool.map(run, group), strict=True):
+                    results.append(result)
+                    state = _advanced(state, task)
+                    if report is not None:
+                        report(state)
         except BaseException:
             self._delete(made)
             raise
-        return changes_of(tasks, buckets)
+        return results
+
+    def _overtaken(self, task: CompactionTask, error: FileMissingError) -> _Overtaken:
+        """A file of a task is gone: fine if others replaced it and expiry has deleted it since.
+
+        Raises:
+            CorruptionError: it should be there.
+        """
+        latest = self._root.snapshots.latest()
+        if latest is not None:
+            live = self._root.manifests.live_entries(latest, EntryFilter(buckets=frozenset({task.bucket}))).entries()
+            alive = {identifier(entry) for entry in live if entry.partition == task.partition}
+            entries = [
+                ManifestEntry(
+                    kind=FileKind.ADD,
+                    partition=task.partition,
+                    bucket=task.bucket,
+                    total_buckets=task.total_buckets,
+                    file=file,
+                )
+                for file in (*task.files, *task.higher_files)
+            ]
+            names = {entry.name for entry in index_entries(self._root, latest)}
+            if all(identifier(entry) in alive for entry in entries) and all(one.name in names for one in task.index):
+                raise CorruptionError(
+                    f"{error.path} is missing, although snapshot {latest.id} names it", path=error.path
+                ) from error
+        return _Overtaken(task.partition, task.bucket, f"others replaced files of the bucket meanwhile: {error}")
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
         for bucket in buckets:
@@ -116,11 +160,48 @@ def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]
     )
 
 
-def _reported(
-    results: Iterator[BucketChanges], tasks: Sequence[CompactionTask], report: Report | None
-) -> Iterator[BucketChanges]:
-    """The results as they come, each one reported."""
-    state = CompactionProgress(
+class _Overtaken(msgspec.Struct, frozen=True):
+    """A compaction that others made pointless, and how."""
+
+    partition: bytes
+    bucket: int
+    reason: str
+
+
+class _Dropped(msgspec.Struct, frozen=True):
+    """What could not be compacted, for a result."""
+
+    reason: str | None = None
+    buckets: tuple[Bucket, ...] = ()
+
+    @classmethod
+    def of(cls, lost: Iterable[_Overtaken]) -> _Dropped:
+        lost = tuple(lost)
+        return cls(lost[0].reason if lost else None, tuple((each.partition, each.bucket) for each in lost))
+
+    def added_to(self, result: CommitResult) -> CommitResult:
+        """The result with these buckets among the dropped ones."""
+        return msgspec.structs.replace(
+            result,
+            dropped_compaction=result.dropped_compaction or self.reason,
+            dropped_buckets=result.dropped_buckets + self.buckets,
+        )
+
+
+def _at_once(tasks: Sequence[CompactionTask]) -> Iterator[list[CompactionTask]]:
+    """Tasks to carry out at the same time: two, or as many small ones as take no more memory."""
+    group: list[CompactionTask] = []
+    for task in tasks:
+        group.append(task)
+        if len(group) >= 2 and sum(each.size_bytes for each in group) >= _TOGETHER_BYTES:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _begun(tasks: Sequence[CompactionTask]) -> CompactionProgress:
+    return CompactionProgress(
         tasks_done=0,
         tasks=len(tasks),
         bytes_done=0,
@@ -128,16 +209,15 @@ def _reported(
         rows_done=0,
         rows=sum(task.row_count for task in tasks),
     )
-    for task, result in zip(tasks, results, strict=True):
-        state = msgspec.structs.replace(
-            state,
-            tasks_done=state.tasks_done + 1,
-            bytes_done=state.bytes_done + task.size_bytes,
-            rows_done=state.rows_done + task.row_count,
-        )
-        if report is not None:
-            report(state)
-        yield result
+
+
+def _advanced(state: CompactionProgress, task: CompactionTask) -> CompactionProgress:
+    return msgspec.structs.replace(
+        state,
+        tasks_done=state.tasks_done + 1,
+        bytes_done=state.bytes_done + task.size_bytes,
+        rows_done=state.rows_done + task.row_count,
+    )
 
 
 def _together(first: CommitResult, second: CommitResult) -> CommitResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -275,6 +276,75 @@ def test_a_table_compacted_by_another_meanwhile_is_planned_anew(catalog):
     assert rows(table) == [(1, 1, "c"), (2, 1, "b")]
     assert {level for level, *_ in live(table)} == {5}
     assert data_names(table) == named(table)
+
+
+class Losing:
+    """Runs an action before the first data file is read."""
+
+    def __init__(self, store, action):
+        self.store = store
+        self.action = action
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def open_read(self, path):
+        if self.action is not None and "/data-" in path:
+            action, self.action = self.action, None
+            action()
+        return self.store.open_read(path)
+
+
+def expire(table, number):
+    """Take a snapshot away with the data files that only it needs, as expiry would."""
+    root = table._root
+    names = lambda snapshot_id: set(root.manifests.live_entries(root.snapshots.get(snapshot_id)).names().to_pylist())  # noqa: E731
+    for name in names(number) - names(root.snapshots.latest_id()):
+        (path,) = Path(table.location).rglob(name)
+        path.unlink()
+    for snapshot_id in range(1, number + 1):
+        root.store.delete(f"{table.location}/snapshot/snapshot-{snapshot_id}")
+
+
+def test_files_that_others_replaced_and_expired_meanwhile_are_planned_anew(catalog):
+    table = keyed(catalog)
+    upsert(table, (1, 1, "a"), (2, 1, "a"))
+    upsert(table, (1, 1, "b"), (2, 1, "b"))
+
+    def other():
+        table.compact(full=True, partitions=[{"p": 1}])
+        expire(table, 2)
+        upsert(table, (1, 1, "c"))
+
+    slow = pickle.loads(pickle.dumps(table))
+    slow._root.files = Losing(slow._root.files, other)
+    result = slow.compact(full=True)
+    assert (result.snapshot_ids, result.dropped_compaction) == ((5, 6), None)
+    assert rows(table) == [(1, 1, "c"), (2, 1, "b")]
+
+
+def test_a_missing_file_is_corruption_and_nothing_is_published(catalog):
+    table = keyed(catalog)
+    upsert(table, (1, 1, "a"), (2, 1, "a"))
+    upsert(table, (1, 1, "b"), (2, 1, "b"))
+    victim = sorted(Path(table.location).rglob("p=2/**/data-*"))[0]
+    victim.unlink()
+    before = files(table.location)
+    with pytest.raises(CorruptionError, match="is missing") as caught:
+        table.compact(full=True)
+    assert caught.value.path.endswith(victim.name)
+    assert files(table.location) == before
+
+
+def test_a_bucket_whose_rows_are_all_deleted_ends_without_files(catalog):
+    table = keyed(catalog)
+    upsert(table, (1, 1, "a"))
+    upsert(table, (1, 1, "a"), kinds=["-D"])
+    result = table.compact(full=True)
+    assert (result.snapshot_ids, result.file_count) == ((3,), 0)
+    assert live(table) == rows(table) == []
+    upsert(table, (1, 1, "b"))
+    assert rows(table) == [(1, 1, "b")]
 
 
 def test_a_compaction_beside_a_writer_keeps_what_was_written(catalog):
