@@ -1,4 +1,4 @@
-"""Data files of a table that lie outside its directory."""
+"""Data files of a table that lie outside its directory, and deletion vectors beside them."""
 
 from __future__ import annotations
 
@@ -24,4 +24,6 @@ def external_files(root: TableRoot) -> list[str]:
                 directory = entry.file.external_path.rpartition("/")[0]
                 found.add(entry.file.external_path)
                 found.update(join(directory, name) for name in entry.file.extra_files)
+        index = [] if snapshot.index_manifest is None else root.manifests.read_index(snapshot.index_manifest)
+        found.update(entry.external_path for entry in index if entry.external_path is not None)
     return sorted(found)

@@ -8,6 +8,7 @@ import pathlib
 import pytest
 from pair import Kind, Pair
 
+from paimon_py import Catalog
 from paimon_py.spec.external_paths import entropy
 
 pytestmark = pytest.mark.java
@@ -112,6 +113,26 @@ def test_files_without_key_columns_are_read_and_compacted_by_the_other(java, tmp
         rows_now = pair.agree()
         where = "s = 's2' and k >= 50"
         assert len(pair.our_rows(where=where)) == sum(row[1] == "s2" and row[0] >= 50 for row in rows_now)
+
+
+@pytest.mark.parametrize("beside", ["true", "false"])
+def test_deletion_vectors_of_files_outside_are_read_and_replaced_by_the_other(java, tmp_path, beside):
+    more = {"deletion-vectors.enabled": "true", "index-file-in-data-file-dir": beside}
+    for creator, other in ("oj", "jo"):
+        here = tmp_path / creator
+        kind = Kind(KEYED.columns, KEYED.primary_key, KEYED.partition_by, {**KEYED.options, **options("round-robin", here), **more})
+        pair = Pair(java("2.0.0"), here / "w")
+        pair.create(kind, creator)
+        for start, by in ((0, creator), (10, other), (5, creator)):
+            pair.act(("write", rows(*range(start, start + 30), v=f"v{start}")), by)
+            pair.act(("compact", start == 0), by)
+            pair.agree()
+        assert data_files(here / "one") | data_files(here / "two") and not data_files(pair.path)
+        pair.act(("compact", True), other)
+        assert len(pair.agree()) == 40
+        Catalog.open(str(pair.warehouse)).drop_table(pair.name)
+        left = [path for path in here.rglob("*") if path.is_file() and "w" not in path.relative_to(here).parts[:1]]
+        assert not [path for path in left if path.suffix != ".crc"]
 
 
 def test_java_expires_our_files_outside_the_table(java, tmp_path):
