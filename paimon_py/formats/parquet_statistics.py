@@ -45,7 +45,8 @@ def bound_array(raws: Sequence[Raw | None], file_kind: pa.DataType, kind: pa.Dat
     Raises: pa.ArrowInvalid, ValueError or OverflowError if they are not values of the type.
     """
     if pa.types.is_decimal(file_kind):
-        array = integer_array([_unscaled(raw) for raw in raws], pa.decimal128(38, file_kind.scale)).cast(file_kind)
+        # without a look at the precision: sums of short decimals go beyond it
+        array = integer_array([_unscaled(raw) for raw in raws], pa.decimal128(file_kind.precision, file_kind.scale))
     elif pa.types.is_string(file_kind):
         array = text_array([None if raw is None else raw.decode() for raw in raws])
     elif pa.types.is_primitive(file_kind):

@@ -1,7 +1,8 @@
 """Sums and products of decimals.
 
 A result beyond the column's precision is null, and the next version starts anew. Decimals of up to 18 digits are
-added as 64-bit integers without a look at their precision: DECIMAL(4, 2) can come to 100.00.
+added as 64-bit integers without a look at their precision: DECIMAL(4, 2) can come to 100.00. Up to 9 digits files have 32
+bits for them; where Java would cut off the rest, such a sum is refused.
 
 Source: format.md §12.5; Java `FieldSumAgg`, `FieldProductAgg`, `DecimalUtils.add`, `Decimal.fromBigDecimal`.
 """
@@ -16,20 +17,23 @@ import pyarrow as pa
 from paimon_py.codec.columns import from_numpy, integer_array, numpy_values, ranges
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import Fold
-from paimon_py.lsm.aggregates.numbers import Present, present, spread
+from paimon_py.lsm.aggregates.numbers import Present, overflow, present, spread
 from paimon_py.lsm.aggregates.wide import Wide, running_sums
 from paimon_py.lsm.words import Ints
 from paimon_py.spec.aggregate_rules import Aggregate
 
 _COMPACT = 18
+_SHORT = 9
+_INT = (1 << 31) - 1
 _LONG = (1 << 63) - 1
 
 
-def sum_decimals(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
+def sum_decimals(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     """The sum of decimals; retracted values are subtracted, from nothing too.
 
     Cost: 12 ns a row where no sum can leave 64 bits by the size of the values, else 60, and again for every result
         that was too large.
+    Raises: SchemaError where a sum of up to 9 digits needs more than 32 bits.
     """
     if not len(fold.filled):
         return pa.nulls(len(fold), values.type)
@@ -41,8 +45,13 @@ def sum_decimals(_made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
         if most * longest <= _LONG and most < 10**values.type.precision:
             signed = small if fold.retracts is None else np.where(fold.retracts, -small, small)
             sums = np.add.reduceat(signed, part.starts)
+            if values.type.precision <= _SHORT and int(np.abs(sums).max()) > _INT:
+                raise overflow(made)
             return spread(Wide.of_integers(sums).halves(), part, len(fold), values.type)
-    return _checked_sums(part, Wide(small.view(np.uint64), high), fold, values.type)
+    found = _checked_sums(part, Wide(small.view(np.uint64), high), fold, values.type)
+    if values.type.precision <= _SHORT and int(np.abs(numpy_values(found)[:, 0].view(np.int64)).max()) > _INT:
+        raise overflow(made)
+    return found
 
 
 def _halves(values: pa.Array, fold: Fold) -> tuple[Present, Ints]:

@@ -15,6 +15,8 @@ from paimon_py.errors import UnsupportedError
 
 _ALL = struct.pack("<f", 1.0)
 """The share of values that the sketch looks at: Java writes it, C++ leaves zeros, both ignore it when they read."""
+_FLAGS, _EMPTY = 5, 4
+"""Of an empty sketch Java writes no hash of the seed."""
 
 
 def union_theta(parts: Sequence[bytes]) -> bytes:
@@ -27,6 +29,8 @@ def union_theta(parts: Sequence[bytes]) -> bytes:
     for part in parts:
         union.update(_read(library.compact_theta_sketch, part))
     made: bytes = union.get_result().serialize()
+    if made[_FLAGS] & _EMPTY:
+        return made[:6] + b"\0\0"
     return made if made[0] & 0x3F < 2 else made[:12] + _ALL + made[16:]
 
 
