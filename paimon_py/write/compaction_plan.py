@@ -207,12 +207,16 @@ class _Planner:
         ]
 
     def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
+        """What to compact. Java picks twice, when it is asked and when it commits: a gentle lookup counts both."""
         if self._full:
-            choice = pick_full(runs, self._picker, deleted=self._known(bucket).places, expired=self._expired)
-        else:
-            state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
-            choice, _ = pick(runs, self._picker, state, self._moment.now_millis, self._moment.hour)
-        return choice if isinstance(choice, Compact) else None
+            full = pick_full(runs, self._picker, deleted=self._known(bucket).places, expired=self._expired)
+            return full if isinstance(full, Compact) else None
+        state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
+        for _ in range(2):
+            choice, state = pick(runs, self._picker, state, self._moment.now_millis, self._moment.hour)
+            if isinstance(choice, Compact):
+                return choice
+        return None
 
     def _append_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
         plan = bucket_tasks if bucket.total_buckets > 0 else unaware_tasks
