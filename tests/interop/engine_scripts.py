@@ -304,8 +304,10 @@ def _steps(draft: Draft) -> list[tuple]:
             steps.append(("compact", False))
         elif what < 0.84:
             steps.append(("compact", True))
-        elif what < 0.93:
+        elif what < 0.92:
             steps.append(("rounds", [_rows(draft, pool) for _ in range(draft.rng.randrange(2, 5))]))
+        elif what < 0.95:
+            steps.append(("overwrite", {}, _rows(draft, pool)))
         else:
             steps.append(_alter(draft))
     return [*steps, ("compact", True)]

@@ -6,7 +6,8 @@ A script is a list of actions in the notation of the oracle:
     ("alter", change, …)               as in the oracle's `alter`
     ("overwrite", partition, rows)     static; "dynamic" instead of a partition replaces the partitions in the rows
     ("truncate",)  ("drop", [partition, …])
-    ("compact", full)                  every bucket, fully or as the picker likes
+    ("compact", full)                  every bucket, fully or as the picker likes; [partition, …] may follow
+    ("dead", column, {least: rows})    Java deletes rows, by number, of the file whose smallest value of the column is `least`
     ("rounds", [rows, …])              one writer, one commit per list
     ("tag", name)                      of the latest snapshot
 """
@@ -134,11 +135,18 @@ class Pair:
     def _write_java(self, rows: list[dict], extra: dict | None = None) -> None:
         self.step("write", rows=rows, **(extra or {}))
 
-    def _compact_ours(self, full: bool) -> None:
-        self.table().compact(full=full)
+    def _compact_ours(self, full: bool, partitions: list[dict] | None = None) -> None:
+        self.table().compact(full=full, partitions=partitions)
 
-    def _compact_java(self, full: bool) -> None:
-        self.step("compact", full=full)
+    def _compact_java(self, full: bool, partitions: list[dict] | None = None) -> None:
+        which = {} if partitions is None else {"partitions": [{k: str(v) for k, v in one.items()} for one in partitions]}
+        self.step("compact", full=full, **which)
+
+    def _dead_java(self, column: str, rows: dict) -> None:
+        names = {file["valueStats"]["min"][column]: file["fileName"] for file in self.step("files")}
+        self.step("deleteRows", positions={names[least]: numbers for least, numbers in rows.items()})
+
+    _dead_ours = _dead_java
 
     def _rounds_ours(self, rounds: list[list[dict]]) -> None:
         table = self.table()

@@ -59,6 +59,8 @@ def _without(script: Script, name: str) -> Script:
     for verb, *rest in script.steps:
         if verb == "write":
             rest = [_rows_without(rest[0], name)]
+        elif verb == "overwrite":
+            rest = [rest[0], _rows_without(rest[1], name)]
         elif verb == "rounds":
             rest = [[_rows_without(rows, name) for rows in rest[0]]]
         elif verb == "alter" and rest[0][1] == name:
