@@ -118,7 +118,7 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
 
 def _append_deletions(schema: TableSchema, options: Options) -> str | None:
     name = "deletion-vectors.enabled"
-    return f"{name} and without primary key" if options.get_bool(name) and not schema.primary_keys else None
+    return f"{name} (append tables)" if options.get_bool(name) and not schema.primary_keys else None
 
 
 def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:

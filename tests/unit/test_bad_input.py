@@ -729,7 +729,6 @@ AT_CREATE = [
     ({"merge-engine": "first-row", "bucket": "1"}, "merge-engine=first-row"),
     ({"bucket": "-1"}, "bucket=-1 (dynamic buckets)"),
     ({"bucket": "-2"}, "bucket=-2 (postpone)"),
-    ({"bucket": "1", "deletion-vectors.enabled": "true"}, "deletion-vectors.enabled"),
     ({"bucket": "1", "changelog-producer": "input"}, "changelog-producer=input"),
     ({"bucket": "1", "record-level.expire-time": "1 d", "record-level.time-field": "k"}, "record-level.expire-time"),
     ({"bucket": "1", "branch": "b1"}, "branch"),
@@ -749,6 +748,7 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
     [
         (KEYED, {"row-tracking.enabled": "true"}, "row-tracking.enabled"),
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
+        (KEYED, {"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled (append tables)"),
         (Schema([("a", "VARIANT")]), {}, "VARIANT type"),
     ],
 )
