@@ -17,7 +17,7 @@ STRATEGY = f"{PATHS}.strategy"
 SPECIFIC_FS = f"{PATHS}.specific-fs"
 WEIGHTS = f"{PATHS}.weights"
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(/.*)")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)")
 _WORD = 0xFFFFFFFF
 _ENTROPY_BITS = 20
 _ENTROPY_PARTS = ((0, 4), (4, 8), (8, 12), (12, 20))

@@ -12,7 +12,7 @@ from paimon_py.storage.store import FileStatus, Store
 
 Opener = Callable[[str, Mapping[str, str]], tuple[Store, str]]
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?://([^/]*))?(/.*)")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(/.*)")
 _SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas")
 
 

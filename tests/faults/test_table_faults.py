@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock, Ids
+from unit.write.commit_support import Clock, Ids, below
 
 from paimon_py import AddColumn, Catalog, CommitUnknownError, PaimonError, Table, UsageError
 from paimon_py.env import Env, SerialPool
@@ -37,12 +37,15 @@ def table_on(store, owner: str) -> Table:
     return Table(root, root.schemas.latest(), "db.t")
 
 
-def build(keyed: bool):
+OUTSIDE = {"data-file.external-paths": "memory://faults/outside", "data-file.external-paths.strategy": "round-robin"}
+
+
+def build(keyed: bool, options: dict[str, str] | None = None):
     def fresh():
         store = MemoryStore()
         names = catalog(store, "setup")
         names.create_database("db")
-        keys = {"primary_key": ["p", "k"], "options": {"bucket": "1"}} if keyed else {}
+        keys = {"primary_key": ["p", "k"], "options": {"bucket": "1", **(options or {})}} if keyed else {}
         names.create_table("db.t", KEYED, partition_by=["p"], **keys).write_arrow(FIRST)
         return store
 
@@ -120,6 +123,23 @@ def fail_everywhere(name, modes):
         assert rows(table) == sorted(OLD, key=str)
 
     assert for_each_fault(build(keyed), run, check, modes=modes) > 20
+
+
+def test_every_call_of_a_write_outside_the_table_may_fail_and_leaves_nothing_there():
+    def run(store):
+        return OPERATIONS["upsert"][1](table_on(store, "writer"))
+
+    def check(store, outcome):
+        found = rows(table_on(store, "checker"))
+        assert found in (OPERATIONS["upsert"][2], sorted(OLD, key=str))
+        outside = len(below(store, "memory://faults/outside"))
+        if outcome.error is None:
+            assert found == OPERATIONS["upsert"][2] and outside == 5
+        elif not outcome.crashed and not isinstance(outcome.error, CommitUnknownError):
+            assert found == sorted(OLD, key=str)
+            assert outside == 2 or outcome.fault.verb == "delete", "files of a failed write were left"
+
+    assert for_each_fault(build(True, OUTSIDE), run, check, modes=("before", "after", "lost")) > 20
 
 
 def test_every_call_of_creating_a_table_may_fail():
