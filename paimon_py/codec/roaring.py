@@ -148,14 +148,18 @@ def _write_node(leaves: list[tuple[bytes, int]], depth: int, out: list[bytes]) -
     children: dict[int, list[tuple[bytes, int]]] = {}
     for leaf in leaves:
         children.setdefault(leaf[0][fork], []).append(leaf)
-    kind, body = _node(bytes(children))
+    kind, body = _node({key: min(place for _, place in below) for key, below in children.items()})
     out.append(struct.pack("<bhb", kind, len(children), fork - depth) + first[depth:fork] + body)
     for below in children.values():
         _write_node(below, fork + 1, out)
 
 
-def _node(keys: bytes) -> tuple[int, bytes]:
-    """Kind and body of an inner node; every 32 or 64 bits of keys are written backwards."""
+def _node(ages: dict[int, int]) -> tuple[int, bytes]:
+    """Kind and body of an inner node; every 32 or 64 bits of keys are written backwards.
+
+    `ages` says in which order the children came. A node for 48 numbers them: the first 16 by key, then by age.
+    """
+    keys = bytes(ages)
     if len(keys) <= 4:
         return _NODE_4, keys.ljust(4, b"\0")[::-1]
     if len(keys) <= 16:
@@ -163,7 +167,8 @@ def _node(keys: bytes) -> tuple[int, bytes]:
         return _NODE_16, full[7::-1] + full[:7:-1]
     if len(keys) <= 48:
         index = bytearray(b"\xff" * 256)
-        for place, key in enumerate(keys):
+        by_age = sorted(ages, key=ages.__getitem__)
+        for place, key in enumerate([*sorted(by_age[:16]), *by_age[16:]]):
             index[key] = place
         return _NODE_48, b"".join(bytes(index[at : at + 8][::-1]) for at in range(0, 256, 8))
     return _NODE_256, sum(1 << key for key in keys).to_bytes(32, "little")
