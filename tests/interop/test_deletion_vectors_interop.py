@@ -13,7 +13,7 @@ import shutil
 
 import numpy as np
 import pytest
-from pair import Kind, Pair, differences, forgive, sorted_facts
+from pair import Kind, Pair, differences, forgive, history, sorted_facts
 from values import difference
 
 from paimon_py.codec.deletion_vectors import DeletionVector, encode
@@ -190,3 +190,35 @@ def test_bitmaps_are_those_of_java(java, tmp_path):
     for step, output in zip(steps, outputs, strict=True):
         block, _ = encode(DeletionVector.of(np.array(step["positions"], np.int64)), bits=step["bits"])
         assert block[4:-4].hex() == output["result"]
+
+
+APPEND = Kind(
+    [["p", "INT"], ["a", "BIGINT"], ["s", "STRING"]], [], ["p"],
+    {"deletion-vectors.enabled": "true", "write-only": "true"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, marks=pytest.mark.full, id="32 bit"),
+        pytest.param({"deletion-vectors.bitmap64": "true", "deletion-vector.index-file.target-size": "40 b"}, id="64 bit"),
+        pytest.param({"bucket": "2", "bucket-key": "a"}, marks=pytest.mark.full, id="buckets"),
+    ],
+)
+def test_rows_that_java_deletes_from_append_tables_are_dead_for_us(options, java, tmp_path):
+    rng = random.Random(str(options))
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(kind_with(APPEND, **options), "j")
+    for _ in range(4):
+        rows = [{"p": rng.randrange(2), "a": rng.randrange(1000), "s": f"s{rng.random()}"} for _ in range(rng.randrange(5, 60))]
+        pair.step("write", rows=rows)
+        files = pair.step("files")
+        positions = {
+            file["fileName"]: sorted(rng.sample(range(file["rowCount"]), rng.randrange(1, file["rowCount"] + 1)))
+            for file in rng.sample(files, 1)
+        }
+        pair.step("deleteRows", positions=positions)
+        assert pair.table().scan().count() == len(pair.agree())
+    assert dead(pair)
+    history(pair)
