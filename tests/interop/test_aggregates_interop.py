@@ -74,6 +74,7 @@ SETS = {
         column("STRING", choice(*WORDS), "listagg", distinct="true"),
         column("STRING", choice(*WORDS), "listagg", list_agg_delimiter="", distinct="true"),
         column("STRING", choice(*WORDS), "listagg", list_agg_delimiter="ab"),
+        column("STRING", choice("x", "xa", "ax", "aa", "y"), "listagg", list_agg_delimiter="aa", distinct="true"),
         column("BYTES", choice("", "00", "7f", "80", "ff", "ff00"), "max"),
         column("BYTES", choice("", "00", "7f", "80", "ff", "ff00"), "min"),
     ],
@@ -124,7 +125,7 @@ def commits(seed, columns, kinds, count=5):
 def compare(java, path, columns, batches, **options):
     """Java's rows of a table that Java wrote, ours of it, and both's of a table that we wrote, are the same."""
     unordered = frozenset(
-        f"c{number}" for number, (_, _, function, more) in enumerate(columns) if function.startswith("nested") or "distinct" in more
+        f"c{number}" for number, (_, _, function, more) in enumerate(columns) if function.startswith("nested") or (function == "collect" and "distinct" in more)
     )
     seen = []
     for by in "jo":

@@ -1,8 +1,8 @@
 """Sums and products of decimals.
 
 A result beyond the column's precision is null, and the next version starts anew. Decimals of up to 18 digits are
-added as 64-bit integers without a look at their precision: DECIMAL(4, 2) can come to 100.00. Up to 9 digits files have 32
-bits for them; where Java would cut off the rest, such a sum is refused.
+added as 64-bit integers without a look at their precision: DECIMAL(4, 2) can come to 100.00. For up to 9 digits files
+have 32 bits; where Java would cut off the rest, such a sum is refused.
 
 Source: format.md §12.5; Java `FieldSumAgg`, `FieldProductAgg`, `DecimalUtils.add`, `Decimal.fromBigDecimal`.
 """
