@@ -141,10 +141,13 @@ class Writer:
     def changes(self) -> Changes:
         """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
 
-        Works inside the `with` block and after it.
+        Works inside the `with` block and after it. Unless the table is `write-only`, buckets that have piled up enough
+        sorted runs are compacted first, as Java's writers do; committing then makes a second snapshot. If others are
+        faster with a bucket, the commit drops its compaction and keeps the rows.
 
         Raises:
             StorageError: the store failed; the writer is given up and its files are deleted.
+            CorruptionError: a file to compact is damaged; likewise.
         """
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
@@ -154,6 +157,7 @@ class Writer:
             self._sequences[key] = writer.next_sequence
             writer.take()
         self._writers = {}
+        self._live = EntryColumns.empty() if self._existing is NOTHING else None
         return Changes(
             schema_id=self._schema.id,
             base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
