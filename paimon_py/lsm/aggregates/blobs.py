@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array, from_numpy, validity_mask
 from paimon_py.codec.roaring import union_32, union_64
-from paimon_py.errors import SchemaError
+from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.lsm.aggregates.base import Fold
 from paimon_py.lsm.aggregates.sketches import union_hll, union_theta
 from paimon_py.spec.aggregate_rules import Aggregate
@@ -44,6 +44,8 @@ def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
             continue
         try:
             results.append(unite(parts[start:end]))
+        except UnsupportedError:
+            raise
         except ValueError as error:
             name = made.field.name
             raise SchemaError(
