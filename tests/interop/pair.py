@@ -170,7 +170,8 @@ class Pair:
         names = dict(self.columns())
         if partition != "dynamic":
             partition = {k: int(v) if names[k].startswith(("INT", "BIGINT")) else v for k, v in partition.items()}
-        table.write_arrow(arrow_rows(table.schema, self.columns(), rows), overwrite=partition)
+        kinds = bool(table.schema.primary_keys) and "rowkind.field" not in table.options
+        table.write_arrow(arrow_rows(table.schema, self.columns(), rows, kinds=kinds), overwrite=partition)
 
     def _overwrite_java(self, partition, rows: list[dict]) -> None:
         dynamic = partition == "dynamic"
