@@ -52,9 +52,11 @@ class WriterCompaction:
         self._total_buckets = total_buckets
         self._replaces = replaces
         self._base: _Base | None = _Base(root, schema, None if replaces else snapshot, live)
+        self._base_id = self._base.snapshot_id
         self._levels: dict[Bucket, BucketLevels] = {}
         self._states: dict[Bucket, PickerState] = {}
         self._unsettled: dict[Bucket, _Unsettled] = {}
+        self._run_counts: dict[Bucket, int] = {}
         self._waiting: set[Bucket] = set()
         self._hand_overs = 0
 
@@ -98,6 +100,8 @@ class WriterCompaction:
             pending = self._unsettled.get((bucket.partition, bucket.bucket))
             if pending is not None:
                 pending.names -= {file.name for file in bucket.new_files}
+                if not pending.names:
+                    del self._unsettled[(bucket.partition, bucket.bucket)]
 
     def abort(self) -> None:
         """Delete what compactions made that was not handed over; as much as the store lets."""
@@ -115,20 +119,26 @@ class WriterCompaction:
 
     def _due(self, key: Bucket, files: tuple[DataFile, ...], full: bool) -> BucketLevels | None:
         """The levels of a bucket that may need a compaction now."""
-        known = key in self._levels
-        if not known and not full and not self._rules.may_pick(self._current().run_count(key) + len(files)):
+        if key not in self._levels and not full and not self._may_pick(key, len(files)):
             return None
         levels = self._opened(key)
         if levels is not None:
             levels.add(files)
         return levels
 
+    def _may_pick(self, key: Bucket, count: int) -> bool:
+        """Whether a bucket with so many new files could need a compaction; often the last known count says no."""
+        known = self._run_counts.get(key) if self._base is None else None
+        if known is not None and not self._rules.may_pick(known + count):
+            return False
+        return self._rules.may_pick(self._current().run_count(key) + count)
+
     def _opened(self, key: Bucket) -> BucketLevels | None:
         """The levels of a bucket; None while the fate of older files of this writer is not known."""
         levels = self._levels.get(key)
         if levels is None:
             base = self._current()
-            if not self._is_settled(key, base):
+            if key in self._unsettled:
                 return None
             levels = self._levels[key] = base.levels(self._rules, key, self._total_buckets)
         return levels
@@ -142,17 +152,19 @@ class WriterCompaction:
                 return EntryColumns.empty() if snapshot is None else self._root.manifests.live_entries(snapshot)
 
             self._base = _Base(self._root, self._schema, snapshot, live)
+            self._base_id = self._base.snapshot_id
+            if not self._replaces:
+                self._settle(self._base)
         return self._base
 
-    def _is_settled(self, key: Bucket, base: _Base) -> bool:
-        """Whether all files handed over earlier are in the table, or were."""
-        pending = self._unsettled.get(key)
-        if pending is None:
-            return True
-        pending.names -= base.names(key)
-        if pending.names and not self._replaces:
+    def _settle(self, base: _Base) -> None:
+        """Forget the files handed over earlier that are in the table, or were."""
+        for key, pending in list(self._unsettled.items()):
             pending.names -= base.added_since(pending.since)
-        return not pending.names
+            if pending.names:
+                pending.names -= base.names(key)
+            if not pending.names:
+                del self._unsettled[key]
 
     def _compact(self, key: Bucket, levels: BucketLevels, *, full: bool) -> None:
         """One pick, carried out."""
@@ -174,13 +186,15 @@ class WriterCompaction:
         return BucketChanges(partition=key[0], bucket=key[1], total_buckets=self._total_buckets, new_files=files)
 
     def _hand_over(self, found: Iterable[BucketChanges], compacted: Iterable[Bucket]) -> None:
-        base_id = self._current().snapshot_id
         for changes in found:
+            key = (changes.partition, changes.bucket)
+            known = self._run_counts.pop(key, None) if self._base is None else self._base.run_count(key)
+            if known is not None and not changes.compact_before:
+                self._run_counts[key] = known + len(changes.new_files)
+            else:
+                self._run_counts.pop(key, None)
             if changes.new_files:
-                key = (changes.partition, changes.bucket)
-                pending = self._unsettled.get(key)
-                if pending is None or not pending.names:
-                    pending = self._unsettled[key] = _Unsettled(base_id)
+                pending = self._unsettled.setdefault(key, _Unsettled(self._base_id))
                 pending.names |= {file.name for file in changes.new_files}
         self._waiting.difference_update(compacted)
         self._levels = {}
