@@ -15,7 +15,7 @@ from paimon_py.scan.scan import Scan
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
-from paimon_py.spec.supported import check_readable, check_writable
+from paimon_py.spec.supported import check_compactable, check_readable, check_writable
 from paimon_py.storage.open import open_store
 from paimon_py.views import Snapshot, Tag
 from paimon_py.write.changes import Changes
@@ -195,7 +195,9 @@ class Table:
         return self._commit(changes, request)
 
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
-        check_writable(self._schema)
+        compacts_only = request.overwrite is None and any(bucket.compact_before for bucket in changes.buckets)
+        writes = any(bucket.new_files or bucket.deleted_files for bucket in changes.buckets)
+        (check_compactable if compacts_only and not writes else check_writable)(self._schema)
         return commit(
             self._root, self._schema, changes, request,
             renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
@@ -250,9 +252,9 @@ class Table:
         Raises:
             UsageError: a name is not a partition key.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
-            UnsupportedError: the table uses a feature that paimon_py cannot write.
+            UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
-        check_writable(self._schema)
+        check_compactable(self._schema)
         matches = partition_filter(self._schema, partitions, where)
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
         return Compactor(self._root, self._schema, commit, full=full, matches=matches).run(progress)
@@ -268,7 +270,7 @@ class Table:
 
         Carry each out with `run_compaction` and commit all results with one `commit`.
         """
-        check_writable(self._schema)
+        check_compactable(self._schema)
         matches = partition_filter(self._schema, partitions, where)
         return plan_compaction(self._root, self._schema, full=full, matches=matches)
 
@@ -279,7 +281,7 @@ class Table:
             UsageError: the table has another schema than the task was planned under.
             CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
         """
-        check_writable(self._schema)
+        check_compactable(self._schema)
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
@@ -293,7 +295,7 @@ class Table:
         Raises:
             CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
         """
-        check_writable(self._schema)
+        check_compactable(self._schema)
         return compact_manifests(self._root, self._schema)
 
     # -- reading ----------------------------------------------------------------------------------------------------

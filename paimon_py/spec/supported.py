@@ -29,11 +29,15 @@ _OTHER_STARTS = frozenset(
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """A feature with limits. `detect` gives its name in a table that uses it, else None."""
+    """A feature with limits. `detect` gives its name in a table that uses it, else None.
+
+    `compactable`: its files can be compacted, even if no rows can be written.
+    """
 
     detect: Detect
     readable: bool = False
     writable: bool = False
+    compactable: bool = False
     hint: str = ""
 
 
@@ -57,6 +61,17 @@ def check_writable(schema: TableSchema) -> None:
     for feature, name in _used(schema):
         if not feature.writable:
             raise _refusal("write", name, feature)
+
+
+def check_compactable(schema: TableSchema) -> None:
+    """Refuse tables that paimon_py cannot compact correctly.
+
+    Raises:
+        UnsupportedError: names the first such feature.
+    """
+    for feature, name in _used(schema):
+        if not (feature.writable or feature.compactable):
+            raise _refusal("compact", name, feature)
 
 
 def check_same_features(before: TableSchema, after: TableSchema) -> None:
@@ -199,7 +214,7 @@ _FEATURES = (
     Feature(_type),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
-    Feature(_append_deletions, readable=True),
+    Feature(_append_deletions, readable=True, compactable=True),
     Feature(_postpone),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),

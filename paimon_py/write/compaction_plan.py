@@ -220,8 +220,11 @@ class _Planner:
 
     def _append_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
         plan = bucket_tasks if bucket.total_buckets > 0 else unaware_tasks
-        groups = plan(bucket.files, self._append, DeadRows(), full=self._full)
-        return [self._task(bucket, files) for files in groups]
+        known = self._known(bucket)
+        index_files = {part.data_file: entry.name for entry in known.index for part in entry.deletion_vectors or ()}
+        dead = DeadRows({name: place.cardinality for name, place in known.places.items()}, index_files)
+        groups = plan(bucket.files, self._append, dead, full=self._full)
+        return [_with_own_deletions(self._task(bucket, files)) for files in groups]
 
     def _known(self, bucket: _Bucket) -> BucketDeletions:
         return self._deletions.get((bucket.partition, bucket.bucket), BucketDeletions())
@@ -238,3 +241,13 @@ class _Planner:
             deletions=known.places,
             index=known.index,
         )
+
+
+def _with_own_deletions(task: CompactionTask) -> CompactionTask:
+    """The task with no more than the index files that concern its files, so that tasks do not share any."""
+    names = {file.name for file in task.files}
+    own = [{part.data_file for part in entry.deletion_vectors or ()} for entry in task.index]
+    index = tuple(entry for entry, held in zip(task.index, own, strict=True) if held & names)
+    wanted = {name for held in own if held & names for name in held}
+    deletions = {name: place for name, place in task.deletions.items() if name in wanted}
+    return msgspec.structs.replace(task, index=index, deletions=deletions)

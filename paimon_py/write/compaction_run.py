@@ -134,7 +134,7 @@ class _Work:
             bucket=task.bucket,
         )
         gone = {file.name for file in before} - {file.name for file in after}
-        return renewed(task.index, self._dead, gone, self._found, writer)
+        return renewed(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
 
     def compact_append(self) -> Compacted:
         """Write the rows of all files one after the other, in the order given."""

@@ -62,10 +62,12 @@ def renewed(
     gone: Collection[str],
     found: Mapping[str, DeletionVector],
     writer: DeletionWriter,
+    *,
+    keyed: bool = True,
 ) -> Index:
     """The index of a bucket after a compaction.
 
-    As it was if nothing changed; otherwise one new file, even without any vector, as Java has it.
+    As it was if nothing changed; otherwise one new file, as Java has it even without any vector in tables with a key.
 
     Args:
         index, vectors: as the compaction found them.
@@ -77,4 +79,6 @@ def renewed(
         return index
     for name, vector in found.items():
         kept[name] = kept[name].union(vector) if name in kept else vector
+    if not kept and not keyed:
+        return ()
     return (writer.write(kept),)

@@ -150,3 +150,25 @@ def test_small_files_of_one_write_are_joined_as_by_java(kind, java, tmp_path):
         twins.write([{"k": k, "v": "x"} for k in range(9)], "o")
     twins.compact(full=kind is BUCKETED)
     assert {entry["fileSource"] for entry in twins.ours.step("files")} == {"COMPACT"}
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
+@pytest.mark.parametrize("kind", [APPEND, BUCKETED], ids=["unaware", "buckets"])
+def test_dead_rows_of_append_tables_end_in_compactions(kind, full, java, tmp_path):
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(kind_with(kind, **{"deletion-vectors.enabled": "true", "target-file-size": "1 mb"}), "j")
+    for number in range(4):
+        pair.step("write", rows=[{"k": 1, "v": f"{number}-{k}"} for k in range(9)])
+    names = [entry["fileName"] for entry in pair.step("files")]
+    pair.step("deleteRows", positions={names[0]: [1, 2, 3, 4]})
+    pair.step("deleteRows", positions={names[2]: [8]})
+    rows = pair.our_rows()
+    tasks = pair.table().compaction_tasks(full=full)
+    result = pair.table().compact(full=full)
+    assert difference(pair.columns(), rows, pair.agree()) is None
+    if full or kind is APPEND:
+        assert result.file_count == len(tasks) > 0
+        assert pair.step("manifests")["index"] is None
+        assert sum(entry["rowCount"] for entry in pair.step("files")) == len(rows) == 31
+    else:
+        assert tasks == []

@@ -347,6 +347,29 @@ def test_a_bucket_whose_rows_are_all_deleted_ends_without_files(catalog):
     assert rows(table) == [(1, 1, "b")]
 
 
+def test_a_bucket_that_others_compact_twice_meanwhile_is_given_up_and_reported(catalog):
+    table = keyed(catalog)
+    upsert(table, (1, 1, "a"))
+    upsert(table, (1, 1, "b"))
+    slow = interrupted(table, None)
+
+    def other():
+        table.compact(full=True)
+        upsert(table, (1, 1, "c"))
+        slow._root.store.action = again
+
+    def again():
+        table.compact(full=True)
+        upsert(table, (1, 2, "d"))
+
+    slow._root.store.action = other
+    result = slow.compact(full=True)
+    assert (result.snapshot_ids, len(result.dropped_buckets)) == ((), 1)
+    assert "deleted or moved by another commit" in result.dropped_compaction
+    assert rows(table) == [(1, 1, "c"), (1, 2, "d")]
+    assert data_names(table) == named(table)
+
+
 def test_a_compaction_beside_a_writer_keeps_what_was_written(catalog):
     table = keyed(catalog)
     upsert(table, (1, 1, "a"))
