@@ -14,8 +14,9 @@ import pyarrow as pa
 from paimon_py.codec.columns import binary_array, from_numpy, validity_mask
 from paimon_py.codec.roaring import union_32, union_64
 from paimon_py.errors import SchemaError, UnsupportedError
-from paimon_py.lsm.aggregates.base import Fold
+from paimon_py.lsm.aggregates.base import ADD_REVERSED, Fold
 from paimon_py.lsm.aggregates.sketches import union_hll, union_theta
+from paimon_py.lsm.words import Mask
 from paimon_py.spec.aggregate_rules import Aggregate
 
 _UNIONS: dict[str, Callable[[Sequence[bytes]], bytes]] = {
@@ -36,14 +37,14 @@ def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
     steps = steps.only(steps.of(validity_mask(values)))
     rows = np.arange(steps.total) if steps.rows is None else steps.rows
     parts = values.take(from_numpy(rows, pa.int64())).to_pylist()
-    unite = _UNIONS[made.function]
+    older = np.zeros(len(rows), np.bool_) if steps.actions is None else steps.actions == ADD_REVERSED
     results: list[bytes | None] = []
     for start, end in zip(steps.starts.tolist(), steps.ends.tolist(), strict=True):
         if end - start < 2:
             results.append(parts[start] if end > start else None)
             continue
         try:
-            results.append(unite(parts[start:end]))
+            results.append(_united(_UNIONS[made.function], parts[start:end], older[start:end]))
         except UnsupportedError:
             raise
         except ValueError as error:
@@ -54,3 +55,13 @@ def union(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
                 fields=(name,),
             ) from error
     return binary_array(results, values.type)
+
+
+def _united(unite: Callable[[Sequence[bytes]], bytes], parts: Sequence[bytes], older: Mask) -> bytes:
+    """The union of parts, each after what is there already or, if it is older, before it: some bytes depend on that."""
+    if not older[1:].any():
+        return unite(parts)
+    state = parts[0]
+    for part, is_older in zip(parts[1:], older[1:].tolist(), strict=True):
+        state = unite((part, state) if is_older else (state, part))
+    return state

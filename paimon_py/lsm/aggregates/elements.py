@@ -48,16 +48,20 @@ def rebuilt(kind: pa.DataType, children: Sequence[pa.Array], rows: Ints, counts:
 
 
 def assembled(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, valid: Mask | None) -> pa.Array:
-    """Lists (one child) or maps (keys, items) of all the elements: `counts` of them each."""
+    """Lists (one child) or maps (keys, items) of all the elements: `counts` of them each.
+
+    Raises: OverflowError if there are more than 32-bit offsets can address.
+    """
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
+    if int(offsets[-1]) > 0x7FFF_FFFF:
+        raise OverflowError(f"{int(offsets[-1])} elements do not fit into one {kind} array")
     if pa.types.is_map(kind):
         child = pa.StructArray.from_arrays(children, fields=[kind.key_field, kind.item_field])
     else:
         child = children[0]
     bitmap, nulls = bitmap_of(valid)
-    width = np.int64 if pa.types.is_large_list(kind) else np.int32
-    buffers = [bitmap, pa.py_buffer(offsets.astype(width))]
+    buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32))]
     return pa.Array.from_buffers(kind, len(counts), buffers, null_count=nulls, children=[child])
 
 
