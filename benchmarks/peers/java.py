@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "interop" / "oracle
 
 import oracle
 
+# The tests start the JVM for short lives; here the whole compiler and enough memory shall help.
+os.environ["ORACLE_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=4 -Xmx3g"
 _sessions = []
 
 

@@ -20,7 +20,7 @@ from paimon_py.spec.options import Options
 
 _RUN_BYTES = 64 << 20
 _BLOCK_BYTES = 1 << 20
-_WORTH_COMPRESSING = 0.6
+_WORTH_COMPRESSING = 0.5
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _CODECS = {"zstd": "zstd", "lz4": "lz4", "lzo": "lz4", "none": None}
 """Nobody else reads these files: where a table asks for LZO, which Arrow lacks, LZ4 does as well."""

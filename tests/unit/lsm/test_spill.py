@@ -201,7 +201,7 @@ def test_compression_is_as_the_table_says_and_left_away_where_it_does_not_pay():
     assert size(same, **{"spill-compression": "lz4"}) < plain / 4
     assert size(same, **{"spill-compression": "lzo"}) == size(same, **{"spill-compression": "lz4"})
     random = noise.column("k")
-    assert size(random) == size(random, **{"spill-compression": "none"}) or size(random) < 0.6 * plain
+    assert size(random) == size(random, **{"spill-compression": "none"}) or size(random) < 0.5 * plain
     assert size(random, **{"spill-compression": "zstd"}) < size(random, **{"spill-compression": "none"})
     best = size(random, **{"spill-compression.zstd-level": "19"})
     assert best < size(random, **{"spill-compression.zstd-level": "1"})
