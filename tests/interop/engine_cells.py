@@ -57,7 +57,7 @@ def cell(name: str, columns: list, options: dict[str, str], kinds="adds", functi
     columns = [KEY, *columns]
     steps = steps or story(batches(name, columns, functions, KINDS[kinds]))
     key = [*partition, "k"]
-    return Script(name, columns, key, list(partition), {**TREE, **options}, steps, frozenset(unordered), False, name)
+    return Script(name, columns, key, list(partition), {**TREE, **options}, steps, frozenset(unordered), about=name)
 
 
 # -- aggregation ----------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def levels(mode: str, trigger: int, count: int | None, write_only: bool) -> Scri
             steps.append(("compact", False))
     name = f"levels {mode} trigger={trigger} levels={count} write-only={write_only}"
     tree = {key: value for key, value in TREE.items() if mode in ("by count", "up") or key not in NO_BIAS}
-    return Script(name, [KEY, ["v", "INT"]], ["k"], [], {**tree, **options}, [*steps, ("compact", True)], frozenset(), False, name)
+    return Script(name, [KEY, ["v", "INT"]], ["k"], [], {**tree, **options}, [*steps, ("compact", True)], frozenset(), about=name)
 
 
 # -- which of them -------------------------------------------------------------------------------------------------

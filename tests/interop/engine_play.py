@@ -41,7 +41,8 @@ class Played:
 
 
 def play(java: oracle.Session, warehouse: pathlib.Path, script: Script, turns=TURNS) -> dict[str, Played]:
-    """Play a script once per entry of `turns`; the tables by turn."""
+    """Play a script once per entry of `turns`, if we can play it at all; the tables by turn."""
+    turns = ("j",) if script.java_only else turns
     at_once = all(step[0] != "dead" for step in script.steps)
     return {turn: _all_by_java(java, warehouse, script) if turn == "j" and at_once else _play(java, warehouse, script, turn) for turn in turns}
 
@@ -136,7 +137,9 @@ class _Described:
             read, files, snapshot = (next(outputs) for _ in range(3))
             self.theirs[number] = canonical_rows(self.columns[number], read["result"]) if read["ok"] else read["error"]
             index = next(outputs)["result"]["index"] if vectors else None
-            self.facts[number] = (snapshot_facts(snapshot["result"]), sorted_facts(files["result"]), vector_facts(index, files["result"]))
+            facts = snapshot_facts(snapshot["result"])
+            facts.pop("indexManifest", None)  # Java keeps an empty one where we have none
+            self.facts[number] = (facts, sorted_facts(files["result"]), vector_facts(index, files["result"]))
         self.ours = {number: self._our_rows(table, number) for number in self.snapshots}
 
     def _our_rows(self, table: paimon_py.Table, number: int) -> list | str:
@@ -217,6 +220,8 @@ def _filter(rng: random.Random, columns: list, rows: list) -> list | None:
     if not seen or rng.random() < 0.15:
         return rng.choice([None, ["isNull", name], ["isNotNull", name]])
     value = rng.choice(seen)
+    if kind.startswith("DECIMAL") and len(value.strip("-").replace(".", "")) > int(kind[8:].split(",")[0]):
+        return None  # a sum that left its type: there is no such literal
     return [rng.choice(("=", "!=")) if kind == "BOOLEAN" else rng.choice(("=", "<", ">=", "!=")), name, value]
 
 

@@ -36,6 +36,7 @@ class Script:
     steps: list[tuple]
     unordered: frozenset[str] = frozenset()
     sizes_matter: bool = False
+    java_only: bool = False
     about: str = field(default="", compare=False)
 
     def text(self) -> str:
@@ -92,7 +93,7 @@ def script(seed: int) -> Script:
     primary = [name for name, _ in draft.partition + draft.keys]
     about = f"{draft.engine} {draft.format} {draft.functions}"
     return Script(
-        seed, order, primary, [n for n, _ in draft.partition], draft.options, steps, frozenset(draft.unordered), draft.sizes_matter, about
+        seed, order, primary, [n for n, _ in draft.partition], draft.options, steps, frozenset(draft.unordered), draft.sizes_matter, about=about
     )
 
 
