@@ -158,6 +158,7 @@ class _Commit:
                 raise
             lost = {at: Conflict(str(error)) for at, bucket in enumerate(current.buckets) if bucket.compact_before}
             self.dropped = {**lost, **moved}
+            self.fitting = msgspec.structs.replace(current, buckets=tuple(map(without_compaction, current.buckets)))
         else:
             if isinstance(done, Already):
                 return msgspec.structs.replace(result, already_committed=True)

@@ -497,6 +497,25 @@ def test_a_compaction_that_lost_its_files_is_dropped_and_the_rows_are_kept():
     assert store.stat(path_of(KEYED, bucket, "b")) is not None
 
 
+def test_a_compaction_that_the_store_refuses_is_dropped_with_its_files_and_the_rows_are_kept():
+    store = new_store(KEYED)
+    commit_file(store, KEYED, "a", sequences=(0, 0))
+    new = data_file("b", keys=(1, 2), sequences=(1, 1))
+    changes = compaction([data_file("a"), new], [data_file("big", level=5, keys=(1, 2))], 1, new)
+    place(store, KEYED, changes)
+
+    def refuse(path, data):
+        raise StorageError("no room", path=path, operation="put")
+
+    actions = [lambda path, data: None, refuse, refuse, refuse]
+    result = do_commit(root_on(Interrupting(store, *actions)), KEYED, changes)
+    assert (result.snapshot_ids, len(result.dropped_buckets)) == ((2,), 1)
+    assert "no room" in result.dropped_compaction
+    assert names_in(*latest(store)) == ["a", "b"]
+    assert store.stat(path_of(KEYED, bucket_changes(), "big")) is None
+    assert store.stat(path_of(KEYED, bucket_changes(), "b")) is not None
+
+
 def test_a_compaction_alone_that_conflicts_is_an_error_and_keeps_its_files_for_the_caller():
     store = new_store(KEYED)
     commit_file(store, KEYED, "a")
