@@ -8,9 +8,10 @@ from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.rewrite import Merging, merged_rows, row_bytes
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.spec.type_text import parse_type
+from paimon_py.spec.types import Field
 
-FIELDS = (Field(0, "k", Atomic(Root.INT, nullable=False)), Field(1, "v", Atomic(Root.STRING)))
+FIELDS = (Field(0, "k", parse_type("INT NOT NULL")), Field(1, "v", parse_type("STRING")))
 SCHEMA = pa.schema([("_SEQUENCE_NUMBER", pa.int64()), ("_VALUE_KIND", pa.int8()), ("k", pa.int32()), ("v", pa.string())])
 
 
@@ -43,7 +44,7 @@ class Files:
 
 
 def rows_of(files, section, *, drop_deletes):
-    merging = Merging(order=MergeOrder((FIELDS[0],)), engine=Deduplicate(), fields=FIELDS, read=files.read, drop_deletes=drop_deletes)
+    merging = Merging(order=MergeOrder(keys=(FIELDS[0],)), engine=Deduplicate(), fields=FIELDS, read=files.read, drop_deletes=drop_deletes)
     batches = list(merged_rows(section, merging))
     assert all(batch.schema.names == SCHEMA.names for batch in batches)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
