@@ -724,13 +724,9 @@ def test_wrong_places_are_refused(tmp_path, call, error, word):
 # -- features that are not there yet ------------------------------------------------------------------------------------
 
 AT_CREATE = [
-    ({"merge-engine": "aggregation", "bucket": "1"}, "merge-engine=aggregation"),
-    ({"merge-engine": "partial-update", "bucket": "1"}, "merge-engine=partial-update"),
-    ({"merge-engine": "first-row", "bucket": "1"}, "merge-engine=first-row"),
     ({"bucket": "-1"}, "bucket=-1 (dynamic buckets)"),
     ({"bucket": "-2"}, "bucket=-2 (postpone)"),
     ({"bucket": "1", "changelog-producer": "input"}, "changelog-producer=input"),
-    ({"bucket": "1", "record-level.expire-time": "1 d", "record-level.time-field": "k"}, "record-level.expire-time"),
     ({"bucket": "1", "branch": "b1"}, "branch"),
 ]
 
@@ -759,15 +755,11 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 
 JAVA = {
-    "agg-bool": "merge-engine=aggregation",
-    "partial-ignore-delete": "merge-engine=partial-update",
-    "first-row-write-only": "merge-engine=first-row",
     "postpone-staged": "bucket=-2 (postpone)",
     "row-tracking": "row-tracking.enabled",
     "variant-parquet": "VARIANT type",
     "vector": "VECTOR type",
     "blob": "BLOB type",
-    "snapshot-ordering": "sequence.snapshot-ordering",
     "branch-fallback": "scan.fallback-branch",
 }
 
