@@ -150,8 +150,12 @@ class _Described:
 
 
 def vector_facts(index: list[dict] | None, files: list[dict]) -> list:
-    """Deleted positions of live files, which are told apart by bucket, level and key range."""
-    vectors = {name: positions for entry in index or [] for name, positions in entry.get("deletionVectors", {}).items()}
+    """Deletion vectors of live files, which are told apart by bucket, level and key range; their order in a file is free."""
+    vectors = {
+        name: {key: value for key, value in vector.items() if key != "offset"}
+        for entry in index or []
+        for name, vector in entry.get("deletionVectors", {}).items()
+    }
     live = {file["fileName"] for file in files}
     dangling = sorted(set(vectors) - live)
     facts = [
