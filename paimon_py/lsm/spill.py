@@ -92,6 +92,7 @@ class SpilledRuns:
         self._place = place
         self.settings = settings
         self._runs: list[_Run] = []
+        self._chosen: pa.ipc.IpcWriteOptions | None = None
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -174,6 +175,12 @@ class SpilledRuns:
             return _Run(file, rows, plain_bytes // max(1, rows), sink.tell())
 
     def _options(self, first: pa.RecordBatch) -> pa.ipc.IpcWriteOptions:
+        """How runs are written; the first of them decides."""
+        if self._chosen is None:
+            self._chosen = self._choose(first)
+        return self._chosen
+
+    def _choose(self, first: pa.RecordBatch) -> pa.ipc.IpcWriteOptions:
         name = self.settings.compression
         if name is None:
             return _PLAIN
