@@ -8,7 +8,6 @@ Source: format.md §10.2; Java `BitmapDeletionVector`, `Bitmap64DeletionVector`,
 
 from __future__ import annotations
 
-import array
 import struct
 import zlib
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 from pyroaring import BitMap
 
+from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, positions_of, read_bitmap
 from paimon_py.codec.columns import Ints
 from paimon_py.errors import CorruptionError
 
@@ -46,7 +46,7 @@ class DeletionVector:
         Cost: 15 ns a position.
         """
         highs = positions >> 32
-        return cls({int(high): _bitmap(positions[highs == high]) for high in np.unique(highs)})
+        return cls({int(high): bitmap_of(positions[highs == high]) for high in np.unique(highs)})
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._parts.values())
@@ -70,7 +70,7 @@ class DeletionVector:
     @property
     def positions(self) -> Ints:
         """All positions, ascending."""
-        found = [_numbers(part) + (high << 32) for high, part in self._parts.items()]
+        found = [positions_of(part) + (high << 32) for high, part in self._parts.items()]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def within(self, start: int, stop: int) -> Ints:
@@ -84,7 +84,7 @@ class DeletionVector:
             first, end = max(start - base, 0), min(stop - base, 1 << 32)
             if first < end and (count := part.range_cardinality(first, end)):
                 inside = part if count == len(part) else part & BitMap(range(first, end))
-                found.append(_numbers(inside) + base)
+                found.append(positions_of(inside) + base)
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def union(self, other: DeletionVector) -> DeletionVector:
@@ -112,10 +112,10 @@ def encode(vector: DeletionVector, *, bits: int) -> tuple[bytes, int]:
     """
     if bits == 32:
         assert len(vector.highs) <= 1, "a position needs more than 32 bits"
-        body = _MAGIC_32 + _optimised(vector.bitmap(0))
+        body = _MAGIC_32 + bitmap_bytes(vector.bitmap(0))
     else:
         body = _MAGIC_64 + struct.pack("<q", len(vector.highs))
-        body += b"".join(struct.pack("<i", high) + _optimised(vector.bitmap(high)) for high in vector.highs)
+        body += b"".join(struct.pack("<i", high) + bitmap_bytes(vector.bitmap(high)) for high in vector.highs)
     block = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
     return block, len(body) if bits == 32 else len(block)
 
@@ -156,7 +156,7 @@ def decode(data: bytes, length: int, path: str, offset: int) -> DeletionVector:
 
 
 def _read_one(data: bytes) -> BitMap:
-    part, size = _read(data)
+    part, size = read_bitmap(data)
     if size != len(data):
         raise ValueError(f"{len(data) - size} bytes follow its bitmap")
     return part
@@ -172,33 +172,8 @@ def _read_many(data: bytes) -> dict[int, BitMap]:
         high = struct.unpack_from("<i", data, at)[0]
         if high <= max(parts, default=-1):
             raise ValueError(f"bitmap {high} is out of order")
-        parts[high], size = _read(data[at + 4 :])
+        parts[high], size = read_bitmap(data[at + 4 :])
         at += 4 + size
     if at != len(data):
         raise ValueError(f"{len(data) - at} bytes follow its bitmaps")
     return parts
-
-
-def _read(data: bytes) -> tuple[BitMap, int]:
-    """A bitmap and its size in bytes: what it is written back as must be what was read."""
-    part = BitMap.deserialize(data)
-    again = part.serialize()
-    if data[: len(again)] != again:
-        raise ValueError("its bitmap is not in order")
-    return part, len(again)
-
-
-def _optimised(part: BitMap) -> bytes:
-    copy = BitMap(part)
-    copy.run_optimize()
-    data: bytes = copy.serialize()
-    return data
-
-
-def _bitmap(positions: Ints) -> BitMap:
-    low = np.sort(positions & 0xFFFFFFFF).astype(np.uint32)
-    return BitMap(array.array("I", low.tobytes()))
-
-
-def _numbers(part: BitMap) -> Ints:
-    return np.frombuffer(part.to_array(), np.uint32).astype(np.int64)

@@ -239,12 +239,20 @@ def _real(option: Option, text: str) -> float:
     return float(stripped.rstrip("dDfF"))
 
 
-def _size(option: Option, text: str) -> int:
+def parse_size(text: str) -> int | None:
+    """The bytes that a text such as `16 kb` means; None if it is no size."""
     match = _QUANTITY.fullmatch(text.strip())
     factor = None if match is None else _SIZES.get(match.group(2).lower())
     if match is None or factor is None or int(match.group(1)) * factor >= 2**63:
-        raise _wrong(option, text, "a size such as '128 mb' (units b, kb, mb, gb, tb)")
+        return None
     return int(match.group(1)) * factor
+
+
+def _size(option: Option, text: str) -> int:
+    size = parse_size(text)
+    if size is None:
+        raise _wrong(option, text, "a size such as '128 mb' (units b, kb, mb, gb, tb)")
+    return size
 
 
 def _nanos(option: Option, text: str) -> int:

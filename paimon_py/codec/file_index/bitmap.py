@@ -1,0 +1,207 @@
+"""Bitmap indexes: the rows of every distinct value.
+
+Version 1 lists all values; version 2 lists them in order, in blocks, so that a reader looks at one block per value.
+
+Source: format.md §11.3; Java `BitmapFileIndex`, `BitmapFileIndexMeta`, `BitmapFileIndexMetaV2`.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap
+from paimon_py.codec.columns import Bytes, Ints
+from paimon_py.codec.file_index.base import Answer, Question, all_rows
+from paimon_py.codec.file_index.groups import Collector, Groups, big_endian, stored_keys
+from paimon_py.codec.file_index.keys import Key, KeyKind
+from paimon_py.spec.file_indexes import size_option
+
+_BLOCK_BYTES = 16 << 10
+_COUNT_BYTES = 4
+
+
+class BitmapWriter:
+    """Memory: as `Collector`, and a bitmap for every distinct value in the end.
+
+    A value that alone is larger than a block of version 2 gets a block of its own (Java fails to write it).
+    """
+
+    def __init__(self, kind: KeyKind, options: Mapping[str, str]) -> None:
+        self._kind = kind
+        self._version = int(options.get("version", "2"))
+        self._block_bytes = size_option(options, "index-block-size", _BLOCK_BYTES)
+        self._column = Collector(kind)
+
+    def add(self, column: pa.Array) -> None:
+        self._column.add(column)
+
+    def finish(self) -> bytes | None:
+        groups = self._column.groups()
+        nulls = groups.nulls
+        bodies = [bitmap_bytes(bitmap_of(nulls))] if len(nulls) > 1 else []
+        offsets, lengths = _placed(groups, bodies)
+        head = struct.pack(">biib", self._version, len(groups.codes), groups.key_count, len(nulls) > 0)
+        if len(nulls):
+            head += struct.pack(">i", -1 - int(nulls[0]) if len(nulls) == 1 else 0)
+        if self._version == 1:
+            entries, _ = stored_keys(groups, self._kind, big_endian(offsets))
+            return b"".join((head, entries.tobytes(), *bodies))
+        if len(nulls):
+            head += struct.pack(">i", len(bodies[0]) if len(nulls) > 1 else len(bitmap_bytes(bitmap_of(nulls))))
+        blocks = self._blocks(*stored_keys(groups, self._kind, big_endian(offsets, lengths)))
+        return b"".join((head, *blocks, *bodies))
+
+    def _blocks(self, entries: Bytes, sizes: Ints) -> list[bytes]:
+        """What finds a block, then the blocks."""
+        starts = [0]
+        ends = np.cumsum(sizes)
+        while starts[-1] < len(sizes):
+            before = int(ends[starts[-1] - 1]) if starts[-1] else 0
+            room = before + self._block_bytes - _COUNT_BYTES
+            starts.append(max(int(np.searchsorted(ends, room, side="right")), starts[-1] + 1))
+        index, blocks = [], []
+        offset = 0
+        for first, last in itertools.pairwise(starts):
+            begin, end = int(ends[first - 1]) if first else 0, int(ends[last - 1])
+            key = entries[begin : begin + int(sizes[first]) - 8].tobytes()
+            index.append(key + struct.pack(">i", offset))
+            blocks.append(struct.pack(">i", last - first) + entries[begin:end].tobytes())
+            offset += len(blocks[-1])
+        return [struct.pack(">i", len(blocks)), *index, struct.pack(">i", offset), *blocks]
+
+
+def _placed(groups: Groups, bodies: list[bytes]) -> tuple[Ints, Ints]:
+    """Offset and length of every key's bitmap, which is appended to `bodies`; single rows need none."""
+    order, starts = groups.rows()
+    counts = np.diff(starts)
+    offsets = -1 - order[np.minimum(starts[:-1], max(len(order) - 1, 0))] if len(order) else starts[:-1]
+    lengths = np.full(len(counts), -1, np.int64)
+    at = sum(map(len, bodies))
+    for number in np.flatnonzero(counts > 1).tolist():
+        body = bitmap_bytes(bitmap_of(order[starts[number] : starts[number + 1]]))
+        bodies.append(body)
+        offsets[number], lengths[number] = at, len(body)
+        at += len(body)
+    return offsets, lengths
+
+
+class _Entries(NamedTuple):
+    """Some keys in ascending order, and the offsets of their bitmaps."""
+
+    keys: Sequence[Key]
+    offsets: Sequence[int]
+
+    def find(self, key: Key) -> int | None:
+        at = bisect.bisect_left(self.keys, key)
+        return self.offsets[at] if at < len(self.keys) and self.keys[at] == key else None
+
+
+class BitmapReader:
+    """See `IndexReader`. Blocks and bitmaps are decoded when they are asked for."""
+
+    def __init__(self, kind: KeyKind, data: bytes) -> None:
+        self._kind = kind
+        self._data = data
+        self._version, self.row_count, self._keys, has_null = struct.unpack_from(">biib", data)
+        if self._version not in (1, 2):
+            raise ValueError(f"version {self._version} is not known")
+        self._at = 10
+        self._null_offset: int | None = None
+        if has_null:
+            self._null_offset = struct.unpack_from(">i", data, 10)[0]
+            self._at += 4 if self._version == 1 else 8
+        self._read: dict[int, _Entries] = {}
+
+    def ask(self, question: Question) -> Answer:
+        if question.test == "null":
+            return self._nulls
+        if question.test == "not null":
+            return all_rows(self.row_count) - self._nulls
+        if question.test not in ("==", "!="):
+            return None
+        found = BitMap()
+        for key in question.keys:
+            offset = self._find(key)
+            if offset is not None:
+                found |= self._bitmap(offset)
+        return found if question.test == "==" else all_rows(self.row_count) - self._nulls - found
+
+    @cached_property
+    def _nulls(self) -> BitMap:
+        return BitMap() if self._null_offset is None else self._bitmap(self._null_offset)
+
+    def _bitmap(self, offset: int) -> BitMap:
+        if offset < 0:
+            return BitMap([-1 - offset])
+        return read_bitmap(self._data[self._body + offset :])[0]
+
+    def _find(self, key: Key) -> int | None:
+        if self._version == 1:
+            return self._all[0].find(key)
+        blocks, _ = self._blocks
+        at = bisect.bisect_right(blocks.keys, key) - 1
+        if at < 0:
+            return None
+        if at not in self._read:
+            start = self._block_start + blocks.offsets[at]
+            self._read[at], _ = self._entries(start + 4, struct.unpack_from(">i", self._data, start)[0], 8)
+        return self._read[at].find(key)
+
+    @property
+    def _body(self) -> int:
+        """Where the bitmaps begin."""
+        if self._version == 1:
+            return self._all[1]
+        return self._block_start + int(struct.unpack_from(">i", self._data, self._blocks[1])[0])
+
+    @cached_property
+    def _all(self) -> tuple[_Entries, int]:
+        """All keys of version 1, and where the bitmaps begin."""
+        entries, end = self._entries(self._at, self._keys, 4)
+        order = sorted(range(len(entries.keys)), key=entries.keys.__getitem__)
+        return _Entries([entries.keys[at] for at in order], [entries.offsets[at] for at in order]), end
+
+    @cached_property
+    def _blocks(self) -> tuple[_Entries, int]:
+        """The first key and the offset of every block, and where that list ends."""
+        count = struct.unpack_from(">i", self._data, self._at)[0]
+        return self._entries(self._at + 4, count, 4)
+
+    @property
+    def _block_start(self) -> int:
+        return self._blocks[1] + 4
+
+    def _entries(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
+        """So many stored keys, each with `tail` bytes of which the first four are an offset; and where they end."""
+        if not 0 <= count <= len(self._data):
+            raise ValueError(f"{count} keys cannot be")
+        if self._kind.is_text:
+            return self._texts(at, count, tail)
+        width = self._kind.width + tail
+        raw = np.frombuffer(self._data, np.uint8, count * width, at).reshape(count, width)
+        keys = self._kind.loaded(np.ascontiguousarray(raw[:, : self._kind.width]).reshape(-1))
+        places = self._kind.width
+        offsets = np.frombuffer(np.ascontiguousarray(raw[:, places : places + 4]).reshape(-1), ">i4")
+        return _Entries(keys.tolist(), offsets.tolist()), at + count * width
+
+    def _texts(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
+        keys: list[Key] = []
+        offsets = []
+        for _ in range(count):
+            length = struct.unpack_from(">i", self._data, at)[0]
+            if length < 0:
+                raise ValueError(f"a key of {length} bytes cannot be")
+            end = at + 4 + length
+            keys.append(self._data[at + 4 : end])
+            offsets.append(struct.unpack_from(">i", self._data, end)[0])
+            at = end + tail
+        return _Entries(keys, offsets), at

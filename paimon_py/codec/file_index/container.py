@@ -1,0 +1,135 @@
+"""The container of a file's indexes: a head that says which columns have which indexes and where, then their bytes.
+
+Source: format.md §11.1; Java `FileIndexFormat`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from paimon_py.errors import CorruptionError
+
+PREFIX_BYTES = 16
+"""So many bytes tell how long the head is."""
+
+_MAGIC = 1493475289347502
+_VERSION = 1
+_EMPTY = -1
+_PREFIX = struct.Struct(">qii")
+_INT = struct.Struct(">i")
+_PLACE = struct.Struct(">ii")
+
+
+class Place(NamedTuple):
+    """Where the bytes of an index lie in the container; `start` is −1 where it has none."""
+
+    start: int
+    length: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the index never saw a row."""
+        return self.start == _EMPTY
+
+
+Head = dict[str, dict[str, Place]]
+"""Places by column (`map[key]` for the values of a map) and type of index."""
+
+
+def encode(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
+    """The container of indexes by column and type; None for an index that never saw a row."""
+    names = [(_utf(column), [(_utf(kind), data) for kind, data in kinds.items()]) for column, kinds in indexes.items()]
+    size = PREFIX_BYTES + 8 + sum(len(column) + 4 + sum(len(k) + 8 for k, _ in kinds) for column, kinds in names)
+    head = [_PREFIX.pack(_MAGIC, _VERSION, size), _INT.pack(len(names))]
+    body: list[bytes] = []
+    at = size
+    for column, kinds in names:
+        head += [column, _INT.pack(len(kinds))]
+        for kind, data in kinds:
+            head += [kind, _PLACE.pack(_EMPTY, 0) if data is None else _PLACE.pack(at, len(data))]
+            body.append(data or b"")
+            at += len(data or b"")
+    return b"".join((*head, _INT.pack(0), *body))
+
+
+def head_bytes(prefix: bytes, path: str) -> int:
+    """How many bytes the head has, from its first `PREFIX_BYTES`.
+
+    Raises: CorruptionError if this is no container, or one of an unknown version.
+    """
+    if len(prefix) < PREFIX_BYTES:
+        raise CorruptionError(f"{path} ends after {len(prefix)} bytes; it should be a file index", path=path)
+    magic, version, size = _PREFIX.unpack_from(prefix)
+    if magic != _MAGIC:
+        raise CorruptionError(f"{path} begins with {prefix[:8].hex()}, which is no file index", path=path, offset=0)
+    if version != _VERSION:
+        raise CorruptionError(f"{path} is a file index of version {version}; only 1 is known", path=path, offset=8)
+    if size < PREFIX_BYTES + 8:
+        raise CorruptionError(f"{path}: a head of {size} bytes cannot be", path=path, offset=12)
+    return int(size)
+
+
+def decode_head(head: bytes, path: str) -> Head:
+    """Where the indexes lie.
+
+    Raises: CorruptionError
+    """
+    found: Head = {}
+    if len(head) < head_bytes(head[:PREFIX_BYTES], path):
+        raise CorruptionError(f"{path} ends within its head", path=path, offset=len(head))
+    try:
+        columns = _INT.unpack_from(head, PREFIX_BYTES)[0]
+        at = PREFIX_BYTES + 4
+        for _ in range(columns):
+            column, at = _text(head, at)
+            kinds = found.setdefault(column, {})
+            count = _INT.unpack_from(head, at)[0]
+            at += 4
+            for _ in range(count):
+                kind, at = _text(head, at)
+                kinds[kind] = Place(*_PLACE.unpack_from(head, at))
+                at += 8
+    except (struct.error, UnicodeDecodeError) as error:
+        raise CorruptionError(f"the head of {path} is damaged: {error}", path=path, offset=PREFIX_BYTES) from error
+    return found
+
+
+def decode(data: bytes, path: str) -> dict[str, dict[str, bytes | None]]:
+    """All indexes of a container that is in memory.
+
+    Raises: CorruptionError
+    """
+    found: dict[str, dict[str, bytes | None]] = {}
+    for column, kinds in decode_head(data, path).items():
+        found[column] = {kind: None if place.is_empty else cut(data, place, path) for kind, place in kinds.items()}
+    return found
+
+
+def cut(data: bytes, place: Place, path: str) -> bytes:
+    """The bytes of one index.
+
+    Raises: CorruptionError if they are not all there.
+    """
+    part = data[place.start : place.start + place.length] if place.start >= 0 and place.length >= 0 else b""
+    if len(part) != place.length:
+        raise CorruptionError(f"{path} ends within an index", path=path, offset=place.start)
+    return part
+
+
+def _utf(text: str) -> bytes:
+    """Java's `writeUTF`: a length of two bytes, then characters of at most three bytes, surrogates one by one."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    chars = "".join(chr((units[at] << 8) | units[at + 1]) for at in range(0, len(units), 2))
+    data = chars.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
+    return struct.pack(">H", len(data)) + data
+
+
+def _text(head: bytes, at: int) -> tuple[str, int]:
+    length = struct.unpack_from(">H", head, at)[0]
+    end = at + 2 + length
+    if end > len(head):
+        raise struct.error("a name goes beyond its end")
+    chars = head[at + 2 : end].replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+    return chars.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass"), end

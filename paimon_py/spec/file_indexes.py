@@ -1,0 +1,178 @@
+"""File indexes as a table's options ask for them, and what Java allows.
+
+`file-index.<type>.columns` names columns, or `map[key]` for the values of one key of a map column; options of one of
+them are `file-index.<type>.<column>.<option>`, for a map column also for all its keys at once.
+
+Source: format.md §11.1; Java `FileIndexOptions`, `SchemaValidation.validateFileIndex`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from paimon_py.errors import OptionError
+from paimon_py.spec.options import Options, parse_size
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, DataType, MapType, Root
+
+PREFIX = "file-index."
+INDEX_SUFFIX = ".index"
+"""How the names of index files end."""
+
+_COLUMNS = ".columns"
+_NUMBERS = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT))
+_TIMES = frozenset((Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
+_FLOATS = frozenset((Root.FLOAT, Root.DOUBLE))
+_TEXTS = frozenset((Root.CHAR, Root.VARCHAR))
+_BINARIES = frozenset((Root.BINARY, Root.VARBINARY))
+_TYPES = {
+    "bloom-filter": _NUMBERS | _TIMES | _FLOATS | _TEXTS | _BINARIES,
+    "bitmap": _NUMBERS | _TIMES | _FLOATS | _TEXTS | {Root.BOOLEAN},
+    "bsi": _NUMBERS | _TIMES | {Root.DECIMAL},
+    "range-bitmap": _NUMBERS | _TIMES | _FLOATS | _TEXTS | {Root.BOOLEAN, Root.DECIMAL},
+}
+_OPTIONS = {
+    "bloom-filter": ("items", "fpp"),
+    "bitmap": ("version", "index-block-size"),
+    "bsi": (),
+    "range-bitmap": ("chunk-size",),
+}
+KINDS = tuple(_TYPES)
+"""Types of indexes."""
+
+
+class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """One index of one column; `key`: of the values of this key of a map column."""
+
+    column: str
+    kind: str
+    key: str | None = None
+    options: Mapping[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """What the column is called in the index."""
+        return self.column if self.key is None else f"{self.column}[{self.key}]"
+
+
+def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
+    """The indexes that a table's options ask for, of known types or not.
+
+    Raises: OptionError for names that are empty, and options of columns without that index.
+    """
+    wanted: dict[tuple[str, str | None, str], IndexColumn] = {}
+    for name, text in options.items():
+        if not (name.startswith(PREFIX) and name.endswith(_COLUMNS)):
+            continue
+        kind = name[len(PREFIX) : -len(_COLUMNS)]
+        for part in text.split(","):
+            if not part.strip():
+                raise OptionError(f"option {name!r} = {text!r} has an empty name", option=name, value=text)
+            column, key = _split(part.strip())
+            own = {**_given(options, kind, column), **({} if key is None else _given(options, kind, part.strip()))}
+            wanted.setdefault((column, key, kind), IndexColumn(column=column, kind=kind, key=key, options=own))
+    _check_names(options, tuple(wanted.values()))
+    return tuple(wanted.values())
+
+
+def allows(kind: str, type_: DataType) -> bool:
+    """Whether an index type takes values of a type."""
+    if not isinstance(type_, Atomic) or type_.root not in _TYPES.get(kind, ()):
+        return False
+    if kind != "range-bitmap":
+        return True
+    if type_.root is Root.DECIMAL:
+        return (type_.precision or 10) <= 18
+    return type_.root not in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ) or type_.precision is None or type_.precision <= 6
+
+
+def indexed_type(index: IndexColumn, type_: DataType) -> DataType | None:
+    """The type of the values that an index of a column of this type has; None if it can have none."""
+    if index.key is None:
+        return type_
+    if isinstance(type_, MapType) and isinstance(type_.key, Atomic) and type_.key.root in _TEXTS:
+        return type_.value
+    return None
+
+
+def check_file_indexes(schema: TableSchema, options: Options) -> None:
+    """Refuse indexes on columns that are not there, and on types that have none.
+
+    Raises: OptionError
+    """
+    for index in index_columns(options):
+        option = f"{PREFIX}{index.kind}{_COLUMNS}"
+        value = options[option]
+
+        def refuse(reason: str, option: str = option, value: str = value) -> OptionError:
+            return OptionError(f"option {option!r} = {value!r} {reason}", option=option, value=value)
+
+        if index.kind not in KINDS:
+            raise refuse(f"asks for an index that does not exist; there are {', '.join(KINDS)}")
+        if index.column not in schema.names:
+            raise refuse(f"names {index.column!r}, which is not a column; there are {list(schema.names)}")
+        type_ = schema.field(index.column).type
+        found = indexed_type(index, type_)
+        if found is None:
+            raise refuse(f"names {index.name!r}: that needs a MAP with text keys, not {sql_type(type_)}")
+        if not allows(index.kind, found):
+            raise refuse(f"names {index.name!r}, but there is no {index.kind} index of {sql_type(found)}")
+        _check_options(index)
+
+
+def size_option(options: Mapping[str, str], name: str, default: int) -> int:
+    """An option of an index that is a size in bytes."""
+    text = options.get(name)
+    size = default if text is None else parse_size(text)
+    return default if size is None else size
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    start = name.find("[")
+    if start < 0 or not name.endswith("]"):
+        return name, None
+    return name[:start], name[start + 1 : -1]
+
+
+def _given(options: Mapping[str, str], kind: str, column: str) -> dict[str, str]:
+    if "." in column:
+        return {}
+    prefix = f"{PREFIX}{kind}.{column}."
+    found = {name[len(prefix) :]: text for name, text in options.items() if name.startswith(prefix)}
+    return {name: text for name, text in found.items() if "." not in name}
+
+
+def _check_names(options: Mapping[str, str], wanted: tuple[IndexColumn, ...]) -> None:
+    known = {(index.kind, name) for index in wanted for name in (index.column, index.name)}
+    for name, text in options.items():
+        parts = name[len(PREFIX) :].split(".") if name.startswith(PREFIX) and not name.endswith(_COLUMNS) else []
+        if len(parts) == 3 and (parts[0], parts[1]) not in known:
+            raise OptionError(
+                f"option {name!r}: '{PREFIX}{parts[0]}{_COLUMNS}' does not name {parts[1]!r}", option=name, value=text
+            )
+
+
+def _check_options(index: IndexColumn) -> None:
+    checks: dict[str, tuple[str, Callable[[str], bool]]] = {
+        "items": ("a whole number from 1 to 100,000,000", lambda text: text.isdecimal() and 0 < int(text) <= 10**8),
+        "fpp": ("a number between 0 and 1", _is_fraction),
+        "version": ("1 or 2", lambda text: text in ("1", "2")),
+        "index-block-size": ("a size such as '16 kb'", lambda text: parse_size(text) is not None),
+        "chunk-size": ("a size such as '16 kb'", lambda text: parse_size(text) is not None),
+    }
+    for name in _OPTIONS[index.kind]:
+        text = index.options.get(name)
+        wanted, holds = checks[name]
+        if text is not None and not holds(text):
+            option = f"{PREFIX}{index.kind}.{index.name}.{name}"
+            raise OptionError(f"option {option!r} is {text!r}; it must be {wanted}", option=option, value=text)
+
+
+def _is_fraction(text: str) -> bool:
+    try:
+        return 0.0 < float(text) < 1.0
+    except ValueError:
+        return False
