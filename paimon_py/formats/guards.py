@@ -1,8 +1,9 @@
 """Files as native readers and writers see them, guarded against two of their habits.
 
 pyarrow's writers finish their file when they are garbage-collected, even after an error: output therefore flows only
-while a caller asks for it. And its ORC library turns errors of a Python file into errors of its own: the original one
-is remembered.
+while a caller asks for it. Its ORC library turns errors of a Python file into errors of its own: the original one is
+remembered. And where that library writes in a destructor, an error ends the process: there a sink keeps quiet, and the
+caller looks at `error`.
 """
 
 from __future__ import annotations
@@ -13,29 +14,38 @@ from typing import BinaryIO
 
 
 class GuardedSink:
-    """What a native writer writes into: passes bytes on while flowing, swallows them otherwise."""
+    """What a native writer writes into: passes bytes on while flowing, swallows them otherwise.
+
+    A `quiet` one does not raise what the sink raised but keeps it as `error`, and swallows all that follows.
+    """
 
     closed = False
 
-    def __init__(self, sink: BinaryIO) -> None:
+    def __init__(self, sink: BinaryIO, *, quiet: bool = False) -> None:
         self._sink = sink
+        self._quiet = quiet
         self._flows = False
         self._held: list[bytes] | None = None
         self.position = 0
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def write(self, data: bytes) -> int:
         """Pass on, keep, or swallow `data`."""
         if self._held is not None:
             self._held.append(bytes(data))
-        elif self._flows:
-            try:
-                self._sink.write(data)
-            except Exception as error:
-                self.error = error
-                raise
-            self.position += len(data)
+        elif self._flows and not (self._quiet and self.error):
+            self._pass_on(data)
         return len(data)
+
+    def _pass_on(self, data: bytes) -> None:
+        try:
+            self._sink.write(data)
+        except BaseException as error:
+            self.error = error
+            if not self._quiet:
+                raise
+        else:
+            self.position += len(data)
 
     def flush(self) -> None:
         """Native writers ask for it; the owner of the sink decides."""

@@ -44,7 +44,7 @@ class OrcFileWriter:
     """
 
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
-        self._sink = GuardedSink(sink)
+        self._sink = GuardedSink(sink, quiet=True)
         self._fields = tuple(fields)
         legacy = flag_option(settings.options, LEGACY_LTZ, default=True)
         self._schema = identified_schema(fields, b"paimon.id", lambda kind: _layout(kind, legacy=legacy))
@@ -121,6 +121,8 @@ class OrcFileWriter:
                 if not isinstance(error, pa.ArrowInvalid):
                     raise
                 raise SchemaError(f"rows cannot be written as ORC: {error}") from error
+            if self._sink.error is not None:
+                raise self._sink.error
 
 
 def _layout(kind: Atomic, *, legacy: bool) -> pa.DataType:
