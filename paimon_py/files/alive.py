@@ -1,6 +1,7 @@
-"""Rows of a data file without the dead ones, which a deletion vector names by their position in the file.
+"""Rows of a data file by their position in the file: without the dead ones, which a deletion vector names, or only
+those that a file index leaves.
 
-Source: format.md §17; Java `ApplyDeletionVectorReader`.
+Source: format.md §17; Java `ApplyDeletionVectorReader`, `ApplyBitmapIndexRecordReader`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
+from paimon_py.codec.bitmaps import positions_of
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
@@ -21,6 +24,28 @@ POSITION = "_POSITION"
 """Name of a column with positions in a file; never stored."""
 
 POSITION_FIELD = Field(2_147_483_640, POSITION, Atomic(Root.BIGINT, nullable=False))
+
+
+def selected(pieces: Iterable[tuple[int, pa.RecordBatch]], wanted: BitMap) -> Iterator[pa.RecordBatch]:
+    """The rows at wanted positions.
+
+    Shapes: in — batches with the position of their first row; out — batches, none empty.
+    Cost: 4 µs a batch, and a copy of batches that lose rows in their middle.
+    """
+    for position, batch in pieces:
+        end = position + batch.num_rows
+        count = wanted.range_cardinality(position, end)
+        if count == batch.num_rows:
+            yield batch
+        elif count and not batch.num_columns:
+            yield empty_rows(count)
+        elif count:
+            rows = positions_of(wanted & BitMap(range(position, end))) - position
+            first = int(rows[0])
+            if int(rows[-1]) - first == count - 1:
+                yield batch.slice(first, count)
+            else:
+                yield batch.take(from_numpy(rows, pa.int64()))
 
 
 def alive(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector | None) -> Iterator[pa.RecordBatch]:

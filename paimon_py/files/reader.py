@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+from pyroaring import BitMap
 
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
@@ -64,8 +65,12 @@ def read_positions(
     *,
     batch_rows: int = BATCH_ROWS,
     predicate: Predicate | None = None,
+    rows: BitMap | None = None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Like `read_file`, each batch with the position in the file of its first row (what deletion vectors count)."""
+    """Like `read_file`, each batch with the position in the file of its first row (what deletion vectors count).
+
+    `rows`: positions that are wanted; parts of the file without one may be left out.
+    """
     if file.write_columns is not None:
         raise UnsupportedError(
             f"{path} holds only some columns of its rows", feature="data-evolution.enabled", path=path
@@ -81,12 +86,14 @@ def read_positions(
     opened = _open(store, path, file, _needed(file_fields, evolution, pushed))
     try:
         _check_rows(path, file, opened.row_count)
-        rows = 0
-        for position, batch in opened.positioned_batches(evolution.columns, batch_rows=batch_rows, predicate=pushed):
-            rows += batch.num_rows
+        found = 0
+        for position, batch in opened.positioned_batches(
+            evolution.columns, batch_rows=batch_rows, predicate=pushed, rows=rows
+        ):
+            found += batch.num_rows
             yield position, _evolved(evolution, batch, path)
-        if pushed is None:
-            _check_rows(path, file, rows)
+        if pushed is None and rows is None:
+            _check_rows(path, file, found)
     finally:
         opened.close()
 

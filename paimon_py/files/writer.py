@@ -14,8 +14,10 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import encode
 from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.file_index.container import encode as encode_indexes
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
+from paimon_py.files.file_index import FileIndexWriter, Indexes
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
 from paimon_py.files.places import BucketPlace
@@ -23,6 +25,7 @@ from paimon_py.files.stats import SYSTEM_MODE, StatsMode, stats_of, value_modes
 from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings
 from paimon_py.formats.registry import format_of
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
+from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, index_columns
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
@@ -49,6 +52,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         repeats_keys: whether files hold `_KEY_*` columns (not in thin mode).
         target_size_bytes, target_rows: when to begin the next file.
         modes: statistics wanted of each of `fields`.
+        indexes: file indexes wanted; they go into the manifest entry up to `index_limit_bytes`, else into a file.
     """
 
     fields: tuple[Field, ...]
@@ -62,6 +66,8 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     target_size_bytes: int
     target_rows: int
     modes: tuple[StatsMode, ...]
+    indexes: tuple[IndexColumn, ...] = ()
+    index_limit_bytes: int = 500
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
@@ -110,6 +116,8 @@ def file_layout(schema: TableSchema, *, level: int = 0, source: FileSource = Fil
         target_size_bytes=options.find_size("target-file-size") or default_target,
         target_rows=max(options.get_int("target-file-row-num"), 1),
         modes=modes,
+        indexes=index_columns(options),
+        index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
     )
 
 
@@ -215,9 +223,24 @@ class RollingWriter:
     def _finish(self) -> None:
         assert self._open is not None
         file = self._open.finish(self._clock.local_millis(), self._next_sequence)
-        self._open = None
+        index, self._open = self._open.index, None
+        if index is not None:
+            file = self._indexed(file, index.finish())
         self._next_sequence += file.row_count
         self._files.append(file)
+
+    def _indexed(self, file: DataFile, indexes: Indexes) -> DataFile:
+        """The file with its indexes, in its entry or in a file beside it."""
+        if not indexes:
+            return file
+        data = encode_indexes(indexes)
+        if len(data) <= self._layout.index_limit_bytes:
+            return msgspec.structs.replace(file, embedded_index=data)
+        path = self._paths[-1] + INDEX_SUFFIX
+        self._paths.append(path)
+        with self._store.open_write(path) as sink:
+            sink.write(data)
+        return msgspec.structs.replace(file, extra_files=(file.name + INDEX_SUFFIX,))
 
     def _step(self, batch: pa.RecordBatch) -> int:
         """How many rows to write before looking at the size again: a small part of what a file may hold."""
@@ -242,6 +265,7 @@ class _OpenFile:
         self.external_path = external_path
         self.sink = sink
         self.layout = layout
+        self.index = FileIndexWriter(layout.fields, layout.indexes) if layout.indexes else None
         self.writer: FileWriter = format_of(layout.format_name).create(sink, layout.file_fields, layout.settings)
         self.rows = 0
         self._first_key: list[pa.Array] = []
@@ -251,6 +275,8 @@ class _OpenFile:
 
     def add(self, batch: pa.RecordBatch, physical: pa.RecordBatch) -> None:
         self.writer.write(physical)
+        if self.index is not None:
+            self.index.add(batch)
         self.rows += batch.num_rows
         if not self.layout.key_fields:
             return

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
+from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
 from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, branch, plain_schema
@@ -103,6 +104,7 @@ class AvroOpenFile:
         *,
         batch_rows: int,
         predicate: Predicate | None = None,  # noqa: ARG002
+        rows: BitMap | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         self._source.seek(0)
         reader = DataFileReader(self._source, self._path, self._size_bytes)

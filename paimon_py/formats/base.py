@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Protocol
 
 import msgspec
 import pyarrow as pa
+from pyroaring import BitMap
 
 from paimon_py.errors import CorruptionError, OptionError, PaimonError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
@@ -88,9 +89,17 @@ class OpenFile(Protocol):
         ...
 
     def positioned_batches(
-        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+        self,
+        columns: Sequence[str],
+        *,
+        batch_rows: int,
+        predicate: Predicate | None = None,
+        rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Like `batches`, each with the position in the file of its first row."""
+        """Like `batches`, each with the position in the file of its first row.
+
+        `rows`: positions that are wanted; row groups without one may be left out, the others come whole.
+        """
         ...
 
     def close(self) -> None:

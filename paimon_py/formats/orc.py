@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
+from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
@@ -101,6 +102,7 @@ class OrcOpenFile:
         *,
         batch_rows: int,
         predicate: Predicate | None = None,  # noqa: ARG002
+        rows: BitMap | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._column(self._fields[name]) for name in columns]
         schema = pa.schema([column.target for column in plan])

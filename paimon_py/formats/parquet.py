@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
 from paimon_py.codec.columns import integer_array
@@ -92,11 +93,16 @@ class ParquetOpenFile:
             yield batch
 
     def positioned_batches(
-        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
+        self,
+        columns: Sequence[str],
+        *,
+        batch_rows: int,
+        predicate: Predicate | None = None,
+        rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._column(self._fields[name]) for name in columns]
         schema = pa.schema([column.target for column in plan])
-        for position, groups in self._stretches(predicate):
+        for position, groups in self._stretches(predicate, rows):
             for batch in self._stretch(groups, plan, batch_rows):
                 yield position, self._result(batch, plan, schema)
                 position += batch.num_rows
@@ -127,20 +133,21 @@ class ParquetOpenFile:
             return _Column(field, target.with_nullable(True), None, True)
         return _Column(field, target, field.name, self._schema.field(index).type.equals(target.type))
 
-    def _stretches(self, predicate: Predicate | None) -> Iterator[tuple[int, list[int]]]:
+    def _stretches(self, predicate: Predicate | None, rows: BitMap | None) -> Iterator[tuple[int, list[int]]]:
         """Neighbouring row groups to read, with the position of their first row."""
         metadata = self._file.metadata
         keep = self._matching_groups(predicate)
         stretch: list[int] = []
         start = position = 0
         for group in range(metadata.num_row_groups):
-            if keep[group]:
+            end = position + metadata.row_group(group).num_rows
+            if keep[group] and (rows is None or rows.range_cardinality(position, end)):
                 start = start if stretch else position
                 stretch.append(group)
             elif stretch:
                 yield start, stretch
                 stretch = []
-            position += metadata.row_group(group).num_rows
+            position = end
         if stretch:
             yield start, stretch
 

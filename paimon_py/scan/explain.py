@@ -10,9 +10,10 @@ from paimon_py.scan.split import Split
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     """How many manifests and files were left out, and why.
 
-    `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key` and
-    `stats` say how many cannot hold a matching row, by what told so. `uncompacted` files are left out because their
-    rows are not visible before a compaction (tables with deletion vectors, and those of the first-row engine).
+    `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key`,
+    `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row, by what told so.
+    `uncompacted` files are left out because their rows are not visible before a compaction (tables with deletion
+    vectors, and those of the first-row engine).
     """
 
     all_manifests: int = 0
@@ -22,12 +23,13 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     bucket: int = 0
     key: int = 0
     stats: int = 0
+    index: int = 0
     uncompacted: int = 0
 
     @property
     def files(self) -> int:
         """Files left out for any reason."""
-        return self.partition + self.bucket + self.key + self.stats + self.uncompacted
+        return self.partition + self.bucket + self.key + self.stats + self.index + self.uncompacted
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,11 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a scan. `print` it, or look at its attributes."""
+    """The plan of a scan. `print` it, or look at its attributes.
+
+    Of the files of the splits, `index_files` will not be read because of the index files beside them; `index_rows` are
+    the rows of the others that file indexes leave out.
+    """
 
     table: str
     snapshot_id: int | None
@@ -51,10 +57,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     splits: tuple[Split, ...]
     pushed: Pushed
     skipped: Skipped
+    index_files: int = 0
+    index_rows: int = 0
 
     @property
     def file_count(self) -> int:
-        """Data files that would be read."""
+        """Data files of the splits."""
         return sum(len(split.files) for split in self.splits)
 
     @property
@@ -74,6 +82,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         skipped, pushed = self.skipped, self.pushed
+        by_index = f", index {skipped.index}" if skipped.index else ""
         not_compacted = f", not compacted {skipped.uncompacted}" if skipped.uncompacted else ""
         snapshot = "none (empty table)" if self.snapshot_id is None else str(self.snapshot_id)
         lines = [
@@ -95,10 +104,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         lines += [
             f"  manifests  {skipped.all_manifests - skipped.manifests} read, {skipped.manifests} skipped",
             f"  files      {self.file_count} read, {skipped.files} skipped (partition {skipped.partition}, "
-            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats}{not_compacted})",
+            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats}{by_index}{not_compacted})",
             f"  rows       {self.row_count} in files, {self.size_bytes} bytes",
             f"  splits     {len(self.splits)}, {sum(split.raw for split in self.splits)} of them without merging",
         ]
+        if self.index_files or self.index_rows:
+            lines.append(f"  indexes    {self.index_files} of these files and {self.index_rows} rows of others skipped")
         if self.deletion_count:
             lines.append(f"  deletions  {self.deletion_count} files have deletion vectors")
         return "\n".join(lines)

@@ -122,6 +122,7 @@ class _Planner:
         may = self._stats_mask(entries)
         if not self._schema.primary_keys:
             kept = entries if may is None else self._drop(entries, may, "stats")
+            kept = self._drop(kept, self._index_mask(kept), "index")
             return kept, append_sections(kept), None
         grouped = self._keyed(entries)
         if may is None:
@@ -130,7 +131,25 @@ class _Planner:
         wanted = [len(runs) > most or any(may[file] for run in runs for file in run) for runs in grouped.sections]
         gone = sum(len(run) for runs, keep in zip(grouped.sections, wanted, strict=True) if not keep for run in runs)
         self._counts["stats"] = gone
-        return entries, grouped, wanted
+        return entries, self._by_index(entries, grouped, wanted), wanted
+
+    def _by_index(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool]) -> Grouped:
+        """The wanted sections without files that cannot match by their indexes, where no other run has their keys."""
+        alone = [
+            file
+            for runs, keep in zip(grouped.sections, wanted, strict=True)
+            if keep and len(runs) == 1
+            for file in runs[0]
+        ]
+        places = np.array(sorted(alone), np.int64)
+        gone = set(places[~self._index_mask(entries.take(places))].tolist())
+        self._counts["index"] = len(gone)
+        if not gone:
+            return grouped
+        sections = [[[file for file in run if file not in gone] for run in runs] for runs in grouped.sections]
+        for number, runs in enumerate(sections):
+            wanted[number] = wanted[number] and bool(runs[0])
+        return grouped._replace(sections=sections)
 
     def _keyed(self, entries: EntryColumns) -> Grouped:
         alone = settled(entries) if kills_older_rows(self._schema) else None
@@ -145,6 +164,12 @@ class _Planner:
         if self._predicate is None or not len(entries):
             return None
         return prune.stats_mask(entries, self._predicate, self._schema, self._root.schemas.get)
+
+    def _index_mask(self, entries: EntryColumns) -> Mask:
+        if self._predicate is None or not Options(self._schema.options).get_bool("file-index.read.enabled"):
+            keep: Mask = np.ones(len(entries), np.bool_)
+            return keep
+        return prune.index_mask(entries, self._predicate, self._root.files, self._root.schemas.get)
 
     def _bucket_mask(self, entries: EntryColumns) -> Mask | None:
         if self._predicate is None:

@@ -11,6 +11,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
@@ -20,7 +21,8 @@ from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
-from paimon_py.files.alive import alive, check_fits
+from paimon_py.files.alive import alive, check_fits, selected
+from paimon_py.files.file_index import has_index, matching
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_positions
@@ -36,6 +38,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.reach import reach
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
@@ -94,6 +97,18 @@ def count_split(root: TableRoot, request: Request, split: Split) -> int:
     return exact + (_count(root, request, msgspec.structs.replace(split, sections=tuple(rest))) if rest else 0)
 
 
+def left_by_indexes(root: TableRoot, request: Request, split: Split) -> tuple[int, int]:
+    """How many files of a split, and rows of its other files, are not looked at because of file indexes."""
+    reader = _SplitReader(root, request, split)
+    files = rows = 0
+    for file in (file for section in split.sections if len(section.runs) == 1 for file in section.files):
+        wanted = reader.wanted_rows(file)
+        if wanted is not None:
+            files += not wanted
+            rows += file.row_count - split.dead_rows(file.name) - len(wanted) if wanted else 0
+    return files, rows
+
+
 def _count(root: TableRoot, request: Request, split: Split) -> int:
     bare = msgspec.structs.replace(request, columns=())
     return sum(batch.num_rows for batch in _SplitReader(root, bare, split).batches())
@@ -112,6 +127,7 @@ class _SplitReader:
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
         self._fields = tuple(field for field in schema.fields if field.name in wanted)
         self._stamps = Stamps.of(schema)
+        self._asks_indexes = Options(schema.options).get_bool("file-index.read.enabled")
         self._keys = None
         if request.predicate is not None and schema.primary_keys:
             self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
@@ -130,13 +146,13 @@ class _SplitReader:
         if not self._fields:
             yield from (empty_rows(file.row_count - len(self._dead.get(file.name, ()))) for file in section.files)
             return
-        for batch in self._run(section.files, self._fields, self._request.predicate, RAW_BATCH_ROWS):
+        for batch in self._run(section.files, self._fields, self._request.predicate, RAW_BATCH_ROWS, alone=True):
             yield keep(batch, self._mask)
 
     def _single(self, section: Section) -> Iterator[pa.RecordBatch]:
         """One run that may hold −U and −D."""
         fields = (*self._fields, KIND_FIELD)
-        for batch in self._run(section.files, fields, self._request.predicate, RAW_BATCH_ROWS):
+        for batch in self._run(section.files, fields, self._request.predicate, RAW_BATCH_ROWS, alone=True):
             yield keep(keep(batch, _additions), self._mask)
 
     def _merged(self, section: Section) -> Iterator[pa.RecordBatch]:
@@ -173,30 +189,71 @@ class _SplitReader:
         return RunSource(run.files[0].name, run.row_count, row_bytes + 8 * len(fields), batches)
 
     def _run(
-        self, files: Sequence[DataFile], fields: Sequence[Field], predicate: Predicate | None, batch_rows: int
+        self,
+        files: Sequence[DataFile],
+        fields: Sequence[Field],
+        predicate: Predicate | None,
+        batch_rows: int,
+        *,
+        alone: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Files one after the other; in key order no further than a key can match."""
+        """Files one after the other; in key order no further than a key can match.
+
+        `alone`: no other run has rows of the same keys, so that rows which cannot match may be left out unseen.
+        """
         for file in files:
-            for batch in self._file(file, fields, predicate, batch_rows):
+            wanted = self.wanted_rows(file) if alone else None
+            if wanted is not None and not wanted:
+                continue
+            for batch in self._file(file, fields, predicate, batch_rows, wanted):
                 if self._beyond is not None and self._beyond(batch):
                     return
                 yield batch
 
     def _file(
-        self, file: DataFile, fields: Sequence[Field], predicate: Predicate | None, batch_rows: int
+        self,
+        file: DataFile,
+        fields: Sequence[Field],
+        predicate: Predicate | None,
+        batch_rows: int,
+        wanted: BitMap | None,
     ) -> Iterator[pa.RecordBatch]:
-        schema = self._request.schema
-        file_schema = schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
-        path = file_path(self._root.path, schema, self._directory, self._split.bucket, file)
-        dead = self._dead.get(file.name)
+        file_schema, path = self._schema_of(file), self._path(file)
         stored = self._stamps.stored(file, fields)
         try:
             pieces = read_positions(
-                self._root.files, path, file, file_schema, stored, predicate=predicate, batch_rows=batch_rows
+                self._root.files,
+                path,
+                file,
+                file_schema,
+                stored,
+                predicate=predicate,
+                batch_rows=batch_rows,
+                rows=wanted,
             )
-            yield from self._stamps.complete(file, fields, alive(pieces, dead))
+            rows = alive(pieces, self._dead.get(file.name)) if wanted is None else selected(pieces, wanted)
+            yield from self._stamps.complete(file, fields, rows)
         except FileMissingError as error:
             raise self._missing(path) from error
+
+    def wanted_rows(self, file: DataFile) -> BitMap | None:
+        """The living rows of a file that may match by its indexes; None if they do not know."""
+        if self._request.predicate is None or not self._asks_indexes or not has_index(file):
+            return None
+        path = self._path(file)
+        try:
+            rows = matching(self._root.files, path, file, self._schema_of(file).fields, self._request.predicate)
+        except FileMissingError as error:
+            raise self._missing(error.path or path) from error
+        dead = self._dead.get(file.name)
+        return rows if rows is None or dead is None else rows - dead.bitmap(0)
+
+    def _schema_of(self, file: DataFile) -> TableSchema:
+        schema = self._request.schema
+        return schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
+
+    def _path(self, file: DataFile) -> str:
+        return file_path(self._root.path, self._request.schema, self._directory, self._split.bucket, file)
 
     @cached_property
     def _dead(self) -> Mapping[str, DeletionVector]:

@@ -19,7 +19,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
 from paimon_py.scan.explain import Explanation
 from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
-from paimon_py.scan.read import Request, count_split, read_split
+from paimon_py.scan.read import Request, count_split, left_by_indexes, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
 from paimon_py.spec.option_changes import check_dynamic
@@ -141,7 +141,11 @@ class Scan:
         return pa.RecordBatchReader.from_batches(self.schema, self._batches([value]))
 
     def explain(self) -> Explanation:
-        """What would be read and why the rest would not; prints as text."""
+        """What would be read and why the rest would not; prints as text.
+
+        Cost: as `splits`, and index files that the predicate needs are read.
+        """
+        left = [left_by_indexes(self._root, self._request, split) for split in self._planned.splits]
         return Explanation(
             table=self._root.path,
             snapshot_id=None if self._resolved is None else self._resolved.id,
@@ -152,6 +156,8 @@ class Scan:
             splits=self._planned.splits,
             pushed=self._planned.pushed,
             skipped=self._planned.skipped,
+            index_files=sum(files for files, _ in left),
+            index_rows=sum(rows for _, rows in left),
         )
 
     # -- how it is found ----------------------------------------------------------------------------------------------

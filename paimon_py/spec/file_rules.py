@@ -1,4 +1,4 @@
-"""Rules about what files can hold: formats, the types each of them takes, statistics, defaults; and where they lie.
+"""Rules about what files can hold: formats, the types each of them takes, statistics, defaults, indexes; and where.
 
 Source: format.md §8.3-8.5, §9; Java `AvroFileFormat`, `OrcFileFormat`, `SchemaValidation`, `SimpleColStatsCollector`.
 """
@@ -10,6 +10,7 @@ import re
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.external_paths import external_paths
+from paimon_py.spec.file_indexes import check_file_indexes
 from paimon_py.spec.layout import PATH_DIRECTORY, is_plain_directory
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -123,4 +124,4 @@ def _places(_schema: TableSchema, options: Options) -> None:
         )
 
 
-FILE_RULES = (_formats, _types, _statistics, _defaults, _places)
+FILE_RULES = (_formats, _types, _statistics, _defaults, _places, check_file_indexes)

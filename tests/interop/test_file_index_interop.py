@@ -26,7 +26,7 @@ TYPES = (
 )  # fmt: skip
 OPTIONS = {
     "bloom-filter": [{"items": "100"}, {"items": "37", "fpp": "0.01"}],
-    "bitmap": [{}, {"version": "1"}, {"index-block-size": "64 b"}],
+    "bitmap": [{}, {"version": "1"}, {"index-block-size": "400 b"}],
     "bsi": [{}],
     "range-bitmap": [{}, {"chunk-size": "40 b"}],
 }

@@ -1,0 +1,184 @@
+"""The indexes of one data file: made while it is written, asked before it is read.
+
+They lie in the manifest entry where they are small, else beside the data file as `<data file>.index`.
+
+Source: format.md §11.1; Java `DataFileIndexWriter`, `FileIndexEvaluator`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from paimon_py.codec.file_index import container
+from paimon_py.codec.file_index.answer import Indexed, IndexSource, matching_rows, writer_of
+from paimon_py.codec.file_index.base import Answer, IndexWriter
+from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.split import translate
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, indexed_type
+from paimon_py.spec.layout import check_file_name
+from paimon_py.spec.types import Atomic, Field
+from paimon_py.storage.store import OpenRead, join
+
+MAX_ROWS = 2**31 - 1
+"""Files with more rows have positions that indexes cannot hold."""
+
+
+Indexes = dict[str, dict[str, bytes | None]]
+"""The indexes of a file by column and type; None for one that never saw a row."""
+
+
+class FileIndexWriter:
+    """Makes the indexes of one data file."""
+
+    def __init__(self, fields: Sequence[Field], indexes: Sequence[IndexColumn]) -> None:
+        """`fields`: the columns of the rows.
+
+        Raises: UnsupportedError for an index that cannot be made.
+        """
+        by_name = {field.name: field for field in fields}
+        self._writers: list[tuple[IndexColumn, IndexWriter]] = []
+        for index in indexes:
+            type_ = indexed_type(index, by_name[index.column].type) if index.column in by_name else None
+            if type_ is None or not isinstance(type_, Atomic) or not allows(index.kind, type_):
+                raise UnsupportedError(
+                    f"paimon_py cannot make a {index.kind} index of {index.name!r}", feature=f"file-index.{index.kind}"
+                )
+            self._writers.append((index, writer_of(index.kind, type_, index.options)))
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """The next rows of the file."""
+        for index, writer in self._writers:
+            column = batch.column(index.column)
+            if index.key is not None:
+                column = _map_values(column, index.key)
+            writer.add(column)
+
+    def finish(self) -> Indexes:
+        """The indexes by column and type; an index that cannot hold a value of its column is left out."""
+        found: Indexes = {}
+        for index, writer in self._writers:
+            data = writer.finish()
+            if data is not None:
+                found.setdefault(index.name, {})[index.kind] = data
+        return found
+
+
+def matching(
+    store: OpenRead, path: str, file: DataFile, file_fields: Sequence[Field], predicate: Predicate
+) -> Answer:
+    """The rows of a file that may match by its indexes, never too few; None if they do not know.
+
+    Args:
+        path: where the file lies.
+        file_fields: columns of the schema that the file was written with.
+        predicate: bound to the schema that is read.
+    Cost: an index file is opened, and of it only what the predicate needs is read.
+    Raises:
+        FileMissingError: the index file is not there.
+        CorruptionError: the index is damaged.
+    """
+    if file.row_count > MAX_ROWS or not has_index(file):
+        return None
+    pushed = translate(predicate, file_fields)
+    if isinstance(pushed, Constant):
+        return None if pushed.value else BitMap()
+    with _opened(store, path, file) as source:
+        found = matching_rows(pushed, Indexed(source, {field.name: field for field in file_fields}, file.row_count))
+    return None if found is not None and len(found) == file.row_count else found
+
+
+def has_index(file: DataFile) -> bool:
+    """Whether a file has any index."""
+    return file.embedded_index is not None or any(name.endswith(INDEX_SUFFIX) for name in file.extra_files)
+
+
+def read_indexes(store: OpenRead, path: str, file: DataFile) -> Indexes:
+    """All indexes of a file, by column and type.
+
+    Raises: FileMissingError, CorruptionError
+    """
+    if file.embedded_index is not None:
+        return container.decode(file.embedded_index, _embedded_path(file))
+    place = index_file(path, file)
+    if place is None:
+        return {}
+    with store.open_read(place) as source:
+        return container.decode(source.read(), place)
+
+
+def index_file(path: str, file: DataFile) -> str | None:
+    """Where the index file of a data file lies.
+
+    Raises: CorruptionError if it has several.
+    """
+    names = [name for name in file.extra_files if name.endswith(INDEX_SUFFIX)]
+    if len(names) > 1:
+        raise CorruptionError(f"{file.name} has {len(names)} index files: {', '.join(names)}", path=path)
+    return join(path.rpartition("/")[0], check_file_name(names[0])) if names else None
+
+
+def _map_values(column: pa.Array, key: str) -> pa.Array:
+    return pc.map_lookup(column, pa.scalar(key, column.type.key_type), "first")
+
+
+def _embedded_path(file: DataFile) -> str:
+    return f"the manifest entry of {file.name}"
+
+
+class _Embedded:
+    """Indexes in the manifest entry."""
+
+    def __init__(self, file: DataFile) -> None:
+        self.path = _embedded_path(file)
+        self._data = file.embedded_index or b""
+        self._head = container.decode_head(self._data, self.path)
+
+    def kinds(self, column: str) -> Sequence[str]:
+        return _kinds(self._head, column)
+
+    def load(self, column: str, kind: str) -> bytes:
+        return container.cut(self._data, self._head[column][kind], self.path)
+
+
+class _Stored:
+    """Indexes in a file of their own; only the head and what is asked for is read."""
+
+    def __init__(self, source: BinaryIO, path: str) -> None:
+        self.path = path
+        self._source = source
+        prefix = source.read(container.PREFIX_BYTES)
+        head = prefix + source.read(container.head_bytes(prefix, path) - len(prefix))
+        self._head = container.decode_head(head, path)
+
+    def kinds(self, column: str) -> Sequence[str]:
+        return _kinds(self._head, column)
+
+    def load(self, column: str, kind: str) -> bytes:
+        place = self._head[column][kind]
+        if place.start < 0 or place.length < 0:
+            return container.cut(b"", place, self.path)
+        self._source.seek(place.start)
+        return container.cut(self._source.read(place.length), container.Place(0, place.length), self.path)
+
+
+def _kinds(head: container.Head, column: str) -> list[str]:
+    return [kind for kind, place in head.get(column, {}).items() if not place.is_empty]
+
+
+@contextlib.contextmanager
+def _opened(store: OpenRead, path: str, file: DataFile) -> Iterator[IndexSource]:
+    if file.embedded_index is not None:
+        yield _Embedded(file)
+        return
+    place = index_file(path, file)
+    assert place is not None
+    with store.open_read(place) as source:
+        yield _Stored(source, place)
