@@ -259,10 +259,9 @@ class _Base:
         """A bucket's levels."""
         columns = self._entries(key)
         files = [] if columns is None else [entry.file for entry in columns.entries()]
-        if self._deletions is None:
-            snapshot = self._snapshot
-            self._deletions = bucket_deletions(self._root, self._schema, snapshot) if snapshot and files else {}
-        known = self._deletions.get(key, BucketDeletions())
+        if self._deletions is None and self._snapshot and files:
+            self._deletions = bucket_deletions(self._root, self._schema, self._snapshot)
+        known = (self._deletions or {}).get(key, BucketDeletions())
         identifier = self._snapshot.id if self._snapshot else 0
         return BucketLevels(rules, (*key, total_buckets), files, known, snapshot_id=identifier)
 
