@@ -227,6 +227,9 @@ class _Commit:
         already = self._already()
         if already is not None:
             return already
+        overtaken = self.request.check(latest) if self.request.check is not None else None
+        if overtaken is not None:
+            return overtaken
         self._require_files()
         if self.numbered:
             self._renumber(self.foreign.highest)

@@ -5,12 +5,13 @@ Everything here ends up in a snapshot file, which every reader of the table has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from paimon_py.errors import UsageError
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.write.conflicts import Conflict
 from paimon_py.write.overwrite import Overwrite
 
 
@@ -19,7 +20,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `user`: None takes one that stands for these very files. `identifier`: counts the commits of a user, None is a batch
     commit. `expected_snapshot_id`: refuse if the latest snapshot is another one. `check_files`: the changes come from
-    elsewhere, so look whether their files are there.
+    elsewhere, so look whether their files are there. `check`: asked of the latest snapshot before every attempt whether
+    what was written still follows from it.
 
     Raises:
         UsageError: a value that no snapshot can hold.
@@ -33,6 +35,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     operation: str | None = None
     expected_snapshot_id: int | None = None
     check_files: bool = False
+    check: Callable[[Snapshot | None], Conflict | None] | None = None
 
     def __post_init__(self) -> None:
         if self.user is not None and not (_is_text(self.user) and self.user):
