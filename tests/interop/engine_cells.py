@@ -188,7 +188,7 @@ LEVELS = {
     "by count": NO_BIAS,
     "all fit": {"compaction.size-ratio": "1000000"},
     "amplified": {"compaction.max-size-amplification-percent": "1"},
-    "often full": {"compaction.optimization-interval": "1 h"},
+    "often full": {"compaction.optimization-interval": "1 h", **NO_BIAS},
     "small table": {"compaction.total-size-threshold": "1 gb"},
     "new bytes": {"compaction.incremental-size-threshold": "1 b"},
     "up": {**NO_BIAS, "compaction.force-up-level-0": "true"},

@@ -282,7 +282,7 @@ def _compaction(draft: Draft) -> None:
     elif mode < 0.65:
         draft.options["compaction.size-ratio"] = "1000000"
     elif mode < 0.75:
-        draft.options["compaction.optimization-interval"] = "1 h"
+        draft.options |= {"compaction.optimization-interval": "1 h", **NO_BIAS}
     elif mode < 0.85:
         draft.options["compaction.total-size-threshold"] = "1 gb"
     else:
