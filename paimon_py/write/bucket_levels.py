@@ -164,6 +164,7 @@ class BucketLevels:
             compact_after=tuple(self._after.values()),
             compact_new_index=self._deletions.index,
             compact_deleted_index=self._base,
+            compact_snapshot_id=self._snapshot_id,
         )
 
     def _runs(self) -> tuple[LevelRun, ...]:

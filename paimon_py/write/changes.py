@@ -23,7 +23,9 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     `partition`: serialized BinaryRow. `total_buckets`: buckets of the partition, −1 without fixed buckets.
     `new_files`, `deleted_files` and `changelog_files` make the first snapshot of a commit; the `compact_…` files its
     second one. `new_index` and `compact_new_index` are index files to add, `deleted_index` and `compact_deleted_index`
-    those they take the place of, as the writer found them.
+    those they take the place of, as the writer found them. `compact_snapshot_id`: where a writer compacted its own new
+    files, the snapshot whose files it knew (0: an empty table); rows that others committed since then must not be
+    passed over.
     """
 
     partition: bytes
@@ -39,6 +41,7 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     deleted_index: tuple[IndexEntry, ...] = ()
     compact_new_index: tuple[IndexEntry, ...] = ()
     compact_deleted_index: tuple[IndexEntry, ...] = ()
+    compact_snapshot_id: int | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -36,7 +36,13 @@ from paimon_py.write.commit_plan import (
     upgraded,
     write_part,
 )
-from paimon_py.write.compaction_fit import fit_compactions, is_committed, without_compaction
+from paimon_py.write.compaction_fit import (
+    PASSED_OVER,
+    fit_compactions,
+    is_committed,
+    strangers,
+    without_compaction,
+)
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
 from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.foreign import Foreign, committed_by, names_added
@@ -52,8 +58,6 @@ __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Re
 Renumber = Callable[[BucketChanges, int], BucketChanges]
 """Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
 outcome of the commit is unknown, the caller commits them again."""
-
-_MOVED = Conflict("others wrote to the bucket before its compaction could be committed")
 
 
 def commit(
@@ -88,6 +92,7 @@ class _Commit:
         self.renumber = renumber
         self.options = Options(schema.options)
         self.has_written = False
+        self.written_id = 0
         self.missing: str | None = None
         self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
         self.fitting = changes
@@ -134,6 +139,7 @@ class _Commit:
                     attempts=self.attempts.count,
                 )
             self.has_written = True
+            self.written_id = done.id
             self._tidy()
             adds = write_part(self._current()).adds
             rows = sum(entry.file.row_count for entry in adds)
@@ -145,7 +151,7 @@ class _Commit:
     def _with_compaction(self, result: CommitResult) -> CommitResult:
         """Publish what was compacted, too; if that cannot be, it is dropped, unless there is nothing else to keep."""
         current = self._current()
-        self.dropped = {at: _MOVED for at in self.renumbered if self.changes.buckets[at].compact_before}
+        self.dropped = {at: PASSED_OVER for at in self.renumbered if self.changes.buckets[at].compact_before}
         if compact_part(current).is_empty:
             return self._with_dropped(result)
         moved = dict(self.dropped)
@@ -284,13 +290,22 @@ class _Commit:
             ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in self._placed(leveled)}
         keyed = bool(self.schema.primary_keys)
         index = index_entries(self.root, latest)
-        fit = fit_compactions(current.buckets, live, ranks, index=index, keyed=keyed)
+        passed_over = {}
+        if self.has_written and keyed and self.request.overwrite is None:
+            passed_over = strangers(current.buckets, self._added_since, live)
+        fit = fit_compactions(current.buckets, live, ranks, index=index, keyed=keyed, passed_over=passed_over)
         self.fitting, self.dropped = msgspec.structs.replace(current, buckets=fit.buckets), fit.dropped
         part = compact_part(self.fitting)
         if part.is_empty:
             return next(iter(fit.dropped.values()))
         after = index_after(index, compacted_index(fit.buckets), by_bucket=keyed)
         return part if after == index else msgspec.structs.replace(part, index=after)
+
+    def _added_since(self, snapshot_id: int) -> set[str] | None:
+        """Names of the files that others added after a snapshot and before what this commit has written."""
+        if snapshot_id == self.written_id - 1:
+            return set()
+        return names_added(self.root, snapshot_id or None, last_id=self.written_id - 1)
 
     def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:
         expected = self.request.expected_snapshot_id

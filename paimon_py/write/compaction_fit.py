@@ -5,7 +5,7 @@ Source: format.md §15.4; Java `ConflictDetection`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +19,9 @@ from paimon_py.write.index_plan import Index, base_conflict, compacted_index, in
 
 Ranks = Mapping[str, tuple[int, int]]
 """Ranks of the smallest and largest key by name of files of level 1 and above; empty for append tables."""
+
+
+PASSED_OVER = Conflict("others wrote to the bucket before its compaction could be committed")
 
 
 class Fit(NamedTuple):
@@ -35,6 +38,7 @@ def fit_compactions(
     *,
     index: Iterable[IndexEntry] = (),
     keyed: bool = True,
+    passed_over: Mapping[int, Conflict] | None = None,
 ) -> Fit:
     """Keep the compactions whose files are all alive, and whose results do not overlap others of their level.
 
@@ -44,6 +48,7 @@ def fit_compactions(
         live: the live files of all the buckets.
         index: the index files of the table.
         keyed: the table has a primary key.
+        passed_over: compactions that do not fit for another reason, by position.
     """
     vectors: dict[Bucket, Index] = {}
     for known in index:
@@ -59,7 +64,7 @@ def fit_compactions(
         key = (bucket.partition, bucket.bucket)
         deletes, adds = bucket_compaction(bucket)
         before = alive.get(key, [])
-        conflict = _conflict(before, deletes, adds, ranks)
+        conflict = (passed_over or {}).get(position) or _conflict(before, deletes, adds, ranks)
         if conflict is None and (deletes or adds):
             conflict = base_conflict(vectors.get(key, ()), bucket, keyed=keyed)
         if conflict is None:
@@ -92,7 +97,38 @@ def without_compaction(bucket: BucketChanges) -> BucketChanges:
         compact_changelog=(),
         compact_new_index=(),
         compact_deleted_index=(),
+        compact_snapshot_id=None,
     )
+
+
+def strangers(
+    buckets: Sequence[BucketChanges], added: Callable[[int], Container[str] | None], live: Iterable[ManifestEntry]
+) -> dict[int, Conflict]:
+    """Compactions of a writer's own new files that would pass over rows which others committed before these.
+
+    Their output lies above such rows although it is newer; and deletes may have ended in it, or keys have been looked
+    up, without them. Sequence numbers alone do not tell: numbers of rows that a write buffer merged are missing.
+
+    Args:
+        added: names of the files that were added after a snapshot and before the new ones; None if nobody knows.
+        live: the live files of all the buckets.
+    """
+    alive: dict[Bucket, list[str]] = {}
+    for entry in live:
+        alive.setdefault((entry.partition, entry.bucket), []).append(entry.file.name)
+    found: dict[int, Conflict] = {}
+    before_us: dict[Bucket, set[str]] = {}
+    for position, bucket in enumerate(buckets):
+        key = (bucket.partition, bucket.bucket)
+        earlier = before_us.setdefault(key, set())
+        own = {file.name for file in bucket.new_files}
+        taken = {file.name for file in bucket.compact_before}
+        if bucket.compact_snapshot_id is not None and not own.isdisjoint(taken):
+            others = added(bucket.compact_snapshot_id)
+            if others is None or any(name in others or name in earlier for name in alive.get(key, ())):
+                found[position] = PASSED_OVER
+        earlier |= own
+    return found
 
 
 def _conflict(
