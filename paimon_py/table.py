@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
+import pyarrow as pa
+
 from paimon_py.env import Env
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.expr.predicate import Predicate
@@ -100,7 +102,7 @@ class Table:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def writer(self, *, overwrite: bool = False) -> Writer:
+    def writer(self, *, overwrite: bool = False, share: tuple[int, int] | None = None) -> Writer:
         """A writer for the two-phase form: write, take `changes()`, hand them to `commit`.
 
         Args:
@@ -110,11 +112,23 @@ class Table:
             UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
         """
         check_writable(self._schema)
-        return Writer(self._root, self._schema, ignore_existing=overwrite)
+        part = None if share is None else Share.of(self._schema, *share)
+        return Writer(self._root, self._schema, ignore_existing=overwrite, share=part)
+
+    def writer_numbers(self, data: object, writers: int) -> pa.Array:
+        """For each row which of several writers it goes to, where these fill dynamic buckets at the same time.
+
+        Returns: int32 from 0; writer n is `writer(share=(n, writers))`.
+
+        Raises:
+            UsageError: the table has no dynamic buckets, or the data do not fit.
+        """
+        return writer_numbers(self._schema, data, writers)
 
     def write_arrow(
         self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None
     ) -> CommitResult:
+            UsageError: a share of a table without dynamic buckets, or of fewer writers.
         """Write and commit in one step.
 
         Args:

@@ -44,6 +44,15 @@ def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Dat
     return out.view(np.int32)
 
 
+def hash_row(row: bytes) -> int:
+    """`BinaryRow.hashCode` of one serialized row (with the arity in front)."""
+    words = np.frombuffer(row, "<u4", offset=4)
+    hashes = np.full(1, SEED, np.uint32)
+    for at in range(len(words)):
+        hashes = _mix(hashes, words[at : at + 1].copy())
+    return int(_finish(hashes, 4 * len(words)).view(np.int32)[0])
+
+
 def _hash_chunk(slots: Sequence[Slots], count: int) -> Hashes:
     hashes = np.full(1, SEED, np.uint32)
     for header in header_words(slots):

@@ -30,7 +30,7 @@ def index_file_path(table: str, schema: TableSchema, entry: IndexEntry) -> str:
     """Where an index file lies: outside the table, beside its data files, or below `index/`."""
     if entry.external_path is not None:
         return entry.external_path
-    return join(_directory(table, schema, entry.partition, entry.bucket), check_file_name(entry.name))
+    return join(index_directory(table, schema, entry.partition, entry.bucket), check_file_name(entry.name))
 
 
 def deletion_places(
@@ -102,7 +102,7 @@ class DeletionWriter:
         self._name = name
         self._partition = partition
         self._bucket = bucket
-        self._directory = _directory(table, schema, partition, bucket)
+        self._directory = index_directory(table, schema, partition, bucket)
         self._bits = 64 if options.get_bool("deletion-vectors.bitmap64") else 32
         self._target_bytes = options.get_memory("deletion-vector.index-file.target-size")
         self._written = 0
@@ -172,7 +172,8 @@ class DeletionWriter:
             return
 
 
-def _directory(table: str, schema: TableSchema, partition: bytes, bucket: int) -> str:
+def index_directory(table: str, schema: TableSchema, partition: bytes, bucket: int) -> str:
+    """Where new index files of a bucket go."""
     if Options(schema.options).get_bool("index-file-in-data-file-dir"):
         return bucket_path(table, schema, partition_directory(schema, partition), bucket)
     return join(table, "index")

@@ -15,6 +15,9 @@ from paimon_py.spec.data_file import EMPTY_STATS, FileKind, ManifestEntry, Stats
 DELETION_VECTORS = "DELETION_VECTORS"
 """Index type of deletion vectors in index manifests."""
 
+HASH = "HASH"
+"""Index type of the hashes of the keys that lie in a dynamic bucket."""
+
 
 class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
     """One record of a manifest list: a manifest and what it holds."""

@@ -18,7 +18,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Root, VectorType
-from paimon_py.spec.validation import POSTPONE
+from paimon_py.spec.validation import POSTPONE, is_cross_partition
 
 Detect = Callable[[TableSchema, Options], str | None]
 
@@ -141,8 +141,9 @@ def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
     return f"changelog-producer={producer}" if producer != "none" else None
 
 
-def _dynamic_bucket(schema: TableSchema, options: Options) -> str | None:
-    return "bucket=-1 (dynamic buckets)" if schema.primary_keys and options.get_int("bucket") == -1 else None
+def _cross_partition(schema: TableSchema, options: Options) -> str | None:
+    dynamic = bool(schema.primary_keys) and options.get_int("bucket") == -1
+    return "bucket=-1 and a key without all partition keys" if dynamic and is_cross_partition(schema) else None
 
 
 def _postpone(_schema: TableSchema, options: Options) -> str | None:
@@ -230,7 +231,7 @@ _FEATURES = (
     Feature(_in_text("manifest.format", "avro")),
     Feature(_start, writable=True),
     Feature(_changelog_producer, readable=True),
-    Feature(_dynamic_bucket, readable=True, hint="set the option 'bucket' to a number of buckets such as '4'"),
+    Feature(_cross_partition, readable=True, hint="set the option 'bucket' to a number of buckets such as '4'"),
     Feature(_index_columns, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(_in_text("metadata.iceberg.storage", "disabled"), readable=True),

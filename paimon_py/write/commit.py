@@ -46,7 +46,15 @@ from paimon_py.write.compaction_fit import (
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
 from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.foreign import Foreign, committed_by, names_added
-from paimon_py.write.index_plan import compacted_index, index_after, made_index, missing_index, written_index
+from paimon_py.write.hash_plan import HashIndexes, replaced_hashes
+from paimon_py.write.index_plan import (
+    compacted_index,
+    index_after,
+    made_index,
+    missing_index,
+    written_files,
+    written_index,
+)
 from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.write.presence import check_origin, missing_file
@@ -58,7 +66,6 @@ __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Re
 Renumber = Callable[[BucketChanges, int], BucketChanges]
 """Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
 outcome of the commit is unknown, the caller commits them again."""
-
 
 def commit(
     root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, *, renumber: Renumber
@@ -109,6 +116,7 @@ class _Commit:
         part = write_part(changes)
         self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         replaces = request.overwrite is not None
+        self.hashes = HashIndexes(root, schema, changes.base_snapshot_id)
         self.own_names = frozenset(entry.file.name for entry in part.adds)
         self.foreign = Foreign(
             root,
@@ -221,7 +229,7 @@ class _Commit:
             return lambda latest: self._plan_overwrite(latest, adds, matches)
         wants_empty = self.options.get_bool("commit.force-create-snapshot")
         wants_empty = wants_empty or self.options.find_str("snapshot.ignore-empty-commit") == "false"
-        has_work = not part.is_empty or bool(written_index(self.changes.buckets))
+        has_work = not part.is_empty or any(written_files(bucket) for bucket in self.changes.buckets)
         return self._plan_write if has_work or (wants_empty and self.changes.is_empty) else None
 
     def _plan_write(self, latest: Snapshot | None) -> Planned:
@@ -244,13 +252,22 @@ class _Commit:
         conflict = bucket_count_conflict(part.adds, self.foreign.bucket_counts)
         if conflict is None and part.deletes:
             conflict = deletion_conflict(self._live(latest, part), part.entries)
+        return conflict or self._with_index(latest, part, current)
+
+    def _with_index(self, latest: Snapshot | None, part: Part, current: Changes) -> Part | Conflict:
+        """The part with the index files that the table has after it."""
+        if not any(bucket.new_index or bucket.deleted_index for bucket in current.buckets):
+            return part
+        index = index_entries(self.root, latest)
         changed = written_index(current.buckets)
-        if conflict is None and changed:
-            index = index_entries(self.root, latest)
-            conflict = missing_index(index, changed)
-            after = index_after(index, changed, by_bucket=bool(self.schema.primary_keys))
-            part = msgspec.structs.replace(part, index=after)
-        return conflict or part
+        conflict = missing_index(index, changed)
+        if conflict is not None:
+            return conflict
+        after = index_after(index, changed, by_bucket=bool(self.schema.primary_keys))
+        hashed = self.hashes.after(after, latest, current.buckets)
+        if isinstance(hashed, Conflict) or hashed == index:
+            return hashed if isinstance(hashed, Conflict) else part
+        return msgspec.structs.replace(part, index=hashed)
 
     def _plan_overwrite(self, latest: Snapshot | None, adds: tuple[ManifestEntry, ...], matches: Matcher) -> Planned:
         conflict = self._changed_meanwhile(latest) or bucket_count_conflict(adds, {})
@@ -266,15 +283,12 @@ class _Commit:
         if already is not None:
             return already
         self._require_files()
-        if latest is None:
-            return overwrite_part(adds, (), None)
-        index = None
-        entries = index_entries(self.root, latest)
+        index = entries = index_entries(self.root, latest)
         if entries:
             gone = matches(binary_array([entry.partition for entry in entries])).tolist()
-            if any(gone):
-                index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
-        return overwrite_part(adds, live, index)
+            index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
+        index = replaced_hashes(index, self._current().buckets)
+        return overwrite_part(adds, live, None if index == entries else index)
 
     def _plan_compaction(self, latest: Snapshot | None) -> Planned:
         current = self._current()
@@ -431,6 +445,7 @@ class _Commit:
     def _give_up(self) -> None:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
         if not self.has_written:
+            self.hashes.discard()
             self._delete([(self.changes.buckets[at], self._rewritten(at)) for at in self.renumbered])
 
     def _delete_compactions(self, positions: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from paimon_py.spec.data_file import FileKind
-from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.write.changes import BucketChanges
 from paimon_py.write.conflicts import Conflict
 
@@ -27,9 +27,13 @@ class IndexChange(msgspec.Struct, frozen=True):
 
 
 def written_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
-    """What writing did."""
-    changes = (IndexChange(b.partition, b.bucket, b.deleted_index, b.new_index) for b in buckets)
+    """What writing did to deletion vectors."""
+    changes = (IndexChange(b.partition, b.bucket, _vectors(b.deleted_index), _vectors(b.new_index)) for b in buckets)
     return [change for change in changes if change.deleted or change.added]
+
+
+def _vectors(entries: Index) -> Index:
+    return tuple(entry for entry in entries if entry.index_type != HASH)
 
 
 def compacted_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
@@ -57,6 +61,12 @@ def index_after(index: Sequence[IndexEntry], changes: Iterable[IndexChange], *, 
         ]
         known += [msgspec.structs.replace(entry, kind=FileKind.ADD) for entry in change.added]
     return tuple(known)
+
+
+def written_files(bucket: BucketChanges) -> Index:
+    """The index files that writing to a bucket made."""
+    before = {entry.name for entry in bucket.deleted_index}
+    return tuple(entry for entry in bucket.new_index if entry.name not in before)
 
 
 def made_index(bucket: BucketChanges) -> Index:

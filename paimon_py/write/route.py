@@ -5,7 +5,7 @@ Source: format.md §7; notes of the write path in docs/performance. Java `KeyAnd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import encode
+from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import Ints, from_numpy, numpy_values
+from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.options import Options
@@ -22,6 +23,9 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
 Codes = npt.NDArray[Any]
+
+Assign = Callable[[bytes, Int32s], Ints]
+"""Hashes of keys of a partition → the bucket of each."""
 
 UNAWARE = -1
 """Total buckets of an append table without buckets; all its files lie in bucket 0."""
@@ -43,16 +47,19 @@ class Router:
     """Sends rows where the schema says.
 
     Raises:
-        UnsupportedError: buckets that are not fixed (dynamic, postponed).
+        UnsupportedError: buckets of another kind that are not assigned.
     """
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, assign: Assign | None = None) -> None:
+        """`assign`: gives the buckets of keys where these are dynamic."""
         options = Options(schema.options)
+        self._assign = assign
+        self._key_fields = schema.key_fields
         self.total_buckets = options.get_int("bucket")
         self._function = options.get_enum("bucket-function.type")
         self._partition_fields = schema.partition_fields
         self._bucket_fields = tuple(schema.field(name) for name in schema.bucket_keys)
-        if self.total_buckets < 1 and (schema.primary_keys or self.total_buckets != UNAWARE):
+        if assign is None and self.total_buckets < 1 and (schema.primary_keys or self.total_buckets != UNAWARE):
             name = f"bucket={self.total_buckets}"
             raise UnsupportedError(f"paimon_py writes tables with fixed buckets, this one has {name}", feature=name)
 
@@ -66,10 +73,10 @@ class Router:
         if batch.num_rows == 0:
             return []
         parts, partitions = self._partitions(batch)
-        buckets = self._buckets(batch)
+        buckets = self._buckets(batch) if self._assign is None else self._assigned(batch, parts, partitions)
         if parts is None and buckets is None:
             return [Routed(partitions[0], 0, batch, kinds)]
-        width = max(self.total_buckets, 1)
+        width = max(self.total_buckets, 1) if self._assign is None or buckets is None else int(buckets.max()) + 1
         codes = _combined(parts, buckets, width)
         codes, groups = _narrowed(codes, len(partitions) * width)
         counts = np.bincount(codes, minlength=len(groups))
@@ -87,12 +94,30 @@ class Router:
             start += size
         return out
 
+    def bucket_numbers(self, batch: pa.RecordBatch) -> Codes:
+        """What is assigned to each row, in their order."""
+        return self._assigned(batch, *self._partitions(batch))
+
     def _buckets(self, batch: pa.RecordBatch) -> Codes | None:
         if self.total_buckets <= 1:
             return None
         columns = [batch.column(field.name) for field in self._bucket_fields]
         types = [field.type for field in self._bucket_fields]
         return bucket_numbers(columns, types, self.total_buckets, self._function)
+
+    def _assigned(self, batch: pa.RecordBatch, parts: Ints | None, partitions: Sequence[bytes]) -> Codes:
+        """The dynamic bucket of each row, partition after partition."""
+        assert self._assign is not None
+        hashes = hash_rows(
+            [batch.column(field.name) for field in self._key_fields], [field.type for field in self._key_fields]
+        )
+        if parts is None:
+            return self._assign(partitions[0], hashes)
+        buckets = np.empty(batch.num_rows, np.int64)
+        for part, partition in enumerate(partitions):
+            rows = np.flatnonzero(parts == part)
+            buckets[rows] = self._assign(partition, hashes[rows])
+        return buckets
 
     def _partitions(self, batch: pa.RecordBatch) -> tuple[Ints | None, list[bytes]]:
         """The partition of each row as an index (None: all the first), and the serialized partitions."""

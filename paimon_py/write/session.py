@@ -30,8 +30,9 @@ from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import own_files
+from paimon_py.write.dynamic import DynamicBuckets, Share, is_dynamic
 from paimon_py.write.existing import NOTHING, Existing, summarise
-from paimon_py.write.index_plan import made_index
+from paimon_py.write.index_plan import made_index, written_files
 from paimon_py.write.leftovers import delete_index_files
 from paimon_py.write.route import UNAWARE, Routed, Router
 from paimon_py.write.writer_compaction import WriterCompaction
@@ -85,16 +86,21 @@ class Writer:
         options = Options(schema.options)
         self._root = root
         self._schema = schema
-        self._router = Router(schema)
         self._layout = file_layout(schema)
         self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
         self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
         self._snapshot = root.snapshots.latest()
-        needless = ignore_existing or self._snapshot is None or self._router.total_buckets == UNAWARE
+        self._dynamic: DynamicBuckets | None = None
+        if is_dynamic(schema):
+            base = None if ignore_existing else self._snapshot
+            self._dynamic = DynamicBuckets(root, schema, base, self._live_files, share)
+        self._router = Router(schema, None if self._dynamic is None else self._dynamic.assign)
+        unaware = self._router.total_buckets == UNAWARE and not schema.primary_keys
+        needless = ignore_existing or self._snapshot is None or unaware
         self._existing: Existing | None = NOTHING if needless else None
         self._live: EntryColumns | None = EntryColumns.empty() if needless else None
         self._compaction: WriterCompaction | None = None
-        if not options.get_bool("write-only") and self._router.total_buckets > 0:
+        if not options.get_bool("write-only") and not unaware:
             self._compaction = WriterCompaction(
                 root, schema, self._snapshot, self._live_files, total_buckets=self._router.total_buckets,
                 replaces=ignore_existing,
@@ -152,7 +158,7 @@ class Writer:
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
         self._flush_all()
-        buckets = self._compacted() if self._compaction is not None else self._written()
+        buckets = self._finished()
         for key, writer in self._writers.items():
             self._sequences[key] = writer.next_sequence
             writer.take()
@@ -160,6 +166,8 @@ class Writer:
         self._live = EntryColumns.empty() if self._existing is NOTHING else None
         return Changes(
             schema_id=self._schema.id,
+        if self._dynamic is not None:
+            self._dynamic.hand_over()
             base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
             buckets=tuple(buckets),
         )
@@ -178,8 +186,10 @@ class Writer:
         if self._compaction is not None:
             self._compaction.forget(changes.buckets)
         for bucket in changes.buckets:
-            delete_index_files(self._root, self._schema, made_index(bucket))
+            delete_index_files(self._root, self._schema, (*written_files(bucket), *made_index(bucket)))
             directory = partition_directory(self._schema, bucket.partition)
+        if self._dynamic is not None:
+            self._dynamic.forget(changes.buckets)
             for file in own_files(bucket):
                 for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):
                     with contextlib.suppress(StorageError):
@@ -296,11 +306,13 @@ class Writer:
             if one.files
         ]
 
-    def _compacted(self) -> list[BucketChanges]:
-        """What was written, and what was compacted of it."""
-        assert self._compaction is not None
+    def _finished(self) -> list[BucketChanges]:
+        """What was written, what was compacted of it, and the index files of both."""
         try:
-            return self._compaction.finish({key: writer.files for key, writer in self._writers.items()})
+            buckets = self._written()
+            if self._compaction is not None:
+                buckets = self._compaction.finish({key: writer.files for key, writer in self._writers.items()})
+            return buckets if self._dynamic is None else self._dynamic.with_index(buckets)
         except BaseException:
             self._give_up("failed")
             raise
@@ -337,6 +349,8 @@ class Writer:
 
 
 class _Files:
+        if self._dynamic is not None:
+            self._dynamic.abort()
     """Begins files of one bucket, with names of their own."""
 
     def __init__(self, root: TableRoot, layout: FileLayout, schema: TableSchema, place: BucketPlace) -> None:

@@ -724,7 +724,6 @@ def test_wrong_places_are_refused(tmp_path, call, error, word):
 # -- features that are not there yet ------------------------------------------------------------------------------------
 
 AT_CREATE = [
-    ({"bucket": "-1"}, "bucket=-1 (dynamic buckets)"),
     ({"bucket": "-2"}, "bucket=-2 (postpone)"),
     ({"bucket": "1", "changelog-producer": "input"}, "changelog-producer=input"),
     ({"bucket": "1", "branch": "b1"}, "branch"),
@@ -744,7 +743,6 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
     [
         (KEYED, {"row-tracking.enabled": "true"}, "row-tracking.enabled"),
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
-        (KEYED, {"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled (append tables)"),
         (Schema([("a", "VARIANT")]), {}, "VARIANT type"),
     ],
 )

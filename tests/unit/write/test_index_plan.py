@@ -55,10 +55,10 @@ def test_without_buckets_index_files_go_by_name():
 
 def test_what_writing_did_counts_apart_from_compaction():
     both = BucketChanges(
-        partition=b"p", bucket=0, total_buckets=1, new_index=(HASH,), compact_new_index=(entry("a"), entry("x")),
+        partition=b"p", bucket=0, total_buckets=1, new_index=(HASH, entry("w")), compact_new_index=(entry("a"), entry("x")),
         compact_deleted_index=(entry("a"),),
     )  # fmt: skip
-    assert [names(change.added) for change in written_index([both])] == [["hash"]]
+    assert [names(change.added) for change in written_index([both])] == [["w"]]
     assert names(made_index(both)) == ["x"]
 
 

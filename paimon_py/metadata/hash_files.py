@@ -1,0 +1,56 @@
+"""Hash index files of a table: reading and writing them.
+
+Source: format.md §7.4, §10.1; Java `HashIndexFile`, `IndexPathFactory`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from paimon_py.codec.columns import Int32s
+from paimon_py.codec.hash_index import decode_hashes, encode_hashes
+from paimon_py.errors import StorageError
+from paimon_py.metadata.deletion_files import index_directory, index_file_path
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.manifest import HASH, IndexEntry
+from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import join
+
+
+def read_hashes(root: TableRoot, schema: TableSchema, entry: IndexEntry) -> Int32s:
+    """The hashes in one file, in its order.
+
+    Raises:
+        FileMissingError: there is no such file.
+        CorruptionError: it holds another number of hashes than its entry says.
+    """
+    path = index_file_path(root.path, schema, entry)
+    with root.files.open_read(path) as source:
+        return decode_hashes(source.read(), entry.row_count, path)
+
+
+def write_hashes(root: TableRoot, schema: TableSchema, partition: bytes, bucket: int, hashes: Int32s) -> IndexEntry:
+    """A new file with these hashes, durable when this returns.
+
+    Raises: StorageError, and then there is no such file unless the store kept it from being deleted.
+    """
+    name = f"index-{root.env.ids.uuid()}-0"
+    path = join(index_directory(root.path, schema, partition, bucket), name)
+    data = encode_hashes(hashes)
+    try:
+        with root.files.open_write(path) as sink:
+            sink.write(data)
+    except BaseException:
+        with contextlib.suppress(StorageError):
+            root.files.delete(path)
+        raise
+    return IndexEntry(
+        kind=FileKind.ADD,
+        partition=partition,
+        bucket=bucket,
+        index_type=HASH,
+        name=name,
+        size_bytes=len(data),
+        row_count=len(hashes),
+    )

@@ -1,0 +1,249 @@
+"""Dynamic buckets of one writer: the bucket of every key, and the hash index files that remember it.
+
+Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintainer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.columns import Int32s, Ints, Mask, from_numpy
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import OptionError, UsageError
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import read_file
+from paimon_py.metadata.hash_files import read_hashes, write_hashes
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import HASH, IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.validation import is_cross_partition
+from paimon_py.write.align import Alignment, open_stream, pieces
+from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
+from paimon_py.write.changes import BucketChanges
+from paimon_py.write.commit_plan import Bucket
+from paimon_py.write.deletion_index import index_entries
+from paimon_py.write.leftovers import delete_index_files
+from paimon_py.write.route import Router
+
+Live = Callable[[], EntryColumns]
+
+
+def is_dynamic(schema: TableSchema) -> bool:
+    """Whether keys get their buckets from a hash index per partition."""
+    dynamic = bool(schema.primary_keys) and Options(schema.options).get_int("bucket") == -1
+    return dynamic and not is_cross_partition(schema)
+
+
+class Share(msgspec.Struct, frozen=True):
+    """The part of one writer among `writers`, of which `assigners` share a partition."""
+
+    number: int
+    writers: int
+    assigners: int
+
+    @classmethod
+    def of(cls, schema: TableSchema, number: int, writers: int) -> Share:
+        """The share of writer `number`, counted from 0; `dynamic-bucket.initial-buckets` limits those of a partition.
+
+        Raises: UsageError if buckets are not dynamic, or there is no such writer.
+        """
+        if not is_dynamic(schema):
+            raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
+        if not 0 <= number < writers:
+            raise UsageError(f"there is no writer {number} of {writers}; they are counted from 0")
+        assigners = Options(schema.options).find_int("dynamic-bucket.initial-buckets") or writers
+        if assigners < 1:
+            raise OptionError(
+                f"option 'dynamic-bucket.initial-buckets' is {assigners}; it must be at least 1",
+                option="dynamic-bucket.initial-buckets",
+                value=str(assigners),
+            )
+        return cls(number, writers, min(assigners, writers))
+
+    def owns(self, partition: bytes, hashes: Int32s) -> Mask:
+        """Which keys of a partition go to this writer."""
+        owners = assigners_of(partition, hashes, channels=self.writers, assigners=self.assigners)
+        mask: Mask = owners == self.number
+        return mask
+
+
+def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
+    """The writer of each row of anything with an Arrow C stream.
+
+    Raises: UsageError if buckets are not dynamic, or the data do not fit.
+    """
+    share = Share.of(schema, 0, writers)
+
+    def note(partition: bytes, hashes: Int32s) -> Ints:
+        return assigners_of(partition, hashes, channels=writers, assigners=share.assigners).astype(np.int64)
+
+    router = Router(schema, note)
+    reader = open_stream(data)
+    alignment = Alignment(schema, reader.schema)
+    found = [router.bucket_numbers(alignment.apply(piece).batch) for batch in reader for piece in pieces(batch)]
+    return from_numpy(np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32), pa.int32())
+
+
+class _Indexed(msgspec.Struct):
+    """What is known of the index of one bucket: its file, its hashes, and those that no file holds yet."""
+
+    entry: IndexEntry | None
+    hashes: list[Int32s]
+    is_new: bool = False
+
+
+class DynamicBuckets:
+    """Assigns the rows of one writer.
+
+    Partitions are loaded when the first row of each comes. Where buckets have files but no index, it is made again from
+    their keys.
+    """
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        snapshot: Snapshot | None,
+        live: Live,
+        share: Share | None = None,
+    ) -> None:
+        """`snapshot`: what the writer builds on, None for nothing; `live`: its live files.
+
+        Raises: OptionError for numbers that leave no bucket to fill.
+        """
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        self._live = live
+        own = AssignerSettings() if share is None else AssignerSettings(count=share.assigners, number=share.number)
+        self._settings = limited(own, Options(schema.options))
+        self._share = share
+        self._partitions: dict[bytes, PartitionBuckets] = {}
+        self._index: dict[Bucket, _Indexed] = {}
+        self._entries: dict[bytes, list[IndexEntry]] | None = None
+        self._made: list[IndexEntry] = []
+
+    def assign(self, partition: bytes, hashes: Int32s) -> Ints:
+        """The bucket of each key of a partition, given by its hash.
+
+        Raises:
+            UsageError: keys that belong to another writer, or too many buckets.
+            CorruptionError, StorageError: the index cannot be read.
+        """
+        self._check_share(partition, hashes)
+        buckets = self._partitions.get(partition)
+        if buckets is None:
+            buckets = self._partitions[partition] = self._load(partition)
+        numbers, fresh = buckets.assign(hashes)
+        for bucket, own in fresh.items():
+            indexed = self._index.setdefault((partition, bucket), _Indexed(None, []))
+            indexed.hashes.append(own)
+            indexed.is_new = True
+        return numbers
+
+    def with_index(self, changes: Sequence[BucketChanges]) -> list[BucketChanges]:
+        """The changes with the index files of their buckets; new ones are written.
+
+        A bucket without new hashes names its index file as it is: the commit then knows what its rows rely on.
+
+        Raises: StorageError; then call `abort`.
+        """
+        found = {(one.partition, one.bucket): one for one in changes}
+        for key, indexed in self._index.items():
+            if indexed.is_new and key not in found:
+                found[key] = BucketChanges(partition=key[0], bucket=key[1], total_buckets=-1)
+        return [self._indexed(key, one) for key, one in found.items()]
+
+    def hand_over(self) -> None:
+        """What was made so far is the receiver's from now on."""
+        self._made = []
+
+    def abort(self) -> None:
+        """Delete the index files that were not handed over; as many as the store lets."""
+        made, self._made = self._made, []
+        delete_index_files(self._root, self._schema, made)
+
+    def forget(self, changes: Iterable[BucketChanges]) -> None:
+        """Changes that were handed over will never be committed: their partitions are loaded again."""
+        gone = {one.partition for one in changes}
+        for partition in gone:
+            self._partitions.pop(partition, None)
+        self._index = {key: indexed for key, indexed in self._index.items() if key[0] not in gone}
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _indexed(self, key: Bucket, changes: BucketChanges) -> BucketChanges:
+        indexed = self._index.get(key)
+        if indexed is None:
+            return changes
+        before = () if indexed.entry is None else (indexed.entry,)
+        if indexed.is_new:
+            hashes = np.concatenate(indexed.hashes)
+            entry = write_hashes(self._root, self._schema, *key, hashes)
+            self._made.append(entry)
+            indexed.entry, indexed.hashes, indexed.is_new = entry, [hashes], False
+        assert indexed.entry is not None
+        return msgspec.structs.replace(changes, deleted_index=before, new_index=(indexed.entry,))
+
+    def _load(self, partition: bytes) -> PartitionBuckets:
+        known: list[tuple[int, Int32s]] = []
+        for entry in self._known_entries().get(partition, ()):
+            hashes = read_hashes(self._root, self._schema, entry)
+            self._index[(partition, entry.bucket)] = _Indexed(entry, [hashes])
+            known.append((entry.bucket, hashes))
+        for bucket, files in self._files_without_index(partition):
+            hashes = np.unique(np.concatenate([self._key_hashes(partition, bucket, file) for file in files]))
+            self._index[(partition, bucket)] = _Indexed(None, [hashes], is_new=True)
+            known.append((bucket, hashes))
+        share = self._share
+        return PartitionBuckets(self._settings, known, None if share is None else lambda h: share.owns(partition, h))
+
+    def _check_share(self, partition: bytes, hashes: Int32s) -> None:
+        if self._share is None or bool(self._share.owns(partition, hashes).all()):
+            return
+        raise UsageError(
+            f"rows belong to another of the {self._share.writers} writers than number {self._share.number}: send each "
+            "row to the writer that Table.writer_numbers names"
+        )
+
+    def _known_entries(self) -> dict[bytes, list[IndexEntry]]:
+        if self._entries is None:
+            self._entries = {}
+            for entry in index_entries(self._root, self._snapshot):
+                if entry.index_type == HASH:
+                    self._entries.setdefault(entry.partition, []).append(entry)
+        return self._entries
+
+    def _files_without_index(self, partition: bytes) -> list[tuple[int, list[DataFile]]]:
+        if self._snapshot is None:
+            return []
+        columns = self._live()
+        if not len(columns):
+            return []
+        codes, values = columns.distinct("partition")
+        partitions = values.to_pylist()
+        if partition not in partitions:
+            return []
+        known = [bucket for place, bucket in self._index if place == partition]
+        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, known)
+        found: dict[int, list[DataFile]] = {}
+        for entry in columns.take(np.flatnonzero(wanted)).entries():
+            found.setdefault(entry.bucket, []).append(entry.file)
+        return sorted(found.items())
+
+    def _key_hashes(self, partition: bytes, bucket: int, file: DataFile) -> Int32s:
+        path = file_path(self._root.path, self._schema, partition_directory(self._schema, partition), bucket, file)
+        fields = self._schema.key_fields
+        types = [field.type for field in fields]
+        batches = read_file(self._root.files, path, file, self._root.schemas.get(file.schema_id), fields)
+        found = [hash_rows(batch.columns, types) for batch in batches]
+        return np.concatenate(found) if found else np.empty(0, np.int32)

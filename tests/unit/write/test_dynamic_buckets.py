@@ -1,0 +1,267 @@
+"""Dynamic buckets through the public verbs: every key stays in one bucket, whoever writes, and whatever happens."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from unit.write.commit_support import Clock, Ids, below
+
+from paimon_py import Catalog, CommitConflictError, CommitUnknownError, PaimonError, Table, UsageError
+from paimon_py.env import Env, SerialPool
+from paimon_py.metadata.hash_files import read_hashes
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.manifest import HASH
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing.fault_store import for_each_fault
+from paimon_py.write.deletion_index import index_entries
+
+WAREHOUSE = "memory://dynamic"
+SCHEMA = pa.schema(
+    [pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.string())]
+)
+
+
+def env(owner: str) -> Env:
+    return Env(Clock(), Ids(owner), SerialPool())
+
+
+def rows(p, keys, v="v"):
+    return pa.table({"p": [p] * len(keys), "k": list(keys), "v": [f"{v}{k}" for k in keys]}, schema=SCHEMA)
+
+
+def store_with(target=4, **options) -> MemoryStore:
+    store = MemoryStore()
+    names = Catalog(store, WAREHOUSE, env=env("setup"))
+    names.create_database("db")
+    given = {"dynamic-bucket.target-row-num": str(target), **options}
+    names.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=["p"], options=given)
+    return store
+
+
+def table_on(store, owner: str) -> Table:
+    root = TableRoot(store, f"{WAREHOUSE}/db.db/t", env(owner))
+    return Table(root, root.schemas.latest(), "db.t")
+
+
+def index_of(table: Table) -> dict[tuple[bytes, int], list[int]]:
+    root = table._root
+    entries = index_entries(root, root.snapshots.latest())
+    assert all(entry.index_type == HASH for entry in entries)
+    return {(e.partition, e.bucket): sorted(read_hashes(root, table.schema, e).tolist()) for e in entries}
+
+
+def state(table: Table) -> dict[tuple[int, int], str]:
+    """The rows; each key is there once, and in the index of its partition once."""
+    read = table.scan().to_arrow()
+    found = list(zip(read["p"].to_pylist(), read["k"].to_pylist(), read["v"].to_pylist(), strict=True))
+    assert len(found) == len({key[:2] for key in found}), "a key lies in two buckets"
+    hashes = [(partition, value) for (partition, _), own in index_of(table).items() for value in own]
+    assert len(hashes) == len(set(hashes)), "a hash is in two buckets"
+    return {(p, k): v for p, k, v in found}
+
+
+def test_keys_fill_one_bucket_after_the_other_and_stay():
+    table = table_on(store_with(), "w")
+    table.write_arrow(rows(1, range(10)))
+    assert [len(own) for own in index_of(table).values()] == [4, 4, 2]
+    before = index_of(table)
+    table.write_arrow(rows(1, range(10), "again"))
+    assert index_of(table) == before, "known keys change no index"
+    assert state(table) == {(1, k): f"again{k}" for k in range(10)}
+
+
+def test_an_index_that_nobody_changed_is_not_written_again():
+    table = table_on(store_with(), "w")
+    table.write_arrow(rows(1, range(3)))
+    name = table._root.snapshots.latest().index_manifest
+    table.write_arrow(rows(1, range(3)))
+    assert table._root.snapshots.latest().index_manifest == name
+
+
+def test_one_writer_commits_in_rounds():
+    table = table_on(store_with(), "w")
+    with table.writer() as writer:
+        for start in range(0, 30, 3):
+            writer.write_arrow(rows(1, range(start, start + 5)))
+            table.commit(writer.changes())
+    assert set(state(table)) == {(1, k) for k in range(32)}
+    assert [len(own) for own in index_of(table).values()] == [4] * 8
+
+
+def test_rounds_may_be_committed_together():
+    table = table_on(store_with(), "w")
+    parts = []
+    with table.writer() as writer:
+        for start in (0, 3, 6):
+            writer.write_arrow(rows(1, range(start, start + 3)))
+            parts.append(writer.changes())
+    table.commit(parts)
+    assert [len(own) for own in index_of(table).values()] == [4, 4, 1]
+    assert len(state(table)) == 9
+
+
+def test_an_overwrite_starts_the_index_of_its_partitions_anew():
+    table = table_on(store_with(), "w")
+    table.write_arrow(rows(1, range(9)))
+    table.write_arrow(rows(2, range(3)))
+    table.write_arrow(rows(1, [7, 8, 9]), overwrite={"p": 1})
+    assert sorted(len(own) for own in index_of(table).values()) == [3, 3]
+    assert set(state(table)) == {(1, 7), (1, 8), (1, 9), (2, 0), (2, 1), (2, 2)}
+    table.truncate()
+    assert index_of(table) == {}
+    table.write_arrow(rows(1, [1]))
+    assert state(table) == {(1, 1): "v1"}
+
+
+def raced(base, one, two):
+    """Two writers that saw the same table; the first one commits before the second."""
+    store = store_with()
+    if base:
+        table_on(store, "base").write_arrow(rows(1, base))
+    first, second = table_on(store, "a"), table_on(store, "b")
+    with first.writer() as a, second.writer() as b:
+        a.write_arrow(rows(1, one, "a"))
+        b.write_arrow(rows(1, two, "b"))
+        changes = b.changes()
+        first.commit(a.changes())
+        return store, second, b, changes
+
+
+def test_of_two_writers_with_new_keys_both_keep_their_hashes():
+    store, second, _, changes = raced([0, 1], [5], [6])
+    second.commit(changes)
+    assert set(state(second)) == {(1, 0), (1, 1), (1, 5), (1, 6)}
+    assert [len(own) for own in index_of(second).values()] == [4]
+    assert len(below(store, f"{WAREHOUSE}/db.db/t/index")) == 4, "the base, the first one's and ours, the united one"
+    second.write_arrow(rows(1, [6], "later"))
+    assert state(second)[(1, 6)] == "later6"
+
+
+def test_known_keys_may_be_written_beside_new_ones():
+    _, second, _, changes = raced([0, 1], [5, 6, 7], [0])
+    second.commit(changes)
+    assert state(second)[(1, 0)] == "b0"
+    assert sorted(len(own) for own in index_of(second).values()) == [1, 4]
+
+
+def test_a_key_that_two_writers_put_into_two_buckets_is_refused():
+    store, second, writer, changes = raced([0, 1, 2], [5, 6], [6, 5])
+    with pytest.raises(CommitConflictError, match="bucket"):
+        second.commit(changes)
+    writer.discard(changes)
+    assert set(state(second)) == {(1, k) for k in (0, 1, 2, 5, 6)}
+    writer_again = second.write_arrow(rows(1, [6, 5], "b"))
+    assert writer_again.snapshot_id and state(second)[(1, 5)] == "b5"
+    assert store
+
+
+def test_rows_for_buckets_that_others_emptied_are_refused():
+    store = store_with()
+    first, second = table_on(store, "a"), table_on(store, "b")
+    first.write_arrow(rows(1, range(6)))
+    with second.writer() as writer:
+        writer.write_arrow(rows(1, [5]))
+        changes = writer.changes()
+        first.write_arrow(rows(1, [5], "new"), overwrite={"p": 1})
+        with pytest.raises(CommitConflictError, match="replaced"):
+            second.commit(changes)
+    assert state(first) == {(1, 5): "new5"}
+
+
+def test_an_index_that_is_gone_is_made_again_from_the_keys():
+    store = store_with()
+    table = table_on(store, "w")
+    table.write_arrow(rows(1, range(10)))
+    before = index_of(table)
+    root = table._root
+    path = f"{WAREHOUSE}/db.db/t/snapshot/snapshot-1"
+    text = store.get(path).decode()
+    parsed = json.loads(text)
+    parsed["indexManifest"] = None
+    store.put(path, json.dumps(parsed).encode())
+    fresh = table_on(store, "x")
+    assert index_of(fresh) == {}
+    fresh.write_arrow(rows(1, [9], "new"))
+    assert state(fresh)[(1, 9)] == "new9" and len(state(fresh)) == 10
+    assert index_of(fresh) == before
+    assert root
+
+
+def test_several_writers_share_partitions_by_key():
+    store = store_with(target=3)
+    table = table_on(store, "w")
+    data = pa.concat_tables([rows(p, range(20)) for p in (1, 2)])
+    for turn in ("x", "y"):
+        named = data.set_column(2, "v", pa.array([f"{turn}{k}" for k in data["k"].to_pylist()]))
+        numbers = table.writer_numbers(named, 3)
+        parts = []
+        for number in range(3):
+            with table_on(store, f"{turn}{number}").writer(share=(number, 3)) as writer:
+                writer.write_arrow(named.filter(pc.equal(numbers, number)))
+                changes = writer.changes()
+                assert all(b.bucket % 3 == number for b in changes.buckets)
+                parts.append(bytes(changes))
+        table.commit(parts)
+    assert state(table) == {(p, k): f"y{k}" for p in (1, 2) for k in range(20)}
+    with table.writer(share=(0, 3)) as writer, pytest.raises(UsageError, match="writer_numbers"):
+        writer.write_arrow(data)
+    with pytest.raises(UsageError, match="no writer 3"):
+        table.writer(share=(3, 3))
+
+
+def test_a_random_life_agrees_with_a_dict():
+    draw = random.Random(5)
+    store = store_with(target=5, **{"num-sorted-run.compaction-trigger": "3"})
+    known: dict[tuple[int, int], str] = {}
+    for step in range(25):
+        table = table_on(store, f"w{step}")
+        p, keys = draw.randrange(2), draw.sample(range(60), draw.randrange(1, 9))
+        act = draw.randrange(10)
+        if act == 0:
+            table.write_arrow(rows(p, keys, f"o{step}-"), overwrite={"p": p})
+            known = {key: v for key, v in known.items() if key[0] != p}
+        elif act == 1:
+            table.compact(full=True)
+            keys = []
+        elif act == 2:
+            table.write_arrow(rows(p, keys).append_column("_row_kind", pa.array(["-D"] * len(keys))))
+            for k in keys:
+                known.pop((p, k), None)
+            keys = []
+        else:
+            table.write_arrow(rows(p, keys, f"o{step}-"))
+        known |= {(p, k): f"o{step}-{k}" for k in keys}
+        assert state(table) == known
+
+
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.full)])
+def test_every_store_call_of_a_load_fails_once(every):
+    def fresh():
+        store = store_with(target=3, **{"write-only": "true"})
+        table_on(store, "base").write_arrow(rows(1, range(4)))
+        return store
+
+    old = {(1, k): f"v{k}" for k in range(4)}
+    new = old | {(1, k): f"n{k}" for k in (3, 4, 5, 6)}
+
+    def run(store):
+        return table_on(store, "op").write_arrow(rows(1, [3, 4, 5, 6], "n"))
+
+    def check(store, outcome):
+        table = table_on(store, "check")
+        found = state(table)
+        assert found == new if outcome.error is None else found in (old, new)
+        if (
+            isinstance(outcome.error, PaimonError)
+            and found == old
+            and not isinstance(outcome.error, CommitUnknownError)
+        ):
+            assert len(below(store, f"{WAREHOUSE}/db.db/t/index")) <= 3, "index files are left behind"
+        table.write_arrow(rows(1, range(9), "z"))
+        assert state(table) == {(1, k): f"z{k}" for k in range(9)}
+
+    assert for_each_fault(fresh, run, check, share=lambda call, mode: (call + len(mode)) % every == 0) > 20
