@@ -52,7 +52,6 @@ from paimon_py.write.index_plan import (
     index_after,
     made_index,
     missing_index,
-    written_files,
     written_index,
 )
 from paimon_py.write.leftovers import delete_files, delete_index_files
@@ -66,6 +65,7 @@ __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Re
 Renumber = Callable[[BucketChanges, int], BucketChanges]
 """Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
 outcome of the commit is unknown, the caller commits them again."""
+
 
 def commit(
     root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, *, renumber: Renumber
@@ -229,7 +229,7 @@ class _Commit:
             return lambda latest: self._plan_overwrite(latest, adds, matches)
         wants_empty = self.options.get_bool("commit.force-create-snapshot")
         wants_empty = wants_empty or self.options.find_str("snapshot.ignore-empty-commit") == "false"
-        has_work = not part.is_empty or any(written_files(bucket) for bucket in self.changes.buckets)
+        has_work = not part.is_empty or any(b.new_index != b.deleted_index for b in self.changes.buckets)
         return self._plan_write if has_work or (wants_empty and self.changes.is_empty) else None
 
     def _plan_write(self, latest: Snapshot | None) -> Planned:

@@ -81,8 +81,11 @@ class Writer:
     by several threads; open one writer for each.
     """
 
-    def __init__(self, root: TableRoot, schema: TableSchema, *, ignore_existing: bool = False) -> None:
-        """`ignore_existing`: what the table holds will be replaced, so sequence numbers start anew."""
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, *, ignore_existing: bool = False, share: Share | None = None
+    ) -> None:
+        """`ignore_existing`: what the table holds will be replaced, so sequence numbers start anew; `share`: of the
+        rows, where several writers fill dynamic buckets."""
         options = Options(schema.options)
         self._root = root
         self._schema = schema
@@ -163,11 +166,11 @@ class Writer:
             self._sequences[key] = writer.next_sequence
             writer.take()
         self._writers = {}
+        if self._dynamic is not None:
+            self._dynamic.hand_over()
         self._live = EntryColumns.empty() if self._existing is NOTHING else None
         return Changes(
             schema_id=self._schema.id,
-        if self._dynamic is not None:
-            self._dynamic.hand_over()
             base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
             buckets=tuple(buckets),
         )
@@ -185,11 +188,11 @@ class Writer:
         """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
         if self._compaction is not None:
             self._compaction.forget(changes.buckets)
+        if self._dynamic is not None:
+            self._dynamic.forget(changes.buckets)
         for bucket in changes.buckets:
             delete_index_files(self._root, self._schema, (*written_files(bucket), *made_index(bucket)))
             directory = partition_directory(self._schema, bucket.partition)
-        if self._dynamic is not None:
-            self._dynamic.forget(changes.buckets)
             for file in own_files(bucket):
                 for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):
                     with contextlib.suppress(StorageError):
@@ -346,11 +349,11 @@ class Writer:
                 writer.abort()
         if self._compaction is not None:
             self._compaction.abort()
+        if self._dynamic is not None:
+            self._dynamic.abort()
 
 
 class _Files:
-        if self._dynamic is not None:
-            self._dynamic.abort()
     """Begins files of one bucket, with names of their own."""
 
     def __init__(self, root: TableRoot, layout: FileLayout, schema: TableSchema, place: BucketPlace) -> None:
