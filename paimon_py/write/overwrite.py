@@ -38,6 +38,41 @@ class DynamicOverwrite(msgspec.Struct, frozen=True, tag=True):
 Overwrite = Union[StaticOverwrite, DynamicOverwrite, tuple[StaticOverwrite, ...]]
 
 
+def overwrite_of(
+    schema: TableSchema, table: str, overwrite: Mapping[str, object] | str | None
+) -> StaticOverwrite | DynamicOverwrite | None:
+    """What a caller means by `overwrite={"month": 3}`, `{}` or `"dynamic"`.
+
+    Raises:
+        UsageError: something else, or what the table has no partitions for.
+    """
+    if overwrite is None:
+        return None
+    if isinstance(overwrite, str):
+        if overwrite != "dynamic":
+            raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
+        if not schema.partition_keys:
+            raise UsageError('overwrite="dynamic" needs a partitioned table; use overwrite={} for the whole table')
+        return DynamicOverwrite()
+    if not isinstance(overwrite, Mapping):
+        raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
+    return static_overwrite(schema, table, overwrite)
+
+
+def static_overwrite(schema: TableSchema, table: str, partition: Mapping[str, object]) -> StaticOverwrite:
+    """The partitions with these values.
+
+    Raises:
+        UsageError: a name is not a partition key.
+    """
+    unknown = [name for name in partition if name not in schema.partition_keys]
+    if unknown:
+        keys = ", ".join(schema.partition_keys) or "none"
+        names = ", ".join(map(repr, unknown))
+        raise UsageError(f"{names} is not a partition key of {table}; its keys: {keys}")
+    return StaticOverwrite(partition=dict(partition))
+
+
 def matcher(schema: TableSchema, overwrite: Overwrite, new_partitions: Sequence[bytes]) -> Matcher:
     """The partitions that an overwrite replaces.
 

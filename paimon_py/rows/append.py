@@ -1,0 +1,268 @@
+"""Row operations on tables without a primary key: deletion vectors, or touched files rewritten.
+
+Every file is read once for the columns that decide. Files of which rows change are read again, the others stay as they
+are. With deletion vectors the changed rows die where they lie and updated ones are written anew; without, all that is
+left of a touched file is written anew. A file of which no row is left goes as a whole.
+
+Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeIntoPaimonTable`,
+`AppendDeleteFileMaintainer`, `BucketedAppendDeleteFileMaintainer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints, from_numpy, numpy_values
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import SnapshotExpiredError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.files.alive import POSITION, positioned
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
+from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.attempts import Counts, Evaluated
+from paimon_py.rows.decide import DELETE, UPDATE, Operation
+from paimon_py.rows.rules import keeps_deletion_vectors
+from paimon_py.scan.split import Split
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+from paimon_py.write.changes import BucketChanges, Changes
+from paimon_py.write.commit_plan import Bucket
+from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.write.leftovers import delete_index_files
+from paimon_py.write.session import Writer
+
+_NONE = DeletionVector({})
+
+
+class Touched(msgspec.Struct):
+    """A file with rows that change. `changed`: their positions, of all passes so far."""
+
+    split: Split
+    file: DataFile
+    dead: DeletionVector
+    changed: DeletionVector
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row of the file is left."""
+        return len(self.dead) + len(self.changed) >= self.file.row_count
+
+
+class AppendRows:
+    """One evaluation of operations on the rows of a snapshot."""
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        snapshot: Snapshot | None,
+        splits: Sequence[Split],
+        predicate: Predicate | None,
+    ) -> None:
+        """`predicate`: only rows for which it may be true can change; `splits` holds all of these."""
+        quiet = {**schema.options, "write-only": "true"}
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        self._splits = splits
+        self._predicate = predicate
+        self._marks = keeps_deletion_vectors(schema)
+        self._writer = Writer(root, msgspec.structs.replace(schema, options=quiet))
+        self._touched: dict[tuple[bytes, int, str], Touched] = {}
+        self._made: list[IndexEntry] = []
+        self._counts = Counts()
+
+    def evaluate(self, operations: Iterable[Operation]) -> Evaluated:
+        """Write what changes; nobody sees it before it is committed.
+
+        Raises: whatever reading and writing raise; then what was written is deleted.
+        """
+        try:
+            with self._writer as writer:
+                for operation in operations:
+                    self._pass(operation)
+                if not self._marks:
+                    for touched in self._touched.values():
+                        self._write_rest(touched)
+                changes = writer.changes()
+            try:
+                replaced = self._replaced()
+            except BaseException:
+                writer.discard(changes)
+                raise
+        except FileMissingError as error:
+            raise self._overtaken(error) from error
+        changes = msgspec.structs.replace(
+            changes,
+            base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
+            buckets=(*replaced, *changes.buckets),
+        )
+        return Evaluated(changes, self._counts, lambda: self._discard(changes))
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def _pass(self, operation: Operation) -> None:
+        for split in self._splits:
+            vectors = read_deletions(self._root.files, split.deletions)
+            for file in split.files:
+                dead = vectors.get(file.name, _NONE)
+                deleted, updated = self._decided(operation, split, file, dead)
+                if not len(deleted) and not len(updated):
+                    continue
+                key = (split.partition, split.bucket, file.name)
+                touched = self._touched.setdefault(key, Touched(split, file, dead, _NONE))
+                touched.changed = touched.changed.union(DeletionVector.of(np.concatenate([deleted, updated])))
+                self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
+                if len(updated):
+                    self._write_updated(operation, touched, DeletionVector.of(updated))
+        for batch in operation.inserts():
+            self._counts = self._counts.plus(inserted=batch.num_rows)
+            self._writer.write_arrow(batch)
+
+    def _decided(self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector) -> tuple[Ints, Ints]:
+        """The positions of the rows that go, and of those that are updated."""
+        deleted: list[Ints] = [np.empty(0, np.int64)]
+        updated: list[Ints] = [np.empty(0, np.int64)]
+        for batch in self._rows(split, file, operation.names, dead, self._predicate):
+            actions = operation.decide(batch).actions
+            if not actions.any():
+                continue
+            positions = numpy_values(batch.column(POSITION))
+            deleted.append(positions[actions == DELETE])
+            updated.append(positions[actions == UPDATE])
+        return np.concatenate(deleted), np.concatenate(updated)
+
+    def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector) -> None:
+        """Write the rows of a file at some positions as they are after the operation."""
+        names = frozenset(self._schema.names)
+        for batch in self._rows(touched.split, touched.file, names, touched.dead, self._predicate):
+            chosen = _chosen(batch, wanted)
+            if not chosen.num_rows:
+                continue
+            matches = operation.decide(chosen).matches
+            self._writer.write_arrow(operation.updated(chosen.select(list(self._schema.names)), matches))
+
+    def _write_rest(self, touched: Touched) -> None:
+        """Write the rows of a file that stay as they are."""
+        if touched.is_empty:
+            return
+        gone = touched.dead.union(touched.changed)
+        for batch in self._rows(touched.split, touched.file, frozenset(self._schema.names), gone, None):
+            self._writer.write_arrow(batch.select(list(self._schema.names)))
+
+    def _rows(
+        self, split: Split, file: DataFile, names: frozenset[str], dead: DeletionVector, predicate: Predicate | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of a file that are not dead, with their positions; where `predicate` is not true some may lack."""
+        root, schema = self._root, self._schema
+        fields = [field for field in schema.fields if field.name in names]
+        path = file_path(root.path, schema, partition_directory(schema, split.partition), split.bucket, file)
+        written = schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
+        pieces = read_positions(root.files, path, file, written, fields, batch_rows=BATCH_ROWS, predicate=predicate)
+        return positioned(pieces, dead if len(dead) else None)
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    def _replaced(self) -> list[BucketChanges]:
+        """Files that go, and index files that change, per bucket."""
+        if not self._touched:
+            return []
+        assert self._snapshot is not None
+        by_bucket: dict[Bucket, list[Touched]] = {}
+        for touched in self._touched.values():
+            by_bucket.setdefault((touched.split.partition, touched.split.bucket), []).append(touched)
+        entries = self._root.manifests.live_entries(self._snapshot)
+        wanted = {touched.file.name for touched in self._touched.values()}
+        rows = np.array([name in wanted for name in entries.names().to_pylist()], np.bool_)
+        whole = {(e.partition, e.bucket, e.file.name): e.file for e in entries.take(np.flatnonzero(rows)).entries()}
+        index = bucket_deletions(self._root, self._schema, self._snapshot)
+        found = []
+        try:
+            for bucket, files in by_bucket.items():
+                found.append(self._replaced_in(bucket, files, whole, index.get(bucket, BucketDeletions())))
+        except BaseException:
+            delete_index_files(self._root, self._schema, self._made)
+            raise
+        return found
+
+    def _replaced_in(
+        self,
+        bucket: Bucket,
+        files: Sequence[Touched],
+        whole: dict[tuple[bytes, int, str], DataFile],
+        known: BucketDeletions,
+    ) -> BucketChanges:
+        partition, number = bucket
+        gone = [each for each in files if each.is_empty or not self._marks]
+        marked = {each.file.name: each.changed for each in files if self._marks and not each.is_empty}
+        old, new = self._renewed(bucket, {each.file.name for each in gone}, marked, known)
+        return BucketChanges(
+            partition=partition,
+            bucket=number,
+            total_buckets=files[0].split.total_buckets,
+            deleted_files=tuple(whole[partition, number, each.file.name] for each in gone),
+            deleted_index=old,
+            new_index=new,
+        )
+
+    def _renewed(
+        self, bucket: Bucket, gone: set[str], marked: dict[str, DeletionVector], known: BucketDeletions
+    ) -> tuple[tuple[IndexEntry, ...], tuple[IndexEntry, ...]]:
+        """The index files of a bucket that go, and those that come."""
+        touched = gone | marked.keys()
+        with_buckets = self._splits[0].total_buckets > 0
+        old = [
+            entry
+            for entry in known.index
+            if with_buckets or any(part.data_file in touched for part in entry.deletion_vectors or ())
+        ]
+        held = {part.data_file for entry in old for part in entry.deletion_vectors or ()}
+        if not marked and not held & gone:
+            return (), ()
+        places = {name: place for name, place in known.places.items() if name in held - gone}
+        vectors = dict(read_deletions(self._root.files, places))
+        for name, vector in marked.items():
+            vectors[name] = vectors[name].union(vector) if name in vectors else vector
+        if not vectors:
+            return tuple(old), ()
+        root = self._root
+        name = f"index-{root.env.ids.uuid()}"
+        writer = DeletionWriter(root.files, root.path, self._schema, name=name, partition=bucket[0], bucket=bucket[1])
+        new = [writer.write(vectors)] if with_buckets else writer.write_rolling(vectors)
+        self._made += new
+        return tuple(old), tuple(new)
+
+    def _discard(self, changes: Changes) -> None:
+        delete_index_files(self._root, self._schema, self._made)
+        own = tuple(bucket for bucket in changes.buckets if bucket.new_files)
+        self._writer.discard(msgspec.structs.replace(changes, buckets=own))
+
+    def _overtaken(self, error: FileMissingError) -> Exception:
+        """A file is gone: fine if others replaced it and expiry has deleted it since."""
+        number = None if self._snapshot is None else self._snapshot.id
+        if number is None or self._root.snapshots.find(number) is not None:
+            return error
+        return SnapshotExpiredError(
+            f"snapshot {number} expired while it was read: {error.path} is gone", path=error.path, snapshot_id=number
+        )
+
+
+def _chosen(batch: pa.RecordBatch, wanted: DeletionVector) -> pa.RecordBatch:
+    """The rows at some positions."""
+    positions = numpy_values(batch.column(POSITION))
+    if not len(positions):
+        return batch
+    inside = wanted.within(int(positions[0]), int(positions[-1]) + 1)
+    if len(inside) == len(positions):
+        return batch
+    return batch.take(from_numpy(np.searchsorted(positions, inside), pa.int64()))

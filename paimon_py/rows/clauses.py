@@ -1,0 +1,196 @@
+"""What a merge is to do, from the arguments of a call to values that fit the table and the source.
+
+Source: Java `MergeIntoPaimonTable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.rows.rules import check_assigned
+from paimon_py.rows.values import SOURCE, Assignment, Condition, Scope, assignments
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, Field
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The clauses of a merge as a caller gives them.
+
+    A delete is True or a condition; an update or insert is True, a mapping of values, or (condition, one of these).
+    """
+
+    matched_update: object = None
+    matched_delete: object = None
+    insert: object = None
+    by_source_update: object = None
+    by_source_delete: object = None
+
+
+class Clause(NamedTuple):
+    """Values for rows; for all of them if there is no condition."""
+
+    condition: Condition | None
+    values: tuple[Assignment, ...] = ()
+
+
+class Clauses(msgspec.Struct, frozen=True, kw_only=True):
+    """The clauses of a merge. A delete comes before an update of the same rows.
+
+    `unique`: rows to insert must have different keys.
+    """
+
+    on: tuple[str, ...]
+    both: Scope
+    ours: Scope
+    theirs: Scope
+    matched_update: Clause | None = None
+    matched_delete: Clause | None = None
+    insert: Clause | None = None
+    by_source_update: Clause | None = None
+    by_source_delete: Clause | None = None
+    unique: bool = False
+
+    @property
+    def deletes(self) -> bool:
+        """Whether rows may go."""
+        return self.matched_delete is not None or self.by_source_delete is not None
+
+    @property
+    def changes_matched(self) -> bool:
+        """Whether a row of the table may change because of one of the source."""
+        return self.matched_update is not None or self.matched_delete is not None
+
+    @property
+    def changes_unmatched(self) -> bool:
+        """Whether rows of the table change of which the source knows nothing."""
+        return self.by_source_update is not None or self.by_source_delete is not None
+
+    @property
+    def condition_names(self) -> frozenset[str]:
+        """Columns of the table in conditions."""
+        found: frozenset[str] = frozenset()
+        for clause in (self.matched_update, self.matched_delete, self.by_source_update, self.by_source_delete):
+            if clause is not None and clause.condition is not None:
+                found |= self.both.target_columns(clause.condition.names)
+        return found
+
+
+def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
+    """The columns that find rows: names in the source, and fields of the table.
+
+    Args:
+        on: names that both have, or a mapping from the table's to the source's.
+
+    Raises: UsageError for none, an unknown column, or a type without equality.
+    """
+    names = {on: on} if isinstance(on, str) else on
+    if not isinstance(names, Mapping):
+        names = {name: name for name in names} if isinstance(names, Iterable) else {}
+    if not names or not all(isinstance(name, str) for pair in names.items() for name in pair):
+        raise UsageError(f'on=["k"] names the columns to find rows by, on={{"k": "source column"}} too, not {on!r}')
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        shown = ", ".join(map(repr, unknown))
+        raise UsageError(f"on names {shown}, which the table has not; its columns: {', '.join(schema.names)}")
+    fields = [(source, schema.field(name)) for name, source in names.items()]
+    for _, field in fields:
+        if not isinstance(field.type, Atomic):
+            raise UsageError(f"rows cannot be found by {field.name}: {sql_type(field.type)} values are not compared")
+    return fields
+
+
+def clauses_of(
+    schema: TableSchema, source: pa.Schema, keys: Sequence[tuple[str, Field]], asked: Asked, *, unique: bool, verb: str
+) -> Clauses:
+    """Check everything that can be checked without rows.
+
+    Raises:
+        UsageError: no clause, a clause of another shape, an unknown column, or a key or partition column to be set.
+        SchemaError: a value cannot have the type of its column.
+    """
+    fields = schema.fields
+    both = Scope(fields, source, is_merge=True)
+    ours, theirs = Scope(fields, None, is_merge=True), Scope((), source, is_merge=True)
+    on = {field.name: name for name, field in keys}
+    clauses = Clauses(
+        on=tuple(on),
+        both=both,
+        ours=ours,
+        theirs=theirs,
+        matched_update=_setting(schema, asked.matched_update, both, f"{verb}: when_matched_update", on, insert=False),
+        matched_delete=_deleting(asked.matched_delete, both, "when_matched_delete"),
+        insert=_setting(schema, asked.insert, theirs, f"{verb}: when_not_matched_insert", on, insert=True),
+        by_source_update=_setting(
+            schema, asked.by_source_update, ours, f"{verb}: when_not_matched_by_source_update", on, insert=False
+        ),
+        by_source_delete=_deleting(asked.by_source_delete, ours, "when_not_matched_by_source_delete"),
+        unique=unique,
+    )
+    if not (clauses.changes_matched or clauses.changes_unmatched or clauses.insert):
+        raise UsageError(
+            "merge needs at least one of when_matched_…, when_not_matched_insert, when_not_matched_by_source_…"
+        )
+    return clauses
+
+
+def _deleting(asked: object, scope: Scope, name: str) -> Clause | None:
+    if asked is None or asked is False:
+        return None
+    if asked is True:
+        return Clause(None)
+    if isinstance(asked, (tuple, list, Mapping)):
+        raise UsageError(f"{name} is True or a condition, not {asked!r}")
+    return Clause(scope.condition(asked))
+
+
+def _setting(
+    schema: TableSchema, asked: object, scope: Scope, name: str, on: Mapping[str, str], *, insert: bool
+) -> Clause | None:
+    if asked is None or asked is False:
+        return None
+    condition = None
+    if isinstance(asked, tuple) and len(asked) == 2:
+        condition, asked = scope.condition(asked[0]), asked[1]
+    if asked is True and scope.source is not None:
+        asked = _all(schema, scope.source, on, insert=insert)
+    if not isinstance(asked, Mapping) or not all(isinstance(column, str) for column in asked):
+        every = "True, " if scope.source is not None else ""
+        raise UsageError(f'{name} is {every}values such as {{"c": 1}}, or (condition, values), not {asked!r}')
+    if insert:
+        _check_inserted(schema, asked, name)
+    else:
+        check_assigned(schema, asked, name)
+    return Clause(condition, assignments(schema.fields, asked, scope))
+
+
+def _all(schema: TableSchema, source: pa.Schema, on: Mapping[str, str], *, insert: bool) -> dict[str, object]:
+    """Every column of the source by its name; what finds rows stays as it is."""
+    strangers = [name for name in source.names if name not in schema.names and name not in on.values()]
+    if strangers:
+        raise SchemaError(
+            f"the source has {', '.join(map(repr, strangers))}, which the table has not; leave them out, or say what to"
+            ' set as {"c": "source.c"}',
+            fields=tuple(strangers),
+        )
+    found: dict[str, object] = {name: f"{SOURCE}.{name}" for name in source.names if name in schema.names}
+    for name, other in on.items():
+        found.pop(name, None)
+        if insert:
+            found[name] = f"{SOURCE}.{other}"
+    return found
+
+
+def _check_inserted(schema: TableSchema, asked: Mapping[str, object], name: str) -> None:
+    unknown = [column for column in asked if column not in schema.names]
+    if unknown:
+        shown = ", ".join(map(repr, unknown))
+        raise UsageError(f"{name} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}")
+    missing = [f.name for f in schema.fields if f.name not in asked and not f.type.nullable and f.default is None]
+    if missing:
+        raise SchemaError(f"{name} says nothing of {', '.join(missing)}, which may not be NULL", fields=tuple(missing))

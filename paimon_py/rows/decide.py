@@ -1,0 +1,108 @@
+"""What becomes of rows: the decision of `delete` and `update`, batch by batch.
+
+Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.columns import Ints, numpy_values
+from paimon_py.expr.arrow import Mask
+from paimon_py.rows.values import Assignment, Columns, Scope
+from paimon_py.spec.schema import TableSchema
+
+KEEP, DELETE, UPDATE = 0, 1, 2
+
+
+class Decision(NamedTuple):
+    """What becomes of each row of a batch.
+
+    `actions`: KEEP, DELETE or UPDATE. `matches`: the source row that a row is updated from, None without a source.
+    """
+
+    actions: npt.NDArray[np.int8]
+    matches: Ints | None = None
+
+
+class Operation(Protocol):
+    """A pass over the rows of a table.
+
+    Attributes:
+        names: columns of the table that `decide` reads.
+    """
+
+    names: frozenset[str]
+
+    def decide(self, batch: pa.RecordBatch) -> Decision:
+        """What becomes of rows that hold at least `names`.
+
+        Raises: UsageError if that is not defined.
+        """
+
+    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
+        """Rows of the whole table, all of which are to be updated, as they are afterwards."""
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Rows to add, once all rows have been decided on."""
+
+
+class DeleteWhere:
+    """Rows for which a condition is true go."""
+
+    def __init__(self, mask: Mask, names: frozenset[str]) -> None:
+        self.names = names
+        self._mask = mask
+
+    def decide(self, batch: pa.RecordBatch) -> Decision:
+        return Decision(_flags(self._mask, batch) * np.int8(DELETE))
+
+    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
+        raise AssertionError(f"nothing is updated, of {batch.num_rows} rows and {matches}")
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        return iter(())
+
+
+class UpdateWhere:
+    """Columns of rows for which a condition is true get values."""
+
+    def __init__(
+        self, mask: Mask, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope
+    ) -> None:
+        self.names = names
+        self._mask = mask
+        self._schema = schema
+        self._values = values
+        self._scope = scope
+
+    def decide(self, batch: pa.RecordBatch) -> Decision:
+        return Decision(_flags(self._mask, batch) * np.int8(UPDATE))
+
+    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
+        del matches
+        return with_values(self._schema, batch, self._values, self._scope.columns(batch, None))
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        return iter(())
+
+
+def with_values(
+    schema: TableSchema, batch: pa.RecordBatch, values: Sequence[Assignment], columns: Columns
+) -> pa.RecordBatch:
+    """Rows of the table with some columns set anew from `columns`, which have as many rows."""
+    made: Mapping[str, pa.Array] = {each.field.name: each.value(columns, batch.num_rows) for each in values}
+    arrays = [made[name] if name in made else batch.column(name) for name in schema.names]
+    loose = [pa.field(field.name, field.type) for field in to_arrow_schema(schema.fields)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(loose))
+
+
+def _flags(mask: Mask, batch: pa.RecordBatch) -> npt.NDArray[np.int8]:
+    flags: npt.NDArray[np.int8] = numpy_values(mask(batch)).astype(np.int8)
+    return flags

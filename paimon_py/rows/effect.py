@@ -1,0 +1,70 @@
+"""Whether an updated row of a table with a primary key will read as it was asked for.
+
+A row that is written does not replace the older one in every table: with sequence fields the larger one wins, and
+partial updates keep what a NULL would replace. Such updates are refused instead of being lost in silence.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.errors import UsageError
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.groups import Engine, Groups
+from paimon_py.lsm.order import MergeOrder, merge_order, sort_batch
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """Merges old and new rows as a reader will. `engine` None: the new row always wins."""
+
+    order: MergeOrder
+    engine: Engine | None
+
+    @classmethod
+    def of(cls, schema: TableSchema) -> Effect:
+        """That of a table."""
+        order = merge_order(schema)
+        plain = Options(schema.options).get_enum("merge-engine") == "deduplicate" and not order.sequence
+        return cls(order, None if plain else engine_of(schema))
+
+    def require(self, old: pa.RecordBatch, new: pa.RecordBatch) -> None:
+        """Refuse new rows that will not be read as they are.
+
+        Shapes: rows of the whole table with the same keys in the same order, no key twice.
+        Cost: one sort and one merge of both.
+        Raises: UsageError naming a column.
+        """
+        if self.engine is None or not new.num_rows:
+            return
+        both = {name: pa.concat_arrays([old.column(name), new.column(name)]) for name in old.schema.names}
+        needed = {field.name for field in (*self.order.keys, *self.order.sequence)}
+        sorted_by = {name: column for name, column in both.items() if name in needed}
+        rows, starts = sort_batch(self.order, sorted_by, runs_sorted=False)
+        merged = self.engine(Groups(rows, starts), {name: pa.chunked_array([c]) for name, c in both.items()})
+        wanted = rows.reshape(-1, 2).max(axis=1)
+        for name, column in both.items():
+            made = merged.columns[name] if name in merged.columns else _picked(column, merged.rows)
+            if not _same(made, _picked(column, wanted)):
+                raise UsageError(
+                    f"column {name!r} would not read as it is set here: the table's merge engine makes something else"
+                    " of the old row and the new one. A sequence field must not fall, and a partial update can set"
+                    " no NULL and no aggregated column. Nothing was changed"
+                )
+
+
+def _picked(column: pa.Array, rows: Ints) -> pa.Array:
+    return column.take(from_numpy(rows, pa.int64()))
+
+
+def _same(left: pa.Array, right: pa.Array) -> bool:
+    """Whether two columns hold the same values; NaN is the same as NaN."""
+    if isinstance(left, pa.ChunkedArray):
+        left = left.combine_chunks()
+    if pa.types.is_floating(left.type):
+        words = pa.int32() if pa.types.is_float32(left.type) else pa.int64()
+        left, right = left.view(words), right.view(words)
+    return bool(left.equals(right))

@@ -1,0 +1,92 @@
+"""Row operations on tables with a primary key: changed rows are read merged and written again with their kind.
+
+Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeIntoPaimonTable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.attempts import Counts, Evaluated
+from paimon_py.rows.decide import DELETE, UPDATE, Operation
+from paimon_py.rows.effect import Effect
+from paimon_py.scan.read import Request, read_split
+from paimon_py.scan.split import Split
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.write.changes import Changes
+from paimon_py.write.session import Writer
+
+_KINDS = {"+I": 0, "+U": 2, "-D": 3}
+
+
+class KeyedRows:
+    """One evaluation of operations on the rows of a snapshot. `request`: what to read of its splits."""
+
+    def __init__(self, root: TableRoot, request: Request, schema: TableSchema, snapshot: Snapshot | None) -> None:
+        self._root = root
+        self._request = request
+        self._schema = schema
+        self._snapshot = snapshot
+        self._writer = Writer(root, schema)
+        self._kind_field = Options(schema.options).find_str("rowkind.field")
+        self._effect = Effect.of(schema)
+        self._counts = Counts()
+
+    def evaluate(self, operations: Iterable[Operation], splits: Sequence[Split]) -> Evaluated:
+        """Write what changes; nobody sees it before it is committed.
+
+        Raises: whatever reading and writing raise; then what was written is deleted.
+        """
+        with self._writer as writer:
+            for operation in operations:
+                for batch in self._rows(splits):
+                    self._change(operation, batch)
+                for batch in operation.inserts():
+                    self._counts = self._counts.plus(inserted=batch.num_rows)
+                    self._write(batch, "+I")
+            changes = writer.changes()
+        base = None if self._snapshot is None else self._snapshot.id
+        changes = msgspec.structs.replace(changes, base_snapshot_id=base)
+        return Evaluated(changes, self._counts, lambda: self._discard(changes))
+
+    def _rows(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+        for split in splits:
+            yield from read_split(self._root, self._request, split)
+
+    def _change(self, operation: Operation, batch: pa.RecordBatch) -> None:
+        actions, matches = operation.decide(batch)
+        deleted, updated = np.flatnonzero(actions == DELETE), np.flatnonzero(actions == UPDATE)
+        if len(deleted):
+            self._counts = self._counts.plus(deleted=len(deleted))
+            self._write(_taken(batch, deleted), "-D")
+        if len(updated):
+            old = _taken(batch, updated)
+            new = operation.updated(old, None if matches is None else matches[updated])
+            self._effect.require(old, new)
+            self._counts = self._counts.plus(updated=len(updated))
+            self._write(new, "+U")
+
+    def _write(self, batch: pa.RecordBatch, kind: str) -> None:
+        """Rows of one kind; where a column holds the kinds, a delete is told there."""
+        if self._kind_field is None:
+            kinds = from_numpy(np.full(batch.num_rows, _KINDS[kind], np.int8), pa.int8())
+            batch = pa.RecordBatch.from_arrays([*batch.columns, kinds], names=[*batch.schema.names, ROW_KIND_COLUMN])
+        elif kind == "-D":
+            place = batch.schema.get_field_index(self._kind_field)
+            batch = batch.set_column(place, self._kind_field, pa.repeat(pa.scalar(kind), batch.num_rows))
+        self._writer.write_arrow(batch)
+
+    def _discard(self, changes: Changes) -> None:
+        self._writer.discard(changes)
+
+
+def _taken(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
+    return batch if len(rows) == batch.num_rows else batch.take(from_numpy(rows, pa.int64()))

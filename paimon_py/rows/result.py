@@ -1,0 +1,29 @@
+"""What a row operation did."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RowsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the rows of a table.
+
+    Attributes:
+        snapshot_id: the newest snapshot that was committed, None if no row changed.
+        snapshot_ids: all of them: the rows, then what their writer compacted.
+        deleted, updated, inserted: how many rows. An update counts however often the value was the same before.
+        upserted: rows written under a primary key without looking whether it was there.
+        files_added: data files that were written.
+        files_removed: data files that were rewritten, or of which no row was left.
+        rounds: how often the operation was evaluated because others changed what it had read.
+    """
+
+    snapshot_id: int | None = None
+    snapshot_ids: tuple[int, ...] = ()
+    deleted: int = 0
+    updated: int = 0
+    inserted: int = 0
+    upserted: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+    rounds: int = 1

@@ -1,0 +1,91 @@
+"""Which row operations a table allows. Pure.
+
+Source: Java `RowLevelOp`, `PrimaryKeyTableUtils.validatePKUpsertDeletable`, `SupportsRowLevelOperationFlinkTableSink`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paimon_py.errors import UsageError
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_readable, check_writable
+
+_UPDATABLE = ("deduplicate", "partial-update")
+_REMOVING = {
+    "partial-update": ("partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group"),
+    "aggregation": ("aggregation.remove-record-on-delete",),
+}
+
+
+def check_deletable(schema: TableSchema) -> None:
+    """Refuse to delete rows where a row of kind −D does not remove its key.
+
+    Raises:
+        UnsupportedError: the table uses a feature that is not built.
+        UsageError: its merge engine has no deletes, or its options ignore them.
+    """
+    _check_both(schema)
+    if not schema.primary_keys:
+        return
+    options = Options(schema.options)
+    engine = options.get_enum("merge-engine")
+    if options.get_bool("ignore-delete"):
+        raise UsageError("rows cannot be deleted from a table with 'ignore-delete': its writers drop deletes")
+    if engine == "deduplicate":
+        return
+    switches = _REMOVING.get(engine, ())
+    if not switches:
+        raise UsageError(f"rows cannot be deleted from a table with merge-engine={engine}")
+    if not any(_is_on(options, name) for name in switches):
+        names = " or ".join(map(repr, switches))
+        raise UsageError(f"rows can be deleted from a table with merge-engine={engine} only if {names} is set")
+
+
+def check_updatable(schema: TableSchema, verb: str) -> None:
+    """Refuse to set columns of rows where the merge engine makes something else of a row that is written.
+
+    Raises:
+        UnsupportedError: the table uses a feature that is not built.
+        UsageError: its merge engine has no updates.
+    """
+    _check_both(schema)
+    engine = Options(schema.options).get_enum("merge-engine")
+    if schema.primary_keys and engine not in _UPDATABLE:
+        raise UsageError(f"{verb} is not defined for merge-engine={engine}, only for {' and '.join(_UPDATABLE)}")
+
+
+def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None:
+    """Refuse columns that do not exist, and those that say where a row lies.
+
+    Raises:
+        UsageError: names all of them.
+    """
+    wanted = list(names)
+    unknown = [name for name in wanted if name not in schema.names]
+    if unknown:
+        shown = ", ".join(map(repr, unknown))
+        raise UsageError(f"{verb} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}")
+    fixed = [name for name in wanted if name in schema.primary_keys or name in schema.partition_keys]
+    if fixed:
+        shown = ", ".join(map(repr, fixed))
+        raise UsageError(
+            f"{verb} cannot set {shown}: columns of the primary key and of partitions say where a row lies; delete the"
+            " row and write a new one"
+        )
+
+
+def keeps_deletion_vectors(schema: TableSchema) -> bool:
+    """Whether rows of an append table die by deletion vectors, not by rewriting their files."""
+    return Options(schema.options).get_bool("deletion-vectors.enabled")
+
+
+def _check_both(schema: TableSchema) -> None:
+    check_readable(schema)
+    check_writable(schema)
+
+
+def _is_on(options: Options, name: str) -> bool:
+    value = options.find_str(name)
+    return value is not None and value.lower() != "false"

@@ -1,0 +1,168 @@
+"""The source of a merge: read once, kept in memory or on local disk in blocks that fit, and read as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import hash_rows
+from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.env import SpillFile, SpillPlace
+from paimon_py.errors import SchemaError, StorageError, UsageError
+from paimon_py.spec.schema import ROW_KIND_COLUMN
+from paimon_py.spec.types import DataType, Field
+from paimon_py.write.align import open_stream, pieces
+from paimon_py.write.convert import Refusal, Step, place_of, plan
+
+_OPEN_MAX = 64
+"""Blocks that are written at once; each has an open file."""
+
+
+class Source:
+    """Rows to merge into a table.
+
+    Attributes:
+        schema: of the rows.
+        blocks: how many parts they come in; rows with equal keys are in one part.
+    """
+
+    def __init__(self, data: object, keys: Sequence[tuple[str, Field]], place: SpillPlace, limit_bytes: int) -> None:
+        """Look at the schema; no row is read before `load`.
+
+        Args:
+            keys: columns of the source and of the table that are to be equal.
+            limit_bytes: what may be held in memory.
+
+        Raises:
+            UsageError: `data` is not Arrow, or lacks a column.
+            SchemaError: a key column cannot have the type it has in the table.
+        """
+        self._reader = open_stream(data)
+        self.schema: pa.Schema = self._reader.schema
+        self._place = place
+        self._limit = limit_bytes
+        self._keys = [(name, _step(self.schema, name, field)) for name, field in keys]
+        self._types: list[DataType] = [field.type for _, field in keys]
+        self._memory: list[pa.RecordBatch] = []
+        self._files: list[SpillFile] = []
+        self.blocks = 0
+        names = self.schema.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UsageError(f"the source has {', '.join(map(repr, twice))} more than once")
+        if ROW_KIND_COLUMN in names:
+            raise UsageError(f"the source of a merge has no row kinds; leave {ROW_KIND_COLUMN} out")
+
+    def load(self) -> None:
+        """Read all rows.
+
+        Raises: StorageError if there is no room on the local disk.
+        """
+        size = 0
+        batches = (piece for batch in self._reader for piece in pieces(batch))
+        for batch in batches:
+            self._memory.append(batch)
+            size += batch.nbytes
+            if size > self._limit:
+                self._spill(batches)
+                return
+        self.blocks = 1
+
+    def block(self, number: int) -> pa.RecordBatch:
+        """The rows of one block."""
+        if not self._files:
+            return _joined(self._memory, self.schema)
+        file = self._files[number]
+        with _explained(file.path), file.open_read() as stream:
+            return _joined(list(pa.ipc.open_stream(stream)), self.schema)
+
+    def keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """The key columns of rows of the source, in the table's types.
+
+        Raises: SchemaError for a value that its column in the table cannot hold.
+        """
+        return [step(rows.column(name)) for name, step in self._keys]
+
+    def in_block(self, number: int, keys: Sequence[pa.Array]) -> Mask | None:
+        """Which rows with these keys belong to a block; None: all of them."""
+        return self._numbers(keys) == number if self.blocks > 1 else None
+
+    def close(self) -> None:
+        """Delete what was spilled."""
+        files, self._files, self._memory = self._files, [], []
+        for file in files:
+            with suppress(OSError):
+                file.delete()
+
+    def _numbers(self, keys: Sequence[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return hash_rows(keys, self._types).astype(np.int64) % self.blocks
+
+    def _spill(self, rest: Iterator[pa.RecordBatch]) -> None:
+        """Part all rows by their keys; how many parts is decided by their size."""
+        with _explained("a temporary directory"):
+            whole = self._place.create()
+        try:
+            size = 0
+            with _explained(whole.path), whole.open_write() as sink, pa.ipc.new_stream(sink, self.schema) as writer:
+                memory, self._memory = self._memory, []
+                for batches in (memory, rest):
+                    for batch in batches:
+                        writer.write_batch(batch)
+                        size += batch.nbytes
+            self.blocks = 2 * (size // self._limit + 1)
+            for start in range(0, self.blocks, _OPEN_MAX):
+                self._part(whole, range(start, min(start + _OPEN_MAX, self.blocks)))
+        finally:
+            with suppress(OSError):
+                whole.delete()
+
+    def _part(self, whole: SpillFile, numbers: range) -> None:
+        with _explained(whole.path), ExitStack() as stack:
+            writers = []
+            for _ in numbers:
+                self._files.append(self._place.create())
+                sink = stack.enter_context(self._files[-1].open_write())
+                writers.append(stack.enter_context(pa.ipc.new_stream(sink, self.schema)))
+            for batch in pa.ipc.open_stream(stack.enter_context(whole.open_read())):
+                places = self._numbers(self.keys(batch))
+                for number, writer in zip(numbers, writers, strict=True):
+                    own = places == number
+                    if own.any():
+                        writer.write_batch(batch.filter(from_numpy(own, pa.bool_())))
+
+
+def _step(schema: pa.Schema, name: str, field: Field) -> Step:
+    if schema.get_field_index(name) < 0:
+        raise UsageError(f"the source has no column {name!r} to find rows by; its columns: {', '.join(schema.names)}")
+    step = plan(schema.field(name).type, field.type, place_of(name))
+    if isinstance(step, Refusal):
+        raise SchemaError(str(step), fields=(name,))
+    return step
+
+
+def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    found = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
+    if not found:
+        return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    assert len(found) == 1
+    return found[0]
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """A full or broken local disk as an error of our family."""
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        raise StorageError(
+            f"the source of a merge could not be spilled to {path}: {error}. Point TMPDIR at a directory with more "
+            "room",
+            path=path,
+            operation="spill",
+            transient=False,
+        ) from error

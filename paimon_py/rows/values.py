@@ -1,0 +1,272 @@
+"""What columns are set to, and conditions, over rows of the table and of a merge's source.
+
+A value is a literal, a column (`col("a")`, in a merge `col("source", "a")` or the text `"source.a"`), or a function
+that takes a record batch and returns an Arrow array. What types can tell is refused before a row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_type
+from paimon_py.codec.columns import from_numpy
+from paimon_py.errors import PaimonError, SchemaError, UsageError
+from paimon_py.expr.arrow import Mask, prepare
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import And, Column, Constant, Not, Or, Predicate, Ref, as_predicate
+from paimon_py.expr.split import columns_of
+from paimon_py.expr.sql import parse_where
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.write.convert import Refusal, place_of, plan
+
+SOURCE = "source"
+TARGET = "target"
+
+Columns = Mapping[str, pa.Array]
+Value = Callable[[Columns, int], pa.Array]
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """The columns that values and conditions may speak of.
+
+    `target`: columns of the table; `source`: of a merge's source, None elsewhere. In a merge columns are called
+    `source.a` and `target.a`; the bare name is enough where only one side has it.
+    """
+
+    target: tuple[Field, ...] = ()
+    source: pa.Schema | None = None
+    is_merge: bool = False
+
+    def path(self, path: Sequence[str]) -> tuple[str, ...]:
+        """The name in `columns` of a column as a caller writes it, and the fields inside it.
+
+        Raises: UsageError if there is no such column, or two.
+        """
+        if not self.is_merge:
+            return (self._known(TARGET, path[0]), *path[1:])
+        if path[0] in (SOURCE, TARGET) and len(path) > 1:
+            return (self._known(path[0], path[1]), *path[2:])
+        sides = [side for side in (SOURCE, TARGET) if path[0] in self._names(side)]
+        if len(sides) > 1:
+            raise UsageError(
+                f"column {path[0]!r} is in the source and in the table: write source.{path[0]} or target.{path[0]}"
+            )
+        return (self._known(sides[0] if sides else self._only_side, path[0]), *path[1:])
+
+    def columns(self, target: pa.RecordBatch | None, source: pa.RecordBatch | None) -> dict[str, pa.Array]:
+        """Rows of both sides, side by side, under the names that `path` gives."""
+        if not self.is_merge:
+            assert target is not None
+            return dict(zip(target.schema.names, target.columns, strict=True))
+        found: dict[str, pa.Array] = {}
+        for side, batch in ((TARGET, target), (SOURCE, source)):
+            if batch is not None:
+                found.update({f"{side}.{name}": batch.column(at) for at, name in enumerate(batch.schema.names)})
+        return found
+
+    def arrow_type(self, path: Sequence[str]) -> pa.DataType:
+        """The Arrow type of a column as `path` gives it.
+
+        Raises: UsageError for a field that is not there.
+        """
+        side, name = self._side(path[0])
+        if side == SOURCE:
+            assert self.source is not None
+            kind = self.source.field(name).type
+        else:
+            kind = to_arrow_type(self._field(name).type)
+        for step in path[1:]:
+            if not pa.types.is_struct(kind) or kind.get_field_index(step) < 0:
+                raise UsageError(f"{'.'.join(path)}: there is no field {step!r} in {kind}")
+            kind = kind.field(step).type
+        return kind
+
+    def condition(self, condition: object) -> Condition:
+        """A predicate, or its SQL text, as a mask over `columns`.
+
+        Raises: UsageError if it does not fit the columns.
+        """
+        predicate = parse_where(condition) if isinstance(condition, str) else as_predicate(condition)
+        moved = self._moved(predicate)
+        names = sorted(columns_of(moved))
+        bound = bind(moved, [self._as_field(number, name) for number, name in enumerate(names)])
+        return Condition(frozenset(names), prepare(bound))
+
+    def target_columns(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of some names in `columns` that are the table's, as the table calls them."""
+        sides = map(self._side, names)
+        return frozenset(name for side, name in sides if side == TARGET)
+
+    def _as_field(self, number: int, name: str) -> Field:
+        side, column = self._side(name)
+        if side == TARGET:
+            field = self._field(column)
+            return field if not self.is_merge else msgspec.structs.replace(field, name=name)
+        return Field(number, name, from_arrow_type(self.arrow_type((name,))))
+
+    def _moved(self, predicate: Predicate) -> Predicate:
+        if isinstance(predicate, (And, Or)):
+            return type(predicate)(tuple(map(self._moved, predicate.parts)))
+        if isinstance(predicate, Not):
+            return Not(self._moved(predicate.part))
+        if isinstance(predicate, Constant):
+            return predicate
+        return msgspec.structs.replace(predicate, column=Ref(self.path(predicate.column.path)))
+
+    def _names(self, side: str) -> Sequence[str]:
+        if side == SOURCE:
+            return () if self.source is None else self.source.names
+        return [field.name for field in self.target]
+
+    @property
+    def _only_side(self) -> str:
+        return SOURCE if self.source is not None and not self.target else TARGET
+
+    def _known(self, side: str, name: str) -> str:
+        names = self._names(side)
+        if name not in names:
+            where = "the source" if side == SOURCE else "the table"
+            have = f"its columns: {', '.join(names)}" if names else f"{where} has no row here"
+            raise UsageError(f"there is no column {name!r} in {where}; {have}")
+        return f"{side}.{name}" if self.is_merge else name
+
+    def _side(self, name: str) -> tuple[str, str]:
+        if not self.is_merge:
+            return TARGET, name
+        side, _, column = name.partition(".")
+        return side, column
+
+    def _field(self, name: str) -> Field:
+        return next(field for field in self.target if field.name == name)
+
+
+class Condition(NamedTuple):
+    """A condition over a scope's columns: the names it reads, and the rows for which it is true."""
+
+    names: frozenset[str]
+    mask: Mask
+
+
+class Assignment(NamedTuple):
+    """A column of the table, how to get its values, and what columns that takes (None: all)."""
+
+    field: Field
+    value: Value
+    names: frozenset[str] | None
+
+
+def assignments(fields: Sequence[Field], values: Mapping[str, object], scope: Scope) -> tuple[Assignment, ...]:
+    """What a mapping from columns to values means; all columns exist.
+
+    Raises:
+        UsageError: an unknown column in a value, or values that are no mapping.
+        SchemaError: a value cannot have the type of its column; all such columns are listed.
+    """
+    by_name = {field.name: field for field in fields}
+    problems: list[tuple[str, str]] = []
+    found = []
+    for name, value in values.items():
+        try:
+            found.append(_assignment(by_name[name], value, scope))
+        except SchemaError as error:
+            problems.append((name, str(error)))
+    if problems:
+        lines = "".join(f"\n  {text}" for _, text in problems)
+        raise SchemaError(f"values do not fit their columns:{lines}", fields=tuple(name for name, _ in problems))
+    return tuple(found)
+
+
+def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
+    reference = _reference(value, scope)
+    if reference is not None:
+        path = scope.path(reference)
+        step = _step(scope.arrow_type(path), field)
+
+        def column(columns: Columns, rows: int) -> pa.Array:
+            del rows
+            array = columns[path[0]]
+            return step(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array)
+
+        return Assignment(field, column, frozenset([path[0]]))
+    if callable(value):
+        return Assignment(field, _computed(field, value), None)
+    single = _literal(field, value)
+
+    def literal(columns: Columns, rows: int) -> pa.Array:
+        del columns
+        return single.take(from_numpy(np.zeros(rows, np.int64), pa.int64()))
+
+    return Assignment(field, literal, frozenset())
+
+
+def _reference(value: object, scope: Scope) -> tuple[str, ...] | None:
+    if isinstance(value, Column):
+        return value.is_null().column.path
+    if isinstance(value, str) and scope.is_merge:
+        side, dot, name = value.partition(".")
+        if dot and side in (SOURCE, TARGET):
+            return side, name
+    return None
+
+
+def _computed(field: Field, function: Callable[..., object]) -> Value:
+    def value(columns: Columns, rows: int) -> pa.Array:
+        batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        made = function(batch)
+        if isinstance(made, pa.ChunkedArray):
+            made = made.combine_chunks()
+        if isinstance(made, pa.Scalar):
+            made = pa.repeat(made, rows)
+        if not isinstance(made, pa.Array) or len(made) != rows:
+            shown = f"{len(made)} values" if isinstance(made, pa.Array) else repr(made)
+            raise UsageError(f"the function for {field.name} must return an Arrow array of {rows} values, not {shown}")
+        fitted = _fitted(made, field)
+        return _step(fitted.type, field)(fitted)
+
+    return value
+
+
+def _fitted(array: pa.Array, field: Field) -> pa.Array:
+    """Whole numbers of another width as the column's, since Arrow's functions widen them."""
+    wanted = to_arrow_type(field.type)
+    if not (pa.types.is_integer(array.type) and pa.types.is_integer(wanted)):
+        return array
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
+
+
+def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:
+    step = plan(given, field.type, place_of(field.name))
+    if isinstance(step, Refusal):
+        raise SchemaError(str(step), fields=(field.name,))
+    return step
+
+
+def _literal(field: Field, value: object) -> pa.Array:
+    """An array of one value."""
+    wanted = f"{field.name}: {value!r} given, {sql_type(field.type)} needed"
+    if value is None and not field.type.nullable:
+        raise SchemaError(f"{wanted}; it may not be NULL", fields=(field.name,))
+    if isinstance(value, pa.Scalar):
+        return _step(value.type, field)(pa.repeat(value, 1))
+    is_boolean = isinstance(field.type, Atomic) and field.type.root is Root.BOOLEAN
+    if isinstance(value, bool) and isinstance(field.type, Atomic) and not is_boolean:
+        raise SchemaError(wanted, fields=(field.name,))
+    kind = to_arrow_type(field.type)
+    try:
+        array = pa.array([value], kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error
+    try:
+        return _step(kind, field)(array)
+    except PaimonError as error:
+        raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error

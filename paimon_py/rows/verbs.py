@@ -1,0 +1,147 @@
+"""`delete`, `update`, `upsert` and `merge`, from the arguments of a call to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import all_of, bind
+from paimon_py.expr.predicate import Predicate, as_predicate, col
+from paimon_py.expr.split import columns_of
+from paimon_py.expr.sql import parse_where
+from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.append import AppendRows
+from paimon_py.rows.attempts import Attempts, Evaluated
+from paimon_py.rows.clauses import Asked, clauses_of, join_keys
+from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
+from paimon_py.rows.keyed import KeyedRows
+from paimon_py.rows.merging import MergeBlock
+from paimon_py.rows.result import RowsResult
+from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
+from paimon_py.rows.source import Source
+from paimon_py.rows.values import Scope, assignments
+from paimon_py.scan.split import Split
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.types import Field
+from paimon_py.write.result import CommitResult
+
+_SOURCE_MAX = 256 << 20
+_FEW = 200
+
+
+def delete(root: TableRoot, schema: TableSchema, where: Predicate | str) -> RowsResult:
+    """Delete the rows for which a condition is true."""
+    check_deletable(schema)
+    predicate = _bound(schema, where, "delete")
+    operation = DeleteWhere(prepare(predicate), columns_of(predicate))
+    return _run(root, schema, predicate, lambda: [operation], "DELETE")
+
+
+def update(root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
+    """Set columns of the rows for which a condition is true."""
+    check_updatable(schema, "update")
+    if not isinstance(values, Mapping) or not values:
+        raise UsageError(f'update takes the columns to set and their values, {{"c": 1}}, not {values!r}')
+    check_assigned(schema, values, "update")
+    scope = Scope(schema.fields)
+    found = assignments(schema.fields, values, scope)
+    predicate = _bound(schema, where, "update")
+    operation = UpdateWhere(prepare(predicate), columns_of(predicate), schema, found, scope)
+    return _run(root, schema, predicate, lambda: [operation], "UPDATE")
+
+
+def merge(
+    root: TableRoot, schema: TableSchema, data: object, on: object, asked: Asked, *, verb: str = "merge"
+) -> RowsResult:
+    """Change rows by those of a source, and add to them."""
+    check_updatable(schema, verb)
+    keys = join_keys(schema, on)
+    limit = min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX)
+    source = Source(data, keys, root.env.spill, limit)
+    names = {field.name for _, field in keys}
+    unique = verb == "upsert" or (bool(schema.primary_keys) and names == set(schema.primary_keys))
+    clauses = clauses_of(schema, source.schema, keys, asked, unique=unique, verb=verb)
+    if clauses.deletes:
+        check_deletable(schema)
+    try:
+        source.load()
+        predicate = None if clauses.changes_unmatched else _reach(schema, source, keys)
+        blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
+        return _run(root, schema, predicate, blocks, "MERGE")
+    finally:
+        source.close()
+
+
+def upsert(
+    root: TableRoot, schema: TableSchema, data: object, on: object, write: Callable[[object], CommitResult]
+) -> RowsResult:
+    """Replace the rows that have the keys of some data, and add the others; a primary key does that by itself."""
+    if schema.primary_keys and on is None:
+        check_updatable(schema, "upsert")
+        done = write(data)
+        ids, rows = done.snapshot_ids, done.row_count
+        return RowsResult(snapshot_id=done.snapshot_id, snapshot_ids=ids, upserted=rows, files_added=done.file_count)
+    if on is None:
+        raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
+    return merge(root, schema, data, on, Asked(matched_update=True, insert=True), verb="upsert")
+
+
+def _run(
+    root: TableRoot,
+    schema: TableSchema,
+    predicate: Predicate | None,
+    operations: Callable[[], Iterable[Operation]],
+    name: str,
+) -> RowsResult:
+    attempts = Attempts(root, schema, predicate, name)
+
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        if schema.primary_keys:
+            return KeyedRows(root, attempts.request, schema, snapshot).evaluate(operations(), splits)
+        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(operations())
+
+    return attempts.run(evaluate)
+
+
+def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:
+    if where is None:
+        raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
+    return bind(parse_where(where) if isinstance(where, str) else as_predicate(where), schema.fields)
+
+
+def _reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]) -> Predicate | None:
+    """What must hold for rows of the table with a key of the source; None if that cannot be said."""
+    values: list[list[pa.Array]] = [[] for _ in keys]
+    for number in range(source.blocks):
+        for found, key in zip(values, source.keys(source.block(number)), strict=True):
+            if _is_ordered(key.type):
+                distinct = key.unique().drop_null()
+                found.append(distinct if source.blocks == 1 and len(distinct) <= _FEW else _ends(distinct))
+    parts: list[Predicate] = []
+    for (_, field), found in zip(keys, values, strict=True):
+        known = pa.concat_arrays(found) if found else None
+        if known is None:
+            continue
+        if source.blocks == 1 and len(known) <= _FEW and len(known) != 2:
+            parts.append(col(field.name).isin(list(known)))
+        else:
+            low, high = _ends(known)
+            parts.append(col(field.name).between(low, high))
+    return all_of(bind(part, schema.fields) for part in parts) if parts else None
+
+
+def _ends(values: pa.Array) -> pa.Array:
+    """The least value and the greatest."""
+    ends = pc.min_max(values)
+    return pa.concat_arrays([pa.repeat(ends[name], 1) for name in ("min", "max")])
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    """Whether Arrow orders the values of a type as filters do."""
+    return bool(pa.types.is_signed_integer(kind) or pa.types.is_date(kind) or pa.types.is_string(kind))
