@@ -69,7 +69,7 @@ class PartitionBuckets:
     def __init__(
         self, settings: AssignerSettings, known: Iterable[tuple[int, Int32s]], keep: Keep | None = None
     ) -> None:
-        """`known`: buckets and the hashes in them, in the order of the index manifest; `keep`: which hashes can come."""
+        """`known`: buckets and their hashes, in the order of the index manifest; `keep`: which hashes can come."""
         self._settings = settings
         found = list(known)
         self._parts: list[tuple[Int32s, np.ndarray]] = []
