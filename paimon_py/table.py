@@ -13,6 +13,9 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
+from paimon_py.rows import verbs
+from paimon_py.rows.clauses import Asked
+from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
@@ -21,11 +24,14 @@ from paimon_py.spec.supported import check_compactable, check_readable, check_wr
 from paimon_py.storage.open import open_store
 from paimon_py.views import Snapshot, Tag
 from paimon_py.write.changes import Changes
-from paimon_py.write.commit import CommitResult, DynamicOverwrite, Overwrite, StaticOverwrite, commit
+from paimon_py.write.commit import CommitResult, Overwrite, StaticOverwrite, commit
 from paimon_py.write.compact import CompactionProgress, Compactor, changes_of
 from paimon_py.write.compact_manifests import compact_manifests
 from paimon_py.write.compaction_plan import partition_filter, plan_compaction
 from paimon_py.write.compaction_run import run_task
+from paimon_py.write.dynamic import Share, writer_numbers
+from paimon_py.write.index_rewrite import rewrite_indexes
+from paimon_py.write.overwrite import overwrite_of, static_overwrite
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.session import Writer
@@ -107,8 +113,11 @@ class Table:
 
         Args:
             overwrite: the changes will replace what is there, so that existing files need not be looked at.
+            share: `(2, 4)` makes the third of four writers that fill dynamic buckets at the same time; each must be
+                given the rows that `writer_numbers` names.
 
         Raises:
+            UsageError: a share of a table without dynamic buckets, or of fewer writers.
             UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
         """
         check_writable(self._schema)
@@ -128,7 +137,6 @@ class Table:
     def write_arrow(
         self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None
     ) -> CommitResult:
-            UsageError: a share of a table without dynamic buckets, or of fewer writers.
         """Write and commit in one step.
 
         Args:
@@ -144,7 +152,7 @@ class Table:
             CommitConflictError: another commit changed what this one depends on; no file is left behind.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        mode = self._overwrite(overwrite)
+        mode = self._mode(overwrite)
         request = CommitRequest(overwrite=mode, watermark=watermark)
         with self.writer(overwrite=mode is not None) as writer:
             if isinstance(mode, StaticOverwrite):
@@ -181,7 +189,7 @@ class Table:
         if identifier is not None and user is None:
             raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
         request = CommitRequest(
-            user=user, identifier=identifier, overwrite=self._overwrite(overwrite), watermark=watermark,
+            user=user, identifier=identifier, overwrite=self._mode(overwrite), watermark=watermark,
             properties=properties, check_files=True,
         )  # fmt: skip
         return self._commit(_concat(changes), request)
@@ -201,10 +209,13 @@ class Table:
             raise UsageError('drop_partitions needs at least one partition such as [{"month": 3}]')
         return self._replace_with_nothing(list(given))
 
+    def _mode(self, overwrite: Mapping[str, object] | str | None) -> Overwrite | None:
+        return overwrite_of(self._schema, self._name, overwrite)
+
     def _replace_with_nothing(self, partitions: list[Mapping[str, object]]) -> CommitResult:
         check_writable(self._schema)
         changes = Changes(schema_id=self._schema.id, base_snapshot_id=self._root.snapshots.latest_id(), buckets=())
-        modes = tuple(self._static(partition) for partition in partitions)
+        modes = tuple(static_overwrite(self._schema, self._name, partition) for partition in partitions)
         request = CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes, operation="TRUNCATE")
         return self._commit(changes, request)
 
@@ -217,26 +228,67 @@ class Table:
             renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
         )  # fmt: skip
 
-    def _overwrite(self, overwrite: Mapping[str, object] | str | None) -> Overwrite | None:
-        if overwrite is None:
-            return None
-        if isinstance(overwrite, str):
-            if overwrite != "dynamic":
-                raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
-            if not self._schema.partition_keys:
-                raise UsageError('overwrite="dynamic" needs a partitioned table; use overwrite={} for the whole table')
-            return DynamicOverwrite()
-        if not isinstance(overwrite, Mapping):
-            raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
-        return self._static(overwrite)
+    # -- single rows ------------------------------------------------------------------------------------------------
 
-    def _static(self, partition: Mapping[str, object]) -> StaticOverwrite:
-        unknown = [name for name in partition if name not in self._schema.partition_keys]
-        if unknown:
-            keys = ", ".join(self._schema.partition_keys) or "none"
-            names = ", ".join(map(repr, unknown))
-            raise UsageError(f"{names} is not a partition key of {self._name}; its keys: {keys}")
-        return StaticOverwrite(partition=dict(partition))
+    def delete(self, where: Predicate | str) -> RowsResult:
+        """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
+
+        Raises:
+            UsageError: a condition that does not fit, or a merge engine without deletes.
+            CommitConflictError: others changed the same rows again and again; nothing was changed.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        """
+        return verbs.delete(self._root, self._schema, where)
+
+    def update(self, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
+        """Set columns of the rows for which `where` is true, as one commit.
+
+        Args:
+            values: by column, a literal, another column (`col("a")`), or a function from a batch of old rows to an
+                Arrow array. Columns of the primary key and of partitions cannot be set.
+
+        Raises: as `delete`, and SchemaError for a value that its column cannot hold.
+        """
+        return verbs.update(self._root, self._schema, where, values)
+
+    def upsert(self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None) -> RowsResult:
+        """Replace the rows that have the keys of `data`, and add the others, as one commit.
+
+        Args:
+            on: the columns that make the key. A table with a primary key needs none, and looks at no old row.
+
+        Raises: as `merge`.
+        """
+        return verbs.upsert(self._root, self._schema, data, on, self.write_arrow)
+
+    def merge(
+        self,
+        source: object,
+        on: Sequence[str] | Mapping[str, str],
+        *,
+        when_matched_update: object = None,
+        when_matched_delete: Predicate | str | bool | None = None,
+        when_not_matched_insert: object = None,
+        when_not_matched_by_source_update: object = None,
+        when_not_matched_by_source_delete: Predicate | str | bool | None = None,
+    ) -> RowsResult:
+        """Change rows by those of a source that have the same key, and add the others, as one commit.
+
+        Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
+        source), values such as `{"c": "source.c", "n": 1}`, or `(condition, one of these)`; a delete is True or a
+        condition, and comes before an update of the same row.
+
+        Args:
+            source: anything with an Arrow C stream, or a pandas frame; read once.
+            on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
+
+        Raises: as `update`, and UsageError if two rows of the source want to change one row.
+        """
+        asked = Asked(
+            matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
+            by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
+        )  # fmt: skip
+        return verbs.merge(self._root, self._schema, source, on, asked)
 
     # -- compaction -------------------------------------------------------------------------------------------------
 
@@ -300,6 +352,34 @@ class Table:
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
         return changes_of([task], [run_task(self._root, self._schema, task)])
+
+    def rewrite_file_index(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        where: Predicate | str | None = None,
+    ) -> CommitResult:
+        """Give old files the file indexes that the options `file-index.<type>.columns` ask for, and commit that.
+
+        Rows stay where they are; an index that a file has stays as it is, and goes if nothing asks for it any more. A
+        bucket of which others replace files meanwhile is left alone, and the result says so.
+
+        Args:
+            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
+            where: only partitions for which this holds; it may ask for partition keys alone.
+
+        Returns: what was committed; no snapshot if nothing was missing.
+
+        Raises:
+            UsageError: a name is not a partition key.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+            UnsupportedError: the table uses a feature that paimon_py cannot write.
+        """
+        check_writable(self._schema)
+        matches = partition_filter(self._schema, partitions, where, "rewrite_file_index")
+        request = CommitRequest(user=self._root.env.ids.uuid())
+        commit = lambda changes: self._commit(changes, request)  # noqa: E731
+        return rewrite_indexes(self._root, self._schema, commit, matches)
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.

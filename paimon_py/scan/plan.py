@@ -5,6 +5,7 @@ Source: format.md §17; Java `MergeTreeSplitGenerator`, `AppendOnlySplitGenerato
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -56,14 +57,15 @@ class Grouped(NamedTuple):
     keyed: bool
 
 
-def append_sections(entries: EntryColumns) -> Grouped:
+def append_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
     """Sections of an append table: every file alone, in the order in which files were written.
 
     Source: Java `AppendOnlySplitGenerator`: by smallest sequence number.
     """
     group = _groups(entries)
     order = np.lexsort((entries.min_sequence, group))
-    return Grouped(data_files(entries), [[[file]] for file in order.tolist()], group[order].tolist(), False)
+    files = data_files(entries, indexed=indexed)
+    return Grouped(files, [[[file]] for file in order.tolist()], group[order].tolist(), False)
 
 
 def settled(entries: EntryColumns) -> Mask:
@@ -79,15 +81,21 @@ def settled(entries: EntryColumns) -> Mask:
     return found
 
 
-def settled_sections(entries: EntryColumns) -> Grouped:
+def settled_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
     """Sections of files whose keys are unique: every file alone."""
     group = _groups(entries)
     order = np.argsort(group, kind="stable")
-    return Grouped(data_files(entries), [[[file]] for file in order.tolist()], group[order].tolist(), True)
+    files = data_files(entries, indexed=indexed)
+    return Grouped(files, [[[file]] for file in order.tolist()], group[order].tolist(), True)
 
 
 def keyed_sections(
-    entries: EntryColumns, min_keys: Sequence[pa.Array], max_keys: Sequence[pa.Array], alone: Mask | None = None
+    entries: EntryColumns,
+    min_keys: Sequence[pa.Array],
+    max_keys: Sequence[pa.Array],
+    alone: Mask | None = None,
+    *,
+    indexed: bool = False,
 ) -> Grouped:
     """Sections and runs of a primary-key table.
 
@@ -95,7 +103,7 @@ def keyed_sections(
         make a section each, whatever their keys.
     Cost: one sort of all keys; a few µs per file.
     """
-    files = data_files(entries)
+    files = data_files(entries, indexed=indexed)
     if not files:
         return Grouped([], [], [], True)
     group = _groups(entries)
@@ -154,8 +162,8 @@ def splits_of(
     return splits
 
 
-def data_files(entries: EntryColumns) -> list[DataFile]:
-    """The files of entries, without keys and statistics.
+def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile]:
+    """The files of entries, without keys and statistics; `indexed`: with what leads to their file indexes.
 
     Cost: 3 µs each.
     """
@@ -163,9 +171,7 @@ def data_files(entries: EntryColumns) -> list[DataFile]:
     deletes = entries.delete_row_count.tolist()
     codes, paths = entries.distinct("external_path")
     external = paths.cast(pa.string()).to_pylist()
-    extra_codes, extra = entries.lists("extra_files")
-    index_codes, indexes = entries.distinct("embedded_index")
-    embedded = indexes.to_pylist()
+    beside, embedded = _indexes(entries) if indexed else (itertools.repeat(()), itertools.repeat(None))
     rows = zip(
         names,
         entries.size_bytes.tolist(),
@@ -177,8 +183,6 @@ def data_files(entries: EntryColumns) -> list[DataFile]:
         (None if count == ABSENT else count for count in deletes),
         map(file_source, entries.source.tolist()),
         (external[code] for code in codes.tolist()),
-        (extra[code] or () for code in extra_codes.tolist()),
-        (embedded[code] for code in index_codes.tolist()),
         strict=True,
     )
     return [
@@ -193,11 +197,21 @@ def data_files(entries: EntryColumns) -> list[DataFile]:
             delete_row_count=deleted,
             source=source,
             external_path=path,
-            extra_files=beside,
+            extra_files=names_beside,
             embedded_index=index,
         )
-        for name, size, count, low, high, schema_id, level, deleted, source, path, beside, index in rows
+        for (name, size, count, low, high, schema_id, level, deleted, source, path), names_beside, index in zip(
+            rows, beside, embedded, strict=False
+        )
     ]
+
+
+def _indexes(entries: EntryColumns) -> tuple[Iterable[tuple[str, ...]], Iterable[bytes | None]]:
+    """Files beside the files of entries, and indexes in the entries."""
+    codes, lists = entries.lists("extra_files")
+    places, values = entries.distinct("embedded_index")
+    indexes = values.to_pylist()
+    return [lists[code] or () for code in codes.tolist()], [indexes[place] for place in places.tolist()]
 
 
 def _groups(entries: EntryColumns) -> Ints:

@@ -78,6 +78,8 @@ class _Planner:
         self._snapshot = snapshot
         self._predicate = request.predicate
         self._counts: dict[str, int] = {}
+        enabled = Options(request.schema.options).get_bool("file-index.read.enabled")
+        self._asks_indexes = request.predicate is not None and enabled
 
     def plan(self) -> Planned:
         schema = self._schema
@@ -123,7 +125,7 @@ class _Planner:
         if not self._schema.primary_keys:
             kept = entries if may is None else self._drop(entries, may, "stats")
             kept = self._drop(kept, self._index_mask(kept), "index")
-            return kept, append_sections(kept), None
+            return kept, append_sections(kept, indexed=self._asks_indexes), None
         grouped = self._keyed(entries)
         if may is None:
             return entries, grouped, None
@@ -154,11 +156,11 @@ class _Planner:
     def _keyed(self, entries: EntryColumns) -> Grouped:
         alone = settled(entries) if kills_older_rows(self._schema) else None
         if alone is not None and alone.all():
-            return settled_sections(entries)
+            return settled_sections(entries, indexed=self._asks_indexes)
         schema_of = self._root.schemas.get
         lows = prune.key_columns(entries, "min_key", self._schema, schema_of)
         highs = prune.key_columns(entries, "max_key", self._schema, schema_of)
-        return keyed_sections(entries, lows, highs, alone)
+        return keyed_sections(entries, lows, highs, alone, indexed=self._asks_indexes)
 
     def _stats_mask(self, entries: EntryColumns) -> Mask | None:
         if self._predicate is None or not len(entries):
@@ -166,7 +168,7 @@ class _Planner:
         return prune.stats_mask(entries, self._predicate, self._schema, self._root.schemas.get)
 
     def _index_mask(self, entries: EntryColumns) -> Mask:
-        if self._predicate is None or not Options(self._schema.options).get_bool("file-index.read.enabled"):
+        if self._predicate is None or not self._asks_indexes:
             keep: Mask = np.ones(len(entries), np.bool_)
             return keep
         return prune.index_mask(entries, self._predicate, self._root.files, self._root.schemas.get)

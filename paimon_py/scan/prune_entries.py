@@ -128,7 +128,7 @@ def index_mask(entries: EntryColumns, predicate: Predicate, store: OpenRead, sch
     """
     keep: Mask = np.ones(len(entries), np.bool_)
     rows = np.flatnonzero(entries.slices("embedded_index").lengths >= 0)
-    for row, file in zip(rows.tolist(), data_files(entries.take(rows)), strict=True):
+    for row, file in zip(rows.tolist(), data_files(entries.take(rows), indexed=True), strict=True):
         found = matching(store, file.name, file, schema_of(file.schema_id).fields, predicate)
         keep[row] = found is None or len(found) > 0
     return keep

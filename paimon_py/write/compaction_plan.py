@@ -71,14 +71,17 @@ class _Bucket(msgspec.Struct, frozen=True):
 
 
 def partition_filter(
-    schema: TableSchema, partitions: Sequence[Mapping[str, object]] | None, where: Predicate | str | None
+    schema: TableSchema,
+    partitions: Sequence[Mapping[str, object]] | None,
+    where: Predicate | str | None,
+    verb: str = "compact",
 ) -> Matcher | None:
-    """Which partitions to compact: those given (by some or all partition keys) for which `where` holds; None: all.
+    """Which partitions a verb is for: those given (by some or all partition keys) for which `where` holds; None: all.
 
     Raises:
         UsageError: a name is not a partition key, or a value is not of its type; the list is empty.
     """
-    chosen = None if partitions is None else _chosen(schema, partitions)
+    chosen = None if partitions is None else _chosen(schema, partitions, verb)
     if where is None:
         return chosen
     predicate = parse_where(where) if isinstance(where, str) else as_predicate(where)
@@ -86,7 +89,7 @@ def partition_filter(
     if others:
         keys = ", ".join(schema.partition_keys) or "none"
         raise UsageError(
-            f"compact(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
+            f"{verb}(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
             f"{', '.join(others)}"
         )
     holds = prepare(bind(predicate, schema.partition_fields))
@@ -100,10 +103,10 @@ def partition_filter(
     return matches
 
 
-def _chosen(schema: TableSchema, partitions: Sequence[Mapping[str, object]]) -> Matcher:
+def _chosen(schema: TableSchema, partitions: Sequence[Mapping[str, object]], verb: str) -> Matcher:
     given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
     if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
-        raise UsageError('compact(partitions=…) takes a list of partitions such as [{"month": 3}]')
+        raise UsageError(f'{verb}(partitions=…) takes a list of partitions such as [{{"month": 3}}]')
     return matcher(schema, tuple(StaticOverwrite(dict(partition)) for partition in given), ())
 
 
