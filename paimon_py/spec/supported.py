@@ -131,11 +131,6 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
     return "sequence groups with common columns" if shared else None
 
 
-def _append_deletions(schema: TableSchema, options: Options) -> str | None:
-    name = "deletion-vectors.enabled"
-    return f"{name} (append tables)" if options.get_bool(name) and not schema.primary_keys else None
-
-
 def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
     producer = options.get_enum("changelog-producer")
     return f"changelog-producer={producer}" if producer != "none" else None
@@ -215,7 +210,6 @@ _FEATURES = (
     Feature(_type),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
-    Feature(_append_deletions, readable=True, compactable=True),
     Feature(_postpone),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),
