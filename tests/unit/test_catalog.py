@@ -120,9 +120,9 @@ def test_keys_and_defaults_come_from_options_too(tmp_path):
         ({"partition_by": [1]}, UsageError, "list"),
         ({"primary_key": ["id"]}, UnsupportedError, "bucket"),
         (
-            {"primary_key": ["id"], "options": {"bucket": "1", "merge-engine": "aggregation"}},
+            {"options": {"row-tracking.enabled": "true"}},
             UnsupportedError,
-            "aggregation",
+            "row-tracking",
         ),
         ({"options": {"row-tracking.enabled": "true"}}, UnsupportedError, "row-tracking"),
         ({"schema": pa.schema([("a", pa.uint8())])}, SchemaError, "int16"),
