@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from unit.public import new_catalog, reopened
 
-from paimon_py import CommitConflictError, UsageError, col
+from paimon_py import col
 
 SCHEMA = pa.schema(
     [pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.string()),
@@ -60,8 +60,13 @@ class Life:
     def some_rows(self, most: int) -> list[dict]:
         rng = self.rng
         keys = rng.sample([(p, k) for p in range(3) for k in range(20)], rng.randrange(1, most))
-        value = lambda: {"v": rng.choice(["x", "y", "xy", ""]), "n": rng.randrange(100), "a": [rng.randrange(9)]}
-        blank = lambda row: row if self.fills else {name: None if rng.random() < 0.2 else x for name, x in row.items()}
+
+        def value():
+            return {"v": rng.choice(["x", "y", "xy", ""]), "n": rng.randrange(100), "a": [rng.randrange(9)]}
+
+        def blank(row):
+            return row if self.fills else {name: None if rng.random() < 0.2 else x for name, x in row.items()}
+
         return [{"p": p, "k": k, **blank(value())} for p, k in keys]
 
     def put(self, rows: list[dict]) -> None:
@@ -78,7 +83,10 @@ class Life:
     def check(self) -> None:
         table = reopened(self.table)
         read = table.scan() if not self.hides else table.scan(options={"deletion-vectors.merge-on-read": "true"})
-        order = lambda rows: sorted(rows, key=repr)
+
+        def order(rows):
+            return sorted(rows, key=repr)
+
         assert order(read.to_arrow().to_pylist()) == order(self.rows)
         assert read.count() == len(self.rows)
 
@@ -105,7 +113,14 @@ class Life:
     def update(self) -> None:
         text, holds = self.rng.choice(CONDITIONS)
         n = self.rng.randrange(100)
-        result = self.table.update(text, {"v": "set", "n": n, "a": lambda rows: pc.if_else(pc.is_valid(rows["v"]), rows["a"], None) if not self.fills else rows["a"]})
+        result = self.table.update(
+            text,
+            {
+                "v": "set",
+                "n": n,
+                "a": lambda rows: pc.if_else(pc.is_valid(rows["v"]), rows["a"], None) if not self.fills else rows["a"],
+            },
+        )
         assert (result.deleted, result.updated) == (0, sum(map(holds, self.rows)))
         for at, row in enumerate(self.rows):
             if holds(row):
