@@ -118,12 +118,6 @@ def test_keys_and_defaults_come_from_options_too(tmp_path):
         ({"primary_key": ["zz"]}, SchemaError, "zz"),
         ({"primary_key": "id"}, UsageError, "list"),
         ({"partition_by": [1]}, UsageError, "list"),
-        ({"primary_key": ["id"]}, UnsupportedError, "bucket"),
-        (
-            {"options": {"row-tracking.enabled": "true"}},
-            UnsupportedError,
-            "row-tracking",
-        ),
         ({"options": {"row-tracking.enabled": "true"}}, UnsupportedError, "row-tracking"),
         ({"schema": pa.schema([("a", pa.uint8())])}, SchemaError, "int16"),
         ({"schema": pa.schema([])}, SchemaError, "at least one"),
