@@ -87,6 +87,7 @@ class BucketLevels:
         self._snapshot_id = snapshot_id
         self._files = {file.name: file for file in files}
         self._base = deletions.index
+        self._found = frozenset((*self._files, *(entry.name for entry in deletions.index)))
         self._deletions = deletions
         self._before: dict[str, DataFile] = {}
         self._after: dict[str, DataFile] = {}
@@ -95,6 +96,10 @@ class BucketLevels:
     def writers_wait(self) -> bool:
         """Whether there are so many runs that a compaction has to come before more is written."""
         return bool(self._rules.schema.primary_keys) and writers_wait(self._runs(), self._rules.picker)
+
+    def began_with(self, name: str) -> bool:
+        """Whether a file is one of the snapshot's, and none of the writer's own."""
+        return name in self._found
 
     def add(self, files: Iterable[DataFile]) -> None:
         """New files of the writer; those known already change nothing."""

@@ -9,20 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from paimon_py.errors import CommitConflictError, CommitUnknownError, CorruptionError, PaimonError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
 from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
 from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import Bucket, compaction_files
 from paimon_py.write.compaction_plan import plan_compaction
 from paimon_py.write.compaction_run import run_task
-from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.index_plan import made_index
 from paimon_py.write.leftovers import delete_files, delete_index_files
+from paimon_py.write.overtaken import overtaken
 from paimon_py.write.overwrite import Matcher
 from paimon_py.write.result import CommitResult
 
@@ -69,8 +67,16 @@ class Compactor:
         return _together(first, self._round(again, report))
 
     def tasks(self) -> list[CompactionTask]:
-        """What there is to do."""
-        return plan_compaction(self._root, self._schema, full=self._full, matches=self._matches)
+        """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
+        seen: int | None = None
+        while True:
+            latest = self._root.snapshots.latest_id()
+            try:
+                return plan_compaction(self._root, self._schema, full=self._full, matches=self._matches)
+            except SnapshotExpiredError:
+                if latest == seen:
+                    raise
+                seen = latest
 
     def _round(self, tasks: Sequence[CompactionTask], report: Report | None) -> CommitResult:
         if not tasks:
@@ -102,7 +108,8 @@ class Compactor:
             try:
                 changes = run_task(self._root, self._schema, task)
             except FileMissingError as error:
-                return self._overtaken(task, error)
+                key = (task.partition, task.bucket)
+                return _Overtaken(*key, overtaken(self._root, key, error))
             made.append(changes)
             return changes
 
@@ -117,33 +124,6 @@ class Compactor:
             self._delete(made)
             raise
         return results
-
-    def _overtaken(self, task: CompactionTask, error: FileMissingError) -> _Overtaken:
-        """A file of a task is gone: fine if others replaced it and expiry has deleted it since.
-
-        Raises:
-            CorruptionError: it should be there.
-        """
-        latest = self._root.snapshots.latest()
-        if latest is not None:
-            live = self._root.manifests.live_entries(latest, EntryFilter(buckets=frozenset({task.bucket}))).entries()
-            alive = {identifier(entry) for entry in live if entry.partition == task.partition}
-            entries = [
-                ManifestEntry(
-                    kind=FileKind.ADD,
-                    partition=task.partition,
-                    bucket=task.bucket,
-                    total_buckets=task.total_buckets,
-                    file=file,
-                )
-                for file in (*task.files, *task.higher_files)
-            ]
-            names = {entry.name for entry in index_entries(self._root, latest)}
-            if all(identifier(entry) in alive for entry in entries) and all(one.name in names for one in task.index):
-                raise CorruptionError(
-                    f"{error.path} is missing, although snapshot {latest.id} names it", path=error.path
-                ) from error
-        return _Overtaken(task.partition, task.bucket, f"others replaced files of the bucket meanwhile: {error}")
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
         for bucket in buckets:

@@ -5,17 +5,20 @@ Source: Java `MergeTreeWriter.prepareCommit`, `AbstractFileStoreWrite`, `GlobalF
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
 from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.errors import SnapshotExpiredError
 from paimon_py.lsm.picker import PickerState
 from paimon_py.metadata.deletion_files import deletion_places
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
 from paimon_py.write.bucket_levels import BucketLevels, Rules
 from paimon_py.write.changes import BucketChanges
 from paimon_py.write.commit_plan import Bucket, compaction_files
@@ -25,13 +28,15 @@ from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.write.foreign import names_added
 from paimon_py.write.index_plan import made_index
 from paimon_py.write.leftovers import delete_files, delete_index_files
+from paimon_py.write.overtaken import overtaken
 
 
 class WriterCompaction:
     """Compacts the buckets of one writer before it hands over its changes.
 
     A bucket is left alone while files that the writer handed over earlier are neither in the table nor known to have
-    been: a compaction must not pass over older rows that may still come.
+    been: a compaction must not pass over older rows that may still come. And until the next hand-over, when files of it
+    are gone because others compacted them and expiry deleted them since.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class WriterCompaction:
         self._unsettled: dict[Bucket, _Unsettled] = {}
         self._run_counts: dict[Bucket, int] = {}
         self._waiting: set[Bucket] = set()
+        self._given_up: set[Bucket] = set()
         self._hand_overs = 0
 
     def relieve(self, key: Bucket, files: Iterable[DataFile]) -> None:
@@ -107,9 +113,7 @@ class WriterCompaction:
         """Delete what compactions made that was not handed over; as much as the store lets."""
         levels, self._levels = self._levels, {}
         for one in levels.values():
-            changes = one.changes(())
-            delete_files(self._root, self._schema, changes.partition, changes.bucket, compaction_files(changes))
-            delete_index_files(self._root, self._schema, made_index(changes))
+            self._delete(one)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -136,26 +140,37 @@ class WriterCompaction:
     def _opened(self, key: Bucket) -> BucketLevels | None:
         """The levels of a bucket; None while the fate of older files of this writer is not known."""
         levels = self._levels.get(key)
-        if levels is None:
+        if levels is None and key not in self._given_up:
             base = self._current()
             if key in self._unsettled:
                 return None
-            levels = self._levels[key] = base.levels(self._rules, key, self._total_buckets)
+            try:
+                levels = self._levels[key] = base.levels(self._rules, key, self._total_buckets)
+            except SnapshotExpiredError:
+                self._given_up.add(key)
         return levels
 
     def _current(self) -> _Base:
         """The snapshot to start from: after a hand-over the latest one."""
         if self._base is None:
-            snapshot = None if self._replaces else self._root.snapshots.latest()
-
-            def live() -> EntryColumns:
-                return EntryColumns.empty() if snapshot is None else self._root.manifests.live_entries(snapshot)
-
-            self._base = _Base(self._root, self._schema, snapshot, live)
+            self._base = self._latest()
             self._base_id = self._base.snapshot_id
             if not self._replaces:
                 self._settle(self._base)
         return self._base
+
+    def _latest(self) -> _Base:
+        while True:
+            snapshot = None if self._replaces else self._root.snapshots.latest()
+            if snapshot is None:
+                return _Base(self._root, self._schema, None, EntryColumns.empty)
+            try:
+                columns = self._root.manifests.live_entries(snapshot)
+            except SnapshotExpiredError:
+                if self._root.snapshots.latest_id() == snapshot.id:
+                    raise
+            else:
+                return _Base(self._root, self._schema, snapshot, functools.partial(_same, columns))
 
     def _settle(self, base: _Base) -> None:
         """Forget the files handed over earlier that are in the table, or were."""
@@ -173,12 +188,26 @@ class WriterCompaction:
         task, self._states[key] = levels.next_task(state, moment, full=full)
         if task is None:
             return
-        done = run_task(self._root, self._schema, task)
+        try:
+            done = run_task(self._root, self._schema, task)
+        except FileMissingError as error:
+            if not levels.began_with(str(error.path).rpartition("/")[2]):
+                raise
+            overtaken(self._root, key, error)
+            self._given_up.add(key)
+            self._delete(self._levels.pop(key))
+            return
         index = done.compact_new_index
         places = deletion_places(self._root.path, self._schema, index).get(key, {}) if index else {}
         obsolete = levels.apply(done, BucketDeletions(places, index))
         delete_files(self._root, self._schema, key[0], key[1], obsolete.files)
         delete_index_files(self._root, self._schema, obsolete.index)
+
+    def _delete(self, levels: BucketLevels) -> None:
+        """Delete what compactions made of a bucket."""
+        changes = levels.changes(())
+        delete_files(self._root, self._schema, changes.partition, changes.bucket, compaction_files(changes))
+        delete_index_files(self._root, self._schema, made_index(changes))
 
     def _changes(self, key: Bucket, files: tuple[DataFile, ...]) -> BucketChanges:
         if key in self._levels:
@@ -196,7 +225,8 @@ class WriterCompaction:
             if changes.new_files:
                 pending = self._unsettled.setdefault(key, _Unsettled(self._base_id))
                 pending.names |= {file.name for file in changes.new_files}
-        self._waiting.difference_update(compacted)
+        self._waiting.difference_update(set(compacted) - self._given_up)
+        self._given_up = set()
         self._levels = {}
         self._base = None
 
@@ -271,6 +301,10 @@ class _Base:
             self._places = _by_bucket(self._columns)
         places = self._places.get(key)
         return None if places is None else self._columns.take(places)
+
+
+def _same(columns: EntryColumns) -> EntryColumns:
+    return columns
 
 
 def _by_bucket(columns: EntryColumns) -> dict[Bucket, np.ndarray]:
