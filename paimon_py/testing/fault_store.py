@@ -172,7 +172,7 @@ def for_each_fault(
     *,
     modes: tuple[Mode, ...] = MODES,
     repeat: int = 1,
-    share: Callable[[int, Mode], bool] = lambda call, mode: True,
+    share: Callable[[int, Mode], bool] | None = None,
 ) -> int:
     """Run an operation once for every store call it makes and every mode, failing there, and check what is left.
 
@@ -184,7 +184,7 @@ def for_each_fault(
         check: given the healthy store behind it and the outcome; raises AssertionError with what is wrong.
         modes: of failing.
         repeat: how many calls in a row fail.
-        share: of all runs, by number of the call and mode, those to carry out.
+        share: which runs to carry out, by number of the call and mode; None for all.
 
     Returns:
         The number of runs.
@@ -192,7 +192,9 @@ def for_each_fault(
     runs = 0
     for mode in modes:
         for call, (verb, path) in enumerate(_calls_of(build(), operation, mode), start=1):
-            if (mode == "short" and verb not in ("write", "close")) or not share(call, mode):
+            if mode == "short" and verb not in ("write", "close"):
+                continue
+            if share is not None and not share(call, mode):
                 continue
             store = build()
             faults = FaultStore(store, call, mode, repeat=repeat)
