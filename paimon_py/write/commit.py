@@ -449,15 +449,19 @@ class _Commit:
             self._delete([(self.changes.buckets[at], self._rewritten(at)) for at in self.renumbered])
 
     def _delete_compactions(self, positions: Iterable[int]) -> None:
-        """Delete what dropped compactions made, unless the same changes were committed before."""
+        """Delete what dropped compactions made, unless the same changes were committed before.
+
+        That cannot be of a bucket whose rows were published just now.
+        """
         known = names_added(self.root, self.changes.base_snapshot_id)
-        if known is not None:
-            known.update(file.name for bucket in self.fitting.buckets for file in bucket.added_files)
-            for bucket in (self.changes.buckets[at] for at in positions):
-                made = compaction_files(bucket)
-                self._delete([(bucket, [file for file in made if file.name not in known])])
-                if made and not any(file.name in known for file in made):
-                    delete_index_files(self.root, self.schema, made_index(bucket))
+        kept = {file.name for bucket in self.fitting.buckets for file in bucket.added_files} | (known or set())
+        for bucket in (self.changes.buckets[at] for at in positions):
+            if known is None and not (self.has_written and bucket.new_files):
+                continue
+            made = compaction_files(bucket)
+            self._delete([(bucket, [file for file in made if file.name not in kept])])
+            if made and not any(file.name in kept for file in made):
+                delete_index_files(self.root, self.schema, made_index(bucket))
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""
