@@ -7,6 +7,7 @@ that takes a record batch and returns an Arrow array. What types can tell is ref
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral, Number
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +24,7 @@ from paimon_py.expr.predicate import And, Column, Constant, Not, Or, Predicate, 
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.spec.types import Field
 from paimon_py.write.convert import Refusal, place_of, plan
 
 SOURCE = "source"
@@ -258,10 +259,9 @@ def _literal(field: Field, value: object) -> pa.Array:
         raise SchemaError(f"{wanted}; it may not be NULL", fields=(field.name,))
     if isinstance(value, pa.Scalar):
         return _step(value.type, field)(pa.repeat(value, 1))
-    is_boolean = isinstance(field.type, Atomic) and field.type.root is Root.BOOLEAN
-    if isinstance(value, bool) and isinstance(field.type, Atomic) and not is_boolean:
-        raise SchemaError(wanted, fields=(field.name,))
     kind = to_arrow_type(field.type)
+    if not _is_sound(value, kind):
+        raise SchemaError(wanted, fields=(field.name,))
     try:
         array = pa.array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -270,3 +270,18 @@ def _literal(field: Field, value: object) -> pa.Array:
         return _step(kind, field)(array)
     except PaimonError as error:
         raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error
+
+
+def _is_sound(value: object, kind: pa.DataType) -> bool:
+    """Whether a value is of its column's sort: Arrow would cut fractions off, and take numbers for dates and flags."""
+    if isinstance(value, Mapping) and pa.types.is_struct(kind):
+        return all(_is_sound(value.get(inner.name), inner.type) for inner in kind)
+    if isinstance(value, (list, tuple)) and pa.types.is_list(kind):
+        return all(_is_sound(item, kind.value_type) for item in value)
+    if value is None or not isinstance(value, Number):
+        return True
+    if isinstance(value, (bool, np.bool_)):
+        return bool(pa.types.is_boolean(kind))
+    if pa.types.is_integer(kind):
+        return isinstance(value, Integral)
+    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
