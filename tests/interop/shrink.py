@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -88,6 +89,11 @@ def complaint(java: oracle.Session, script: Script, turns=engine_play.TURNS) -> 
     return None
 
 
+def kind_of(text: str | None) -> str | None:
+    """A complaint without its numbers and details."""
+    return None if text is None else re.sub(r"\d+", "", text.partition(":")[0])
+
+
 def main() -> None:
     name = sys.argv[1]
     script = engine_scripts.script(int(name)) if name.isdigit() else next(s for s in engine_cells.every() if s.about == name)
@@ -98,7 +104,8 @@ def main() -> None:
             return
         turns = next((two for turn in ("o", "oj", "jo") if complaint(java, script, two := ("j", turn))), engine_play.TURNS)
         turns = ("j",) if complaint(java, script, ("j",)) else turns
-        small = shrink(script, lambda one: complaint(java, one, turns) is not None)
+        wanted = kind_of(complaint(java, script, turns))
+        small = shrink(script, lambda one: kind_of(complaint(java, one, turns)) == wanted)
         print(small.text(), complaint(java, small, turns), turns, sep="\n")
 
 
