@@ -285,10 +285,16 @@ def _compaction(draft: Draft) -> None:
         draft.options |= {"compaction.optimization-interval": "1 h", **NO_BIAS}
     elif mode < 0.85:
         draft.options["compaction.total-size-threshold"] = "1 gb"
+    elif _looks_up(draft):  # which rows are seen, or have been merged with themselves, depends on what is picked
+        draft.options |= NO_BIAS
     else:
         draft.sizes_matter = True
     if draft.chance(0.1):
         draft.options["compaction.force-up-level-0"] = "true"
+
+
+def _looks_up(draft: Draft) -> bool:
+    return draft.engine == "first-row" or bool({"deletion-vectors.enabled", "force-lookup"} & draft.options.keys())
 
 
 # -- what happens ---------------------------------------------------------------------------------------------------
