@@ -29,6 +29,7 @@ from paimon_py.errors import (
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.writer import LSMWriter
+from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema_changes import (
@@ -86,6 +87,7 @@ __all__ = [
     "Predicate",
     "RemoveOption",
     "RenameColumn",
+    "RowsResult",
     "Scan",
     "Schema",
     "SchemaError",

@@ -102,11 +102,7 @@ class AppendRows:
                 raise
         except FileMissingError as error:
             raise self._overtaken(error) from error
-        changes = msgspec.structs.replace(
-            changes,
-            base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
-            buckets=(*replaced, *changes.buckets),
-        )
+        changes = msgspec.structs.replace(changes, buckets=(*replaced, *changes.buckets))
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
     # -- rows -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -20,7 +19,6 @@ from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.changes import Changes
 from paimon_py.write.session import Writer
 
@@ -28,13 +26,12 @@ _KINDS = {"+I": 0, "+U": 2, "-D": 3}
 
 
 class KeyedRows:
-    """One evaluation of operations on the rows of a snapshot. `request`: what to read of its splits."""
+    """One evaluation of operations on rows. `request`: what to read of splits."""
 
-    def __init__(self, root: TableRoot, request: Request, schema: TableSchema, snapshot: Snapshot | None) -> None:
+    def __init__(self, root: TableRoot, request: Request, schema: TableSchema) -> None:
         self._root = root
         self._request = request
         self._schema = schema
-        self._snapshot = snapshot
         self._writer = Writer(root, schema)
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
@@ -53,8 +50,6 @@ class KeyedRows:
                     self._counts = self._counts.plus(inserted=batch.num_rows)
                     self._write(batch, "+I")
             changes = writer.changes()
-        base = None if self._snapshot is None else self._snapshot.id
-        changes = msgspec.structs.replace(changes, base_snapshot_id=base)
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
     def _rows(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

@@ -103,7 +103,7 @@ def _run(
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         if schema.primary_keys:
-            return KeyedRows(root, attempts.request, schema, snapshot).evaluate(operations(), splits)
+            return KeyedRows(root, attempts.request, schema).evaluate(operations(), splits)
         return AppendRows(root, schema, snapshot, splits, predicate).evaluate(operations())
 
     return attempts.run(evaluate)

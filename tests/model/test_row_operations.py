@@ -27,6 +27,7 @@ KINDS = {
     "orc": {"options": {"file.format": "orc", **VECTORS}},
     "avro": {"options": {"file.format": "avro"}},
     "keyed": {"primary_key": ["p", "k"], "options": {"bucket": "2"}},
+    "keyed in dynamic buckets": {"primary_key": ["p", "k"], "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "5"}},
     "keyed in parts": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "1"}},
     "keyed vectors": {"primary_key": ["p", "k"], "options": {"bucket": "2", **VECTORS}},
     "keyed vectors, write-only": {"primary_key": ["p", "k"], "options": {"bucket": "1", "write-only": "true", **VECTORS}},
@@ -152,7 +153,7 @@ class Life:
             source, {"p": "q", "k": "k"},
             when_matched_delete="source.w = 'y'",
             when_matched_update=("target.n < 70", {"v": col("source", "w") if not self.fills else "new", "n": 7}),
-            when_not_matched_insert=("source.m > 20", {"p": "source.q", "k": "source.k", "n": 1, "v": "source.w"}),
+            when_not_matched_insert=("source.m > 20", {"p": "source.q", "k": "source.k", "n": 1, "v": "source.w", "a": [7]}),
         )  # fmt: skip
         by_key = {(row["p"], row["k"]): row for row in rows}
         known = {(row["p"], row["k"]) for row in self.rows}
@@ -165,7 +166,7 @@ class Life:
                 hit = row["n"] is not None and row["n"] < 70
                 kept.append({**row, "v": other["v"] if not self.fills else "new", "n": 7} if hit else row)
         new = [row for key, row in by_key.items() if key not in known and row["n"] is not None and row["n"] > 20]
-        self.rows = kept + [{"p": r["p"], "k": r["k"], "v": r["v"], "n": 1, "a": None} for r in new]
+        self.rows = kept + [{"p": r["p"], "k": r["k"], "v": r["v"], "n": 1, "a": [7]} for r in new]
 
     def sync(self) -> None:
         """Rows of which the source knows nothing go or change."""
