@@ -1,0 +1,272 @@
+"""Tables with something to compact, for tests that disturb compactions: what they hold, and what must be true of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from unit.write.commit_support import Clock, Ids, below
+
+from paimon_py import Catalog, CommitUnknownError, PaimonError, Table
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.env import Env, SerialPool
+from paimon_py.files.places import file_path
+from paimon_py.lsm.order import key_ranks
+from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places, index_file_path
+from paimon_py.metadata.root import TableRoot
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing.fault_store import FaultStore
+from paimon_py.testing.store_spill import StoreSpill
+from paimon_py.write.changes import BucketChanges, Changes
+
+WAREHOUSE = "memory://faults"
+SPILL = f"{WAREHOUSE}/spill"
+ROWS = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.int64()), ("w", pa.int64())])
+
+Row = tuple
+"""(p, k, v, w), and a row kind if it is not +I."""
+
+State = dict
+"""What a table holds: (p, k) → (v, w). An append table: row → how often."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """A table and how it came about.
+
+    `loads`: one commit each, none of which compacts. `raised`: after so many loads everything is compacted, 0 for never.
+    `dead`: so many of the first rows of an append table are deleted in the end, by a deletion vector.
+    """
+
+    engine: str = "deduplicate"
+    options: dict[str, str] = {}
+    partitioned: bool = False
+    loads: tuple[tuple[Row, ...], ...]
+    raised: int = 0
+    dead: int = 0
+
+    @property
+    def skips_level_0(self) -> bool:
+        """Whether rows are read only once they are compacted."""
+        vectors = self.options.get("deletion-vectors.enabled") == "true" and self.engine != "append"
+        return vectors or self.engine == "first-row"
+
+    def after(self, state: State, rows: tuple[Row, ...]) -> State:
+        """What the table holds when rows are written to it."""
+        state = dict(state)
+        for row in rows:
+            key, new = row[:2], row[2:4]
+            if self.engine == "append":
+                state[row[:4]] = state.get(row[:4], 0) + 1
+            elif row[4:] == ("-D",):
+                state.pop(key, None)
+            else:
+                state[key] = merged(self.engine, state.get(key), new)
+        return state
+
+
+def merged(engine: str, old: tuple | None, new: tuple) -> tuple:
+    """What a merge engine makes of two rows of a key."""
+    if old is None or engine == "deduplicate":
+        return new
+    if engine == "first-row":
+        return old
+    if engine == "partial-update":
+        return tuple(mine if mine is not None else its for mine, its in zip(new, old))
+    total, largest = ([value for value in pair if value is not None] for pair in zip(old, new))
+    return sum(total) if total else None, max(largest, default=None)
+
+
+ENGINES = {
+    "deduplicate": {},
+    "partial-update": {"merge-engine": "partial-update"},
+    "aggregation": {
+        "merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "fields.w.aggregate-function": "max",
+    },
+    "first-row": {"merge-engine": "first-row"},
+    "append": {},
+}  # fmt: skip
+
+
+def env(owner: str, store) -> Env:
+    return Env(Clock(), Ids(owner), SerialPool(), StoreSpill(store, f"{SPILL}/{owner}"))
+
+
+def table_on(store, owner: str, **options: str) -> Table:
+    """The table as another process would open it; `options` hold for this one alone."""
+    root = TableRoot(store, f"{WAREHOUSE}/db.db/t", env(owner, store))
+    schema = root.schemas.latest()
+    return Table(root, msgspec.structs.replace(schema, options={**schema.options, **options}), "db.t")
+
+
+def batch(rows: tuple[Row, ...]) -> pa.Table:
+    made = pa.table([pa.array([row[at] for row in rows], field.type) for at, field in enumerate(ROWS)], schema=ROWS)
+    if any(len(row) > 4 for row in rows):
+        made = made.append_column("_row_kind", pa.array([row[4] if len(row) > 4 else "+I" for row in rows]))
+    return made
+
+
+@functools.cache
+def _built(scene_bytes: bytes) -> tuple[MemoryStore, State, State]:
+    scene = msgspec.msgpack.decode(scene_bytes, type=Scene)
+    store = MemoryStore(clock=Clock())
+    catalog = Catalog(store, WAREHOUSE, env=env("setup", store))
+    catalog.create_database("db")
+    keys = {} if scene.engine == "append" else {"primary_key": ["p", "k"] if scene.partitioned else ["k"]}
+    parts = {"partition_by": ["p"]} if scene.partitioned else {}
+    options = {**ENGINES[scene.engine], **scene.options}
+    if keys:
+        options = {"bucket": "1", **options}
+    catalog.create_table("db.t", ROWS, **keys, **parts, options=options)
+    table = table_on(store, "setup", **{"write-only": "true"})
+    state: State = {}
+    seen: State = {}
+    for number, rows in enumerate(scene.loads, start=1):
+        rows = tuple(map(tuple, rows))
+        table.write_arrow(batch(rows))
+        state = scene.after(state, rows)
+        if number == scene.raised:
+            table.compact(full=True)
+            seen = state
+    if scene.dead:
+        _kill(table, scene.dead)
+        for row in scene.loads[0][: scene.dead]:
+            del state[tuple(row)]
+    return store, seen if scene.skips_level_0 else state, state
+
+
+def _kill(table: Table, count: int) -> None:
+    """Mark the first rows of the oldest file as deleted."""
+    root = table._root
+    entries = root.manifests.live_entries(root.snapshots.latest()).entries()
+    oldest = min(entries, key=lambda entry: entry.file.min_sequence)
+    place = {"partition": oldest.partition, "bucket": oldest.bucket}
+    writer = DeletionWriter(root.store, root.path, table.schema, name="index-killed", **place)
+    index = writer.write({oldest.file.name: DeletionVector.of(np.arange(count))})
+    bucket = BucketChanges(**place, total_buckets=oldest.total_buckets, new_index=(index,))
+    table.commit(Changes(schema_id=0, base_snapshot_id=root.snapshots.latest_id(), buckets=(bucket,)))
+
+
+def built(scene: Scene) -> tuple[MemoryStore, State, State]:
+    """A store of one's own with the table, what is read of it, and what will be read when it is compacted."""
+    store, seen, state = _built(msgspec.msgpack.encode(scene))
+    return store.copy(), seen, state
+
+
+def content(table: Table, scene: Scene) -> State:
+    """What is read; each key once."""
+    read = table.scan().to_arrow().to_pydict()
+    rows = list(zip(read["p"], read["k"], read["v"], read["w"]))
+    found: State = {}
+    for row in rows:
+        if scene.engine == "append":
+            found[row] = found.get(row, 0) + 1
+        else:
+            assert row[:2] not in found, f"key {row[:2]} lives twice"
+            found[row[:2]] = row[2:]
+    return found
+
+
+def check_table(table: Table) -> None:
+    """What must hold of any table at any time: everything that snapshots name is there, levels do not overlap,
+    deletion vectors are of live files, and a bucket has one index file of them."""
+    root, schema = table._root, table.schema
+    ids = root.snapshots.ids()
+    assert not ids or ids == list(range(ids[0], ids[-1] + 1)), f"gap in {ids}"
+    names = needed(table)
+    lost = names - set(below(root.store, WAREHOUSE))
+    assert not lost, f"snapshots name files that are gone: {sorted(lost)}"
+    for number in ids:
+        snapshot = root.snapshots.get(number)
+        entries = root.manifests.live_entries(snapshot).entries()
+        assert sum(entry.file.row_count for entry in entries) == snapshot.total_record_count
+        live = {(entry.partition, entry.bucket, entry.file.name) for entry in entries}
+        assert len(live) == len(entries), "a file is there twice"
+        if schema.primary_keys:
+            _check_levels(schema, entries)
+        index = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
+        places = deletion_places(root.path, schema, index)
+        assert {(*key, name) for key, files in places.items() for name in files} <= live, "a deletion vector dangles"
+        buckets = [(entry.partition, entry.bucket) for entry in index]
+        assert not schema.primary_keys or len(set(buckets)) == len(buckets), "a bucket has two index files"
+
+
+def _check_levels(schema, entries) -> None:
+    types = [field.type for field in schema.key_fields]
+    runs: dict = {}
+    for entry in entries:
+        if entry.file.level:
+            runs.setdefault((entry.partition, entry.bucket, entry.file.level), []).append(entry.file)
+    for run in runs.values():
+        lows, highs = key_ranks([file.min_key for file in run], [file.max_key for file in run], types)
+        ranges = sorted(zip(lows.tolist(), highs.tolist()))
+        assert all(one[1] < next_[0] for one, next_ in zip(ranges, ranges[1:])), "files of a level overlap"
+
+
+def needed(table: Table) -> set[str]:
+    """Paths of the metadata and data files that some snapshot needs."""
+    root, schema = table._root, table.schema
+    found: set[str] = set()
+    for number in root.snapshots.ids():
+        snapshot = root.snapshots.get(number)
+        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+            found.add(f"{root.path}/manifest/{name}")
+            found |= {f"{root.path}/manifest/{file.name}" for file in root.manifests.read_list(name)}
+        for entry in root.manifests.live_entries(snapshot).entries():
+            directory = partition_directory(schema, entry.partition)
+            found.add(file_path(root.path, schema, directory, entry.bucket, entry.file))
+        if snapshot.index_manifest:
+            found.add(f"{root.path}/manifest/{snapshot.index_manifest}")
+            index = root.manifests.read_index(snapshot.index_manifest)
+            found |= {index_file_path(root.path, schema, entry) for entry in index}
+    return found
+
+
+def orphans(table: Table) -> list[str]:
+    """Files that no snapshot needs."""
+    named = needed(table)
+    places = ("/manifest/", "/bucket-", "/index/", "/spill/")
+    return sorted(path for path in below(table._root.store, WAREHOUSE) if path not in named and any(place in path for place in places))
+
+
+def unsure(outcome) -> bool:
+    """Whether nobody can tell if the operation happened."""
+    return outcome.crashed or isinstance(outcome.error, CommitUnknownError)
+
+
+class Rival(FaultStore):
+    """A store at one call of which, the `at`-th, somebody else is faster: `act` runs right before it."""
+
+    def __init__(self, store, at: int, act: Callable[[MemoryStore], object]) -> None:
+        super().__init__(store)
+        self.at = at
+        self.act = act
+        self.result: object = None
+
+    def _call(self, verb, path, action, *, shortened=None):
+        if self.count + 1 == self.at:
+            self.at = 0
+            self.result = self.act(self.store)
+        return super()._call(verb, path, action, shortened=shortened)
+
+
+@functools.cache
+def _calls_of(scene_bytes: bytes, operation: Callable[[Table], object]) -> int:
+    store = FaultStore(built(msgspec.msgpack.decode(scene_bytes, type=Scene))[0])
+    operation(table_on(store, "me"))
+    return store.count
+
+
+def calls_of(scene: Scene, operation: Callable[[Table], object]) -> int:
+    """How many store calls an operation makes."""
+    return _calls_of(msgspec.msgpack.encode(scene), operation)
+
+
+def attempt(operation: Callable[[Table], object], table: Table) -> tuple[object, PaimonError | None]:
+    try:
+        return operation(table), None
+    except PaimonError as error:
+        return None, error
