@@ -191,5 +191,7 @@ class _Work:
         pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows, predicate=predicate)
         batches = positioned(pieces, self._dead.get(file.name))
         batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
-        # A row that has ended must still be marked where it is replaced, or its key would have two live rows.
-        return self._expiry.alive(batches) if self._expiry and not self._rules.marks else batches
+        # A row that has ended must still be marked where it is replaced, or its key would have two live rows; and it
+        # goes on standing before later rows of a first-row table until a compaction drops it, as in Java.
+        stays = self._rules.marks or self._rules.first_wins
+        return batches if self._expiry is None or stays else self._expiry.alive(batches)

@@ -114,7 +114,7 @@ class RunModel:
     def _above(self, key, task, dead, found, oldest):
         """The row that a lookup finds in the levels above the output."""
         for file in sorted(task.higher_files, key=lambda file: file.level):
-            row = self._alive(file, dead, None if self.marks else oldest).get(key)
+            row = self._alive(file, dead, None if self.marks or self.case.first_wins else oldest).get(key)
             if row is not None:
                 if self.marks:
                     found.setdefault(file.name, set()).add(key)
