@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -10,7 +10,6 @@ import pyarrow as pa
 from paimon_py.env import Env
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows import verbs
@@ -22,22 +21,18 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.supported import check_compactable, check_readable, check_writable
 from paimon_py.storage.open import open_store
+from paimon_py.table_care import TableCare
 from paimon_py.views import Snapshot, Tag
 from paimon_py.write.changes import Changes
 from paimon_py.write.commit import CommitResult, Overwrite, StaticOverwrite, commit
-from paimon_py.write.compact import CompactionProgress, Compactor, changes_of
-from paimon_py.write.compact_manifests import compact_manifests
-from paimon_py.write.compaction_plan import partition_filter, plan_compaction
-from paimon_py.write.compaction_run import run_task
 from paimon_py.write.dynamic import Share, writer_numbers
-from paimon_py.write.index_rewrite import rewrite_indexes
 from paimon_py.write.overwrite import overwrite_of, static_overwrite
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.session import Writer
 
 
-class Table:
+class Table(TableCare):
     """A table in a warehouse or at a path.
 
     A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are

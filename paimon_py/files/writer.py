@@ -51,7 +51,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         key_fields: columns of the trimmed primary key; none for append tables.
         repeats_keys: whether files hold `_KEY_*` columns (not in thin mode).
         target_size_bytes, target_rows: when to begin the next file.
-        modes: statistics wanted of each of `fields`.
+        modes: statistics wanted of each of `fields`; `key_mode`: of the key.
         indexes: file indexes wanted; they go into the manifest entry up to `index_limit_bytes`, else into a file.
     """
 
@@ -66,6 +66,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     target_size_bytes: int
     target_rows: int
     modes: tuple[StatsMode, ...]
+    key_mode: StatsMode = SYSTEM_MODE
     indexes: tuple[IndexColumn, ...] = ()
     index_limit_bytes: int = 500
 
@@ -331,7 +332,8 @@ class _OpenFile:
             return EMPTY_STATS
         by_name = dict(zip((field.name for field in self.layout.file_fields), bounds, strict=True))
         names = [key_copy(field).name if self.layout.repeats_keys else field.name for field in keys]
-        return stats_of([by_name[name] for name in names], [field.type for field in keys], [SYSTEM_MODE] * len(keys))
+        modes = [self.layout.key_mode] * len(keys)
+        return stats_of([by_name[name] for name in names], [field.type for field in keys], modes)
 
 
 def _key_at(batch: pa.RecordBatch, keys: tuple[Field, ...], row: int) -> list[pa.Array]:

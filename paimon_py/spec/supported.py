@@ -18,7 +18,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Root, VectorType
-from paimon_py.spec.validation import POSTPONE, is_cross_partition
+from paimon_py.spec.validation import is_cross_partition
 
 Detect = Callable[[TableSchema, Options], str | None]
 
@@ -141,10 +141,6 @@ def _cross_partition(schema: TableSchema, options: Options) -> str | None:
     return "bucket=-1 and a key without all partition keys" if dynamic and is_cross_partition(schema) else None
 
 
-def _postpone(_schema: TableSchema, options: Options) -> str | None:
-    return "bucket=-2 (postpone)" if options.get_int("bucket") == POSTPONE else None
-
-
 def _format(_schema: TableSchema, options: Options) -> str | None:
     return next((f"file.format={name}" for name in sorted(data_formats(options)) if name in OTHER_FORMATS), None)
 
@@ -210,7 +206,7 @@ _FEATURES = (
     Feature(_type),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
-    Feature(_postpone),
+    Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),
     Feature(_switched_on("primary-key.nullable")),

@@ -19,6 +19,7 @@ from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
@@ -59,6 +60,7 @@ from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, Stat
 from paimon_py.write.presence import check_origin, missing_file
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import CommitResult
+from paimon_py.write.waiting import is_postponed
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
 
@@ -278,10 +280,15 @@ class _Commit:
         live = []
         if latest is not None:
             live = self.root.manifests.live_entries(latest, EntryFilter(partitions=matches)).entries()
+            if not is_postponed(self.schema):
+                live = [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
         self.foreign.own_names.update(self.own_names & {entry.file.name for entry in live})
         already = self._already()
         if already is not None:
             return already
+        overtaken = self.request.check(latest) if self.request.check is not None else None
+        if overtaken is not None:
+            return overtaken
         self._require_files()
         index = entries = index_entries(self.root, latest)
         if entries:

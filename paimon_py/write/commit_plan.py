@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.snapshot import MIN_LONG, CommitKind, Snapshot
@@ -192,7 +193,8 @@ def upgraded(
 def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> list[int]:
     """By how much the sequence numbers of each value must grow to lie above all that was committed before.
 
-    Values of one bucket are taken in order, so that of two writers the later one in `buckets` wins.
+    Values of one bucket are taken in order, so that of two writers the later one in `buckets` wins. Rows that wait for
+    their bucket have no sequence numbers yet.
 
     Args:
         buckets: changes, in the order in which they count.
@@ -202,7 +204,7 @@ def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> 
     result = []
     for changes in buckets:
         files = changes.new_files
-        if not files:
+        if not files or changes.bucket == POSTPONE_BUCKET:
             result.append(0)
             continue
         key = (changes.partition, changes.bucket)

@@ -35,7 +35,13 @@ class DynamicOverwrite(msgspec.Struct, frozen=True, tag=True):
     """Replace the partitions that occur in the new files."""
 
 
-Overwrite = Union[StaticOverwrite, DynamicOverwrite, tuple[StaticOverwrite, ...]]
+class ExactOverwrite(msgspec.Struct, frozen=True, tag=True):
+    """Replace these partitions, given as serialized rows."""
+
+    partitions: tuple[bytes, ...]
+
+
+Overwrite = Union[StaticOverwrite, DynamicOverwrite, ExactOverwrite, tuple[StaticOverwrite, ...]]
 
 
 def overwrite_of(
@@ -79,8 +85,9 @@ def matcher(schema: TableSchema, overwrite: Overwrite, new_partitions: Sequence[
     Raises:
         UsageError: a name is not a partition key, a value does not fit its column, or a new file lies outside.
     """
-    if isinstance(overwrite, DynamicOverwrite):
-        wanted = binary_array(sorted(set(new_partitions)))
+    if isinstance(overwrite, (DynamicOverwrite, ExactOverwrite)):
+        exact = overwrite.partitions if isinstance(overwrite, ExactOverwrite) else new_partitions
+        wanted = binary_array(sorted(set(exact)))
         return lambda partitions: numpy_values(pc.is_in(partitions, value_set=wanted))
     choices = overwrite if isinstance(overwrite, tuple) else (overwrite,)
     matches = [_static(schema, choice.partition) for choice in choices]

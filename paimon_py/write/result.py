@@ -29,3 +29,16 @@ class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 0
     dropped_compaction: str | None = None
     dropped_buckets: tuple[Bucket, ...] = ()
+
+
+def joined(first: CommitResult, second: CommitResult) -> CommitResult:
+    """The result of two commits, the second of which took up what the first one dropped."""
+    ids = first.snapshot_ids + second.snapshot_ids
+    return msgspec.structs.replace(
+        second,
+        snapshot_id=ids[-1] if ids else None,
+        snapshot_ids=ids,
+        row_count=first.row_count + second.row_count,
+        file_count=first.file_count + second.file_count,
+        attempts=first.attempts + second.attempts,
+    )

@@ -18,6 +18,7 @@ from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.data_file import EMPTY_ROW
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
@@ -59,7 +60,10 @@ class Router:
         self._function = options.get_enum("bucket-function.type")
         self._partition_fields = schema.partition_fields
         self._bucket_fields = tuple(schema.field(name) for name in schema.bucket_keys)
-        if assign is None and self.total_buckets < 1 and (schema.primary_keys or self.total_buckets != UNAWARE):
+        waits = bool(schema.primary_keys) and self.total_buckets == POSTPONE_BUCKET
+        self._only = POSTPONE_BUCKET if waits else 0
+        unaware = not schema.primary_keys and self.total_buckets == UNAWARE
+        if assign is None and self.total_buckets < 1 and not (unaware or waits):
             name = f"bucket={self.total_buckets}"
             raise UnsupportedError(f"paimon_py writes tables with fixed buckets, this one has {name}", feature=name)
 
@@ -75,7 +79,7 @@ class Router:
         parts, partitions = self._partitions(batch)
         buckets = self._buckets(batch) if self._assign is None else self._assigned(batch, parts, partitions)
         if parts is None and buckets is None:
-            return [Routed(partitions[0], 0, batch, kinds)]
+            return [Routed(partitions[0], self._only, batch, kinds)]
         width = max(self.total_buckets, 1) if self._assign is None or buckets is None else int(buckets.max()) + 1
         codes = _combined(parts, buckets, width)
         codes, groups = _narrowed(codes, len(partitions) * width)
@@ -88,6 +92,7 @@ class Router:
         out, start = [], 0
         for code, size in zip(groups[used].tolist(), counts[used].tolist(), strict=True):
             part, bucket = divmod(code, width)
+            bucket = bucket or self._only
             rows = batch if size == batch.num_rows else batch.slice(start, size)
             own = kinds if kinds is None or size == batch.num_rows else kinds.slice(start, size)
             out.append(Routed(partitions[part], bucket, rows, own))

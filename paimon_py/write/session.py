@@ -35,6 +35,7 @@ from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.index_plan import made_index, written_files
 from paimon_py.write.leftovers import delete_index_files
 from paimon_py.write.route import UNAWARE, Routed, Router
+from paimon_py.write.waiting import WaitingWriter, is_postponed, waiting_layout, waiting_schema
 from paimon_py.write.writer_compaction import WriterCompaction
 
 OPEN_FILES_MAX = 64
@@ -89,7 +90,6 @@ class Writer:
         options = Options(schema.options)
         self._root = root
         self._schema = schema
-        self._layout = file_layout(schema)
         self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
         self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
         self._snapshot = root.snapshots.latest()
@@ -98,12 +98,14 @@ class Writer:
             base = None if ignore_existing else self._snapshot
             self._dynamic = DynamicBuckets(root, schema, base, self._live_files, share)
         self._router = Router(schema, None if self._dynamic is None else self._dynamic.assign)
-        unaware = self._router.total_buckets == UNAWARE and not schema.primary_keys
-        needless = ignore_existing or self._snapshot is None or unaware
+        self._waiting = waiting_schema(schema, root.env.ids) if is_postponed(schema) else None
+        plain = self._waiting is not None or (self._router.total_buckets == UNAWARE and not schema.primary_keys)
+        self._layout = file_layout(schema) if self._waiting is None else waiting_layout(self._waiting)
+        needless = ignore_existing or self._snapshot is None or plain
         self._existing: Existing | None = NOTHING if needless else None
         self._live: EntryColumns | None = EntryColumns.empty() if needless else None
         self._compaction: WriterCompaction | None = None
-        if not options.get_bool("write-only") and not unaware:
+        if not options.get_bool("write-only") and not plain:
             self._compaction = WriterCompaction(
                 root, schema, self._snapshot, self._live_files, total_buckets=self._router.total_buckets,
                 replaces=ignore_existing,
@@ -140,12 +142,28 @@ class Writer:
             for batch in reader:
                 for piece in pieces(batch):
                     aligned = alignment.apply(piece)
-                    for routed in self._router.route(aligned.batch, aligned.kinds):
-                        self._write(routed)
+                    self._spread(aligned.batch, aligned.kinds)
         except BaseException as error:
             self._give_up("failed")
             _explain(error)
             raise
+
+    def write_rows(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
+        """Add rows that have the table's columns and types, with their kinds as int8 (None: all +I).
+
+        Raises: as `write_arrow`.
+        """
+        self._require_open()
+        try:
+            self._spread(batch, kinds)
+        except BaseException:
+            self._give_up("failed")
+            raise
+
+    @property
+    def base_snapshot_id(self) -> int | None:
+        """The snapshot that the writer builds on."""
+        return None if self._snapshot is None else self._snapshot.id
 
     def changes(self) -> Changes:
         """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
@@ -171,7 +189,7 @@ class Writer:
         self._live = EntryColumns.empty() if self._existing is NOTHING else None
         return Changes(
             schema_id=self._schema.id,
-            base_snapshot_id=None if self._snapshot is None else self._snapshot.id,
+            base_snapshot_id=self.base_snapshot_id,
             buckets=tuple(buckets),
         )
 
@@ -235,6 +253,10 @@ class Writer:
             self._aligned = (given, Alignment(self._schema, given))
         return self._aligned[1]
 
+    def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
+        for routed in self._router.route(batch, kinds):
+            self._write(routed)
+
     def _write(self, routed: Routed) -> None:
         key = (routed.partition, routed.bucket)
         writer = self._writers.get(key)
@@ -268,7 +290,9 @@ class Writer:
         if first is None:
             first = existing.next_sequence(partition, bucket)
         place = bucket_place(self._root.path, self._schema, self._directory(partition), bucket, self._root.env.ids)
-        files = _Files(self._root, self._layout, self._schema, place)
+        files = _Files(self._root, self._layout, self._waiting or self._schema, place)
+        if self._waiting is not None:
+            return WaitingWriter(partition, self._schema, files.begin)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)
         spilled = None if self._spills is None else SpilledRuns(self._root.env.spill, self._spills)

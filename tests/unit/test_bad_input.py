@@ -724,7 +724,6 @@ def test_wrong_places_are_refused(tmp_path, call, error, word):
 # -- features that are not there yet ------------------------------------------------------------------------------------
 
 AT_CREATE = [
-    ({"bucket": "-2"}, "bucket=-2 (postpone)"),
     ({"bucket": "1", "changelog-producer": "input"}, "changelog-producer=input"),
     ({"bucket": "1", "branch": "b1"}, "branch"),
 ]
@@ -753,7 +752,6 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 
 JAVA = {
-    "postpone-staged": "bucket=-2 (postpone)",
     "row-tracking": "row-tracking.enabled",
     "variant-parquet": "VARIANT type",
     "vector": "VECTOR type",

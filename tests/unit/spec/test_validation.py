@@ -131,7 +131,6 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({**PK, "bucket": "-2"}, "bucket=-2 (postpone)"),
     ({"row-tracking.enabled": "true"}, "row-tracking.enabled"),
     ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),

@@ -1,0 +1,227 @@
+"""Publishing the rows of postponed buckets: they go to real buckets, as one compaction.
+
+Source: format.md §7.3; Java `CompactAction.buildForPostponeBucketCompaction`, `PostponeUtils`, `BucketFiles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, SnapshotExpiredError
+from paimon_py.files.physical import KIND_FIELD
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import read_file
+from paimon_py.maintain.rescale import ROUNDS, with_buckets
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifier
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import VALUE_KIND, TableSchema
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.write.attempts import Already, Attempts, Planned
+from paimon_py.write.changes import BucketChanges
+from paimon_py.write.commit_plan import Author, Part
+from paimon_py.write.conflicts import Conflict
+from paimon_py.write.deletion_index import index_entries
+from paimon_py.write.index_plan import compacted_index, index_after
+from paimon_py.write.leftovers import delete_files
+from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
+from paimon_py.write.result import CommitResult
+from paimon_py.write.session import Writer
+
+
+def publish_waiting(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> CommitResult:
+    """Give waiting rows their buckets, in the order in which their files were made.
+
+    A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
+    `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket` ask for. Buckets that have piled up runs
+    are compacted on the way, as writers do.
+
+    Returns: no snapshot if nothing waits.
+
+    Raises:
+        CommitConflictError: others wrote to the same partitions every time; nothing was published.
+        CommitUnknownError: nothing was deleted. Any other error: nothing was published, no file is left behind.
+    """
+    for left in reversed(range(ROUNDS)):
+        snapshot = root.snapshots.latest()
+        if snapshot is None:
+            return CommitResult()
+        try:
+            return _Round(root, schema, snapshot, matches).run()
+        except (CommitConflictError, SnapshotExpiredError):
+            if not left or root.snapshots.latest_id() == snapshot.id:
+                raise
+    raise AssertionError("the last round returns or raises")
+
+
+class _Round:
+    """One attempt, on one snapshot."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, matches: Matcher | None) -> None:
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        live = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+        self._waiting = [entry for entry in live if entry.bucket == POSTPONE_BUCKET]
+        self._partitions = {entry.partition for entry in self._waiting}
+        self._real = [e for e in live if e.bucket != POSTPONE_BUCKET and e.partition in self._partitions]
+
+    def run(self) -> CommitResult:
+        if not self._waiting:
+            return CommitResult()
+        by_count: dict[int, list[ManifestEntry]] = {}
+        counts = bucket_counts(Options(self._schema.options), self._real, self._waiting)
+        for entry in self._waiting:
+            by_count.setdefault(counts[entry.partition], []).append(entry)
+        writers: list[Writer] = []
+        try:
+            for count, entries in sorted(by_count.items()):
+                writers.append(self._written(count, entries))
+            changes = [writer.changes() for writer in writers]
+        except BaseException:
+            for writer in writers:
+                writer.abort()
+            raise
+        buckets = [bucket for one in changes for bucket in one.buckets]
+        try:
+            result = self._publish(buckets)
+        except CommitUnknownError:
+            raise
+        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
+            for writer, one in zip(writers, changes, strict=True):
+                writer.discard(one)
+            raise
+        for bucket in buckets:
+            delete_files(self._root, self._schema, bucket.partition, bucket.bucket, _obsolete(bucket))
+        return result
+
+    def _written(self, count: int, entries: Sequence[ManifestEntry]) -> Writer:
+        """A writer of tables with so many buckets that has the rows of these files."""
+        schema = with_buckets(self._schema, count)
+        schema = msgspec.structs.replace(schema, options={**schema.options, "write-only": "false"})
+        with Writer(self._root, schema) as writer:
+            if writer.base_snapshot_id != self._snapshot.id:
+                raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
+            for entry in sorted(entries, key=_age):
+                self._replay(entry, writer)
+        return writer
+
+    def _replay(self, entry: ManifestEntry, writer: Writer) -> None:
+        file = entry.file
+        directory = partition_directory(self._schema, entry.partition)
+        path = file_path(self._root.path, self._schema, directory, entry.bucket, file)
+        fields = (KIND_FIELD, *self._schema.fields)
+        for batch in read_file(self._root.files, path, file, self._root.schemas.get(file.schema_id), fields):
+            kinds = batch.column(VALUE_KIND)
+            writer.write_rows(batch.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)
+
+    # -- publishing -------------------------------------------------------------------------------------------------
+
+    def _publish(self, buckets: Sequence[BucketChanges]) -> CommitResult:
+        author = Author(user=self._root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
+        attempts = Attempts(self._root, self._schema, author)
+        deletes = [msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in self._waiting]
+        adds: list[ManifestEntry] = []
+        for bucket in buckets:
+            gone, come = replaced(bucket)
+            deletes += gone
+            adds += come
+        part = Part(kind=CommitKind.COMPACT, deletes=tuple(deletes), adds=tuple(adds))
+        done = attempts.publish(lambda latest: self._plan(latest, part, buckets))
+        assert not isinstance(done, Already)
+        rows = sum(entry.file.row_count for entry in adds)
+        return CommitResult(
+            snapshot_id=done.id, snapshot_ids=(done.id,), row_count=rows, file_count=len(adds), attempts=attempts.count
+        )
+
+    def _plan(self, latest: Snapshot | None, part: Part, buckets: Sequence[BucketChanges]) -> Planned:
+        conflict = self._conflict(latest)
+        if conflict is not None:
+            return conflict
+        changes = compacted_index(buckets)
+        if not changes:
+            return part
+        index = index_entries(self._root, latest)
+        return msgspec.structs.replace(part, index=index_after(index, changes, by_bucket=True))
+
+    def _conflict(self, latest: Snapshot | None) -> Conflict | None:
+        """Whether the waiting files are still there, and their partitions' buckets what they were."""
+        if latest is None:
+            return Conflict("the table's snapshots are gone")
+        if latest.id == self._snapshot.id:
+            return None
+        exactly = matcher(self._schema, ExactOverwrite(tuple(self._partitions)), ())
+        live = self._root.manifests.live_entries(latest, EntryFilter(partitions=exactly)).entries()
+        now = {identifier(entry) for entry in live}
+        if any(identifier(entry) not in now for entry in self._waiting):
+            return Conflict("others published the waiting rows")
+        real = {identifier(entry) for entry in live if entry.bucket != POSTPONE_BUCKET}
+        if real != {identifier(entry) for entry in self._real}:
+            return Conflict("others wrote to the buckets that waiting rows were written to")
+        return None
+
+
+def bucket_counts(
+    options: Options, real: Iterable[ManifestEntry], waiting: Iterable[ManifestEntry]
+) -> dict[bytes, int]:
+    """How many buckets each partition with waiting files has, or gets. Pure.
+
+    Raises: OptionError for numbers below 1.
+    """
+    known = {entry.partition: entry.total_buckets for entry in real if entry.total_buckets > 0}
+    default = options.find_int("postpone.default-bucket-num")
+    target_rows = options.find_int("postpone.target-row-num-per-bucket")
+    target_bytes = options.get_memory("postpone.target-size-per-bucket")
+    _check_positive("postpone.default-bucket-num", default)
+    _check_positive("postpone.target-row-num-per-bucket", target_rows)
+    _check_positive("postpone.target-size-per-bucket", target_bytes)
+    amounts: dict[bytes, int] = {}
+    for entry in waiting:
+        amount = entry.file.size_bytes if target_rows is None else entry.file.row_count
+        amounts[entry.partition] = amounts.get(entry.partition, 0) + amount
+    target = target_bytes if target_rows is None else target_rows
+    return {
+        partition: known.get(partition) or default or max(1, -(-amount // target))
+        for partition, amount in amounts.items()
+    }
+
+
+def replaced(bucket: BucketChanges) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
+    """What one bucket of the publication deletes and adds: new files count as results of the compaction. Pure."""
+    new = {file.name for file in bucket.new_files}
+    compacted = {file.name for file in bucket.compact_before}
+    gone = [file for file in bucket.compact_before if file.name not in new]
+    come = [file for file in bucket.new_files if file.name not in compacted]
+    return _entries(bucket, FileKind.DELETE, gone), _entries(bucket, FileKind.ADD, [*come, *bucket.compact_after])
+
+
+def _obsolete(bucket: BucketChanges) -> list[DataFile]:
+    """New files that were compacted at once."""
+    after = {file.name for file in bucket.compact_after}
+    compacted = {file.name for file in bucket.compact_before} - after
+    return [file for file in bucket.new_files if file.name in compacted]
+
+
+def _entries(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
+    partition, number, count = bucket.partition, bucket.bucket, bucket.total_buckets
+    return [
+        ManifestEntry(kind=kind, partition=partition, bucket=number, total_buckets=count, file=file) for file in files
+    ]
+
+
+def _age(entry: ManifestEntry) -> tuple[int, str, int]:
+    """Time of creation; files of one writer have numbers besides."""
+    stem = entry.file.name.split(".", 1)[0]
+    prefix, _, number = stem.rpartition("-")
+    return entry.file.creation_time_millis or 0, prefix, int(number) if number.isdigit() else 0
+
+
+def _check_positive(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise OptionError(f"option {name!r} is {value}; it must be at least 1", option=name, value=str(value))

@@ -1,0 +1,146 @@
+"""Writing partitions anew with another number of buckets.
+
+Source: format.md §3.3, §7.3; Java `RescaleAction`, `OverwriteChangesProvider`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError, UsageError
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.plan_snapshot import plan_snapshot
+from paimon_py.scan.read import Request, read_split
+from paimon_py.scan.split import Split
+from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import skips_level_zero
+from paimon_py.write.changes import Changes
+from paimon_py.write.commit import commit
+from paimon_py.write.conflicts import Conflict
+from paimon_py.write.deletion_index import index_entries
+from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
+from paimon_py.write.renumber import renumber
+from paimon_py.write.request import CommitRequest
+from paimon_py.write.result import CommitResult
+from paimon_py.write.session import Writer
+
+ROUNDS = 10
+"""How often partitions are written anew if others write to them meanwhile."""
+
+
+def with_buckets(schema: TableSchema, buckets: int) -> TableSchema:
+    """The schema with this number of buckets."""
+    return msgspec.structs.replace(schema, options={**schema.options, "bucket": str(buckets)})
+
+
+def check_rescalable(schema: TableSchema, buckets: int) -> None:
+    """Refuse tables whose buckets are not counted, and numbers that count nothing.
+
+    Raises: UsageError
+    """
+    if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 1:
+        raise UsageError(f"rescale takes a number of buckets, at least 1, not {buckets!r}")
+    if Options(schema.options).get_int("bucket") == -1:
+        kind = "dynamic buckets" if schema.primary_keys else "no buckets"
+        raise UsageError(f"a table with {kind} ('bucket' = '-1') cannot be rescaled")
+
+
+def rescale(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> CommitResult:
+    """Write the partitions that have other numbers of buckets than `schema` says anew, as one overwrite.
+
+    Rows that wait for their bucket stay where they are.
+
+    Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.
+    Raises:
+        CommitConflictError: others wrote to the partitions every time; nothing was changed.
+        UsageError: rows that no compaction has seen yet are not readable.
+    """
+    for left in reversed(range(ROUNDS)):
+        snapshot = root.snapshots.latest()
+        if snapshot is None:
+            return CommitResult()
+        try:
+            return _Round(root, schema, snapshot, matches).run()
+        except (CommitConflictError, SnapshotExpiredError):
+            if not left or root.snapshots.latest_id() == snapshot.id:
+                raise
+    raise AssertionError("the last round returns or raises")
+
+
+class _Round:
+    """One attempt, on one snapshot."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, matches: Matcher | None) -> None:
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        buckets = Options(schema.options).get_int("bucket")
+        live = self._live(snapshot, matches)
+        self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
+        self._known = [entry for entry in live if entry.partition in set(self._partitions)]
+
+    def run(self) -> CommitResult:
+        if not self._partitions:
+            return CommitResult()
+        if skips_level_zero(self._schema) and any(entry.file.level == 0 for entry in self._known):
+            raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
+        schema = self._schema
+        with Writer(self._root, schema, ignore_existing=True) as writer:
+            request = Request(schema=schema, columns=schema.names)
+            for split in self._splits(request):
+                for batch in read_split(self._root, request, split):
+                    writer.write_rows(batch, None)
+            changes = writer.changes()
+            try:
+                return self._commit(changes)
+            except CommitUnknownError:
+                raise
+            except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
+                writer.discard(changes)
+                raise
+
+    def _commit(self, changes: Changes) -> CommitResult:
+        changes = msgspec.structs.replace(changes, base_snapshot_id=self._snapshot.id)
+        request = CommitRequest(overwrite=self._exactly, check=self._check)
+        return commit(
+            self._root, self._schema, changes, request,
+            renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
+        )  # fmt: skip
+
+    @property
+    def _exactly(self) -> ExactOverwrite:
+        return ExactOverwrite(tuple(self._partitions))
+
+    def _splits(self, request: Request) -> Iterable[Split]:
+        wanted = set(self._partitions)
+        splits: Sequence[Split] = plan_snapshot(self._root, request, self._snapshot).splits
+        return (split for split in splits if split.partition in wanted)
+
+    def _check(self, latest: Snapshot | None) -> Conflict | None:
+        """Whether the partitions are what they were."""
+        if latest is None or latest.id == self._snapshot.id:
+            return None
+        now = self._live(latest, matcher(self._schema, self._exactly, ()))
+        same = {_named(entry) for entry in now} == {_named(entry) for entry in self._known}
+        same = same and self._index(latest) == self._index(self._snapshot)
+        return None if same else Conflict("others wrote to partitions that were being rescaled")
+
+    def _index(self, snapshot: Snapshot) -> set[str]:
+        """Names of the index files of the partitions."""
+        wanted = set(self._partitions)
+        return {entry.name for entry in index_entries(self._root, snapshot) if entry.partition in wanted}
+
+    def _live(self, snapshot: Snapshot, matches: Matcher | None) -> list[ManifestEntry]:
+        live = self._root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+        return [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
+
+
+def _named(entry: ManifestEntry) -> tuple[object, ...]:
+    return entry.partition, entry.bucket, entry.file.level, entry.file.name

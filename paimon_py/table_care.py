@@ -1,0 +1,185 @@
+"""The verbs that care for a table's files: compaction, other numbers of buckets, indexes, manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from paimon_py.errors import UsageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.maintain.publish_waiting import publish_waiting
+from paimon_py.maintain.rescale import check_rescalable, rescale, with_buckets
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import sort_clustering
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SchemaChange, SetOption
+from paimon_py.spec.supported import check_compactable, check_writable
+from paimon_py.write.changes import Changes
+from paimon_py.write.commit import CommitResult
+from paimon_py.write.compact import CompactionProgress, Compactor, changes_of
+from paimon_py.write.compact_manifests import compact_manifests
+from paimon_py.write.compaction_plan import partition_filter, plan_compaction
+from paimon_py.write.compaction_run import run_task
+from paimon_py.write.index_rewrite import rewrite_indexes
+from paimon_py.write.request import CommitRequest
+from paimon_py.write.result import joined
+from paimon_py.write.waiting import is_postponed
+
+
+class TableCare:
+    """What `Table` offers to keep its files in shape; rows stay what they are."""
+
+    _root: TableRoot
+    _schema: TableSchema
+
+    def alter(self, *changes: SchemaChange) -> TableSchema:
+        """Apply all changes as one new schema and move to it."""
+        raise NotImplementedError
+
+    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
+        raise NotImplementedError
+
+    def compact(
+        self,
+        *,
+        full: bool = False,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        where: Predicate | str | None = None,
+        order_by: Sequence[str] | None = None,
+        strategy: str | None = None,
+        progress: Callable[[CompactionProgress], object] | None = None,
+    ) -> CommitResult:
+        """Merge files into fewer and larger ones, and commit that; rows stay what they are.
+
+        Without `full` only buckets are touched that have piled up enough by the table's options, as Java's writers
+        would; with it every bucket ends up on its top level. A table with `write-only` is compacted this way alone.
+        If another commit replaces files of a bucket meanwhile, the bucket is planned anew once; then its compaction is
+        given up, and the result says so.
+
+        With `order_by` all rows of an append table are written anew, partition by partition and sorted, so that
+        queries for a few values of these columns read few files. A table with `clustering.incremental` is always
+        compacted that way, by its `clustering.columns`, and only where enough has piled up.
+
+        Args:
+            full: compact everything.
+            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
+            where: only partitions for which this holds; it may ask for partition keys alone.
+            order_by: columns to sort the rows of an append table by; if only a strategy is given, the table's
+                `clustering.columns`.
+            strategy: 'order' sorts by one column after the other; 'zorder' and 'hilbert' follow a curve that serves
+                all columns alike. If not given, the table's `clustering.strategy`, or 'order' for one column, 'zorder'
+                below five and 'hilbert' from then on.
+            progress: called after each bucket with how far the compaction has come.
+
+        Returns: what was committed; no snapshot if there was nothing to do.
+
+        Raises:
+            UsageError: a name is not a partition key; the table or its columns cannot be sorted.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+            UnsupportedError: the table uses a feature that paimon_py cannot compact.
+        """
+        check_compactable(self._schema)
+        clustering = sort_clustering(self._schema, order_by, strategy)
+        matches = partition_filter(self._schema, partitions, where)
+        commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
+        published = CommitResult()
+        if is_postponed(self._schema):
+            published = publish_waiting(self._root, self._schema, matches)
+        compactor = Compactor(self._root, self._schema, commit, full=full, matches=matches, clustering=clustering)
+        return joined(published, compactor.run(progress))
+
+    def rescale(self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None) -> CommitResult:
+        """Write partitions anew with another number of buckets, as one overwrite; rows stay what they are.
+
+        In a table with fixed buckets the option 'bucket' is set first: rows can then only be written to partitions that
+        have this number. A table with postponed buckets keeps its option, and rows that wait for their bucket wait on.
+        Partitions that have the number already are left alone, so a call that failed can be repeated.
+
+        Args:
+            buckets: how many buckets each partition gets.
+            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
+
+        Returns: what was committed; no snapshot if there was nothing to do.
+
+        Raises:
+            UsageError: the table has dynamic buckets or none, or a name is not a partition key.
+            CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        """
+        check_writable(self._schema)
+        check_rescalable(self._schema, buckets)
+        matches = partition_filter(self._schema, partitions, None, "rescale")
+        schema = with_buckets(self._schema, buckets)
+        if not is_postponed(self._schema) and self._schema.options.get("bucket") != str(buckets):
+            schema = self.alter(SetOption("bucket", str(buckets)))
+        return rescale(self._root, schema, matches)
+
+    def compaction_tasks(
+        self,
+        *,
+        full: bool = False,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        where: Predicate | str | None = None,
+        order_by: Sequence[str] | None = None,
+        strategy: str | None = None,
+    ) -> list[CompactionTask]:
+        """What `compact` would do, as tasks that do not depend on each other and can be sent to other processes.
+
+        Carry each out with `run_compaction` and commit all results with one `commit`.
+        """
+        check_compactable(self._schema)
+        clustering = sort_clustering(self._schema, order_by, strategy)
+        matches = partition_filter(self._schema, partitions, where)
+        return plan_compaction(self._root, self._schema, full=full, matches=matches, clustering=clustering)
+
+    def run_compaction(self, task: CompactionTask | bytes) -> Changes:
+        """Carry out one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
+
+        Raises:
+            UsageError: the table has another schema than the task was planned under.
+            CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
+        """
+        check_compactable(self._schema)
+        task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
+        if not isinstance(task, CompactionTask):
+            raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
+        return changes_of([task], [run_task(self._root, self._schema, task)])
+
+    def rewrite_file_index(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, object]] | None = None,
+        where: Predicate | str | None = None,
+    ) -> CommitResult:
+        """Give old files the file indexes that the options `file-index.<type>.columns` ask for, and commit that.
+
+        Rows stay where they are; an index that a file has stays as it is, and goes if nothing asks for it any more. A
+        bucket of which others replace files meanwhile is left alone, and the result says so.
+
+        Args:
+            partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
+            where: only partitions for which this holds; it may ask for partition keys alone.
+
+        Returns: what was committed; no snapshot if nothing was missing.
+
+        Raises:
+            UsageError: a name is not a partition key.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+            UnsupportedError: the table uses a feature that paimon_py cannot write.
+        """
+        check_writable(self._schema)
+        matches = partition_filter(self._schema, partitions, where, "rewrite_file_index")
+        request = CommitRequest(user=self._root.env.ids.uuid())
+        commit = lambda changes: self._commit(changes, request)  # noqa: E731
+        return rewrite_indexes(self._root, self._schema, commit, matches)
+
+    def compact_manifests(self) -> CommitResult:
+        """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.
+
+        Returns: no snapshot if there was nothing to merge.
+
+        Raises:
+            CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
+        """
+        check_compactable(self._schema)
+        return compact_manifests(self._root, self._schema)
