@@ -58,6 +58,12 @@ class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
         return self.column if self.key is None else f"{self.column}[{self.key}]"
 
 
+def index_kinds(options: Mapping[str, str]) -> list[str]:
+    """The types of indexes that a table's options ask for, known or not."""
+    named = (name for name in options if name.startswith(PREFIX) and name.endswith(_COLUMNS))
+    return [name[len(PREFIX) : -len(_COLUMNS)] for name in named]
+
+
 def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
     """The indexes that a table's options ask for, of known types or not.
 

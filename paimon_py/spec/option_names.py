@@ -114,6 +114,9 @@ _FOREIGN_PREFIXES = (
 )
 """Families of names that belong to file systems, file formats and engines; they are never questioned."""
 
+_INDEX_PREFIXES = ("file-index.bloom-filter.", "file-index.bitmap.", "file-index.bsi.", "file-index.range-bitmap.")
+"""What begins so names a column next; `file_indexes` looks at the rest."""
+
 
 @functools.lru_cache(maxsize=1)
 def known_names() -> frozenset[str]:
@@ -141,7 +144,7 @@ def check_names(options: Mapping[str, str]) -> None:
 def suggestion(name: str) -> str | None:
     """The option that an unknown name probably means, None if the name is known or unlike any."""
     known = known_names()
-    if name in known or name.startswith(_FOREIGN_PREFIXES):
+    if name in known or name.startswith((*_FOREIGN_PREFIXES, *_INDEX_PREFIXES)):
         return None
     if name.startswith(FIELDS_PREFIX):
         return _suggest_field_option(name)
