@@ -23,6 +23,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.write.append import counts_anew
 from paimon_py.write.attempts import Already, Attempts, Planned, Planner
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import (
@@ -360,7 +361,7 @@ class _Commit:
 
     def _renumber(self, highest: Mapping[tuple[bytes, int], int]) -> None:
         """Let our rows come after all that was committed before them. A bucket that moves loses its compaction."""
-        if self.options.get_bool("sequence.snapshot-ordering"):
+        if self.options.get_bool("sequence.snapshot-ordering") or counts_anew(self.schema):
             return
         for position, offset in enumerate(offsets(self.changes.buckets, highest)):
             original = self.changes.buckets[position]

@@ -27,7 +27,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.align import Alignment, open_stream, pieces
-from paimon_py.write.append import AppendWriter
+from paimon_py.write.append import AppendWriter, counts_anew
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import own_files
 from paimon_py.write.dynamic import DynamicBuckets, Share, is_dynamic
@@ -287,6 +287,8 @@ class Writer:
             self._checked.add(partition)
         existing = self._known()
         first = self._sequences.get((partition, bucket))
+        if first is None and counts_anew(self._schema):
+            first = 0
         if first is None:
             first = existing.next_sequence(partition, bucket)
         place = bucket_place(self._root.path, self._schema, self._directory(partition), bucket, self._root.env.ids)

@@ -415,3 +415,19 @@ def test_a_renumbering_that_fails_keeps_the_old_files():
     with pytest.raises(StorageError):
         renumber(root, schema, bucket, 5)
     assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [bucket.new_files[0].name]
+
+
+def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
+    for ordered, first in (("true", 2), ("false", 0)):
+        schema = append(bucket="1", **{"bucket-key": "n", "bucket-append-ordered": ordered, "write-only": "true"})
+        root = root_of(schema)
+        data = pa.table({"n": [1, 2], "p": ["a", "a"]})
+        with Writer(root, schema) as writer:
+            writer.write_arrow(data)
+            changes = writer.changes()
+            (known,) = changes.buckets
+            writer._existing = Existing({(known.partition, 0): 1}, {known.partition: 1})
+            writer._sequences.clear()
+            writer.write_arrow(data)
+            (bucket,) = writer.changes().buckets
+        assert bucket.new_files[0].min_sequence == first
