@@ -57,7 +57,7 @@ OLDER = [
 ]
 
 
-@pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])
+@pytest.mark.parametrize("version", ["1.4.2", pytest.param("0.9.0", marks=pytest.mark.full)])
 @pytest.mark.parametrize("script", OLDER, ids=lambda script: script.about)
 def test_older_javas_read_and_compact_our_tables_and_we_theirs(script: Script, version, java, tmp_path):
     """Only rows are compared: older Javas pick other files and keep other statistics."""
