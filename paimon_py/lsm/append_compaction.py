@@ -71,7 +71,7 @@ def bucket_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: Dead
     on as Java's writer does: it joins `file_count_min` files that follow each other and together are not far above the
     target, and takes the result for the next file as long as it is small.
     """
-    ordered = sorted(files, key=_age)
+    ordered = sorted(files, key=age)
     if full:
         chosen = _all_of(ordered, settings, dead)
         return [chosen] if chosen else []
@@ -82,7 +82,7 @@ def next_window(files: Sequence[DataFile], settings: AppendSettings) -> Files:
     """The one group of neighbouring files that a writer of a fixed bucket joins next; none if too few are small."""
     window: deque[DataFile] = deque()
     size = 0
-    for file in sorted(files, key=_age):
+    for file in sorted(files, key=age):
         window.append(file)
         size += file.size_bytes
         if len(window) >= max(2, settings.file_count_min):
@@ -113,7 +113,7 @@ def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: Dea
     groups += bins
     if len(left) >= settings.file_count_min or (full and len(left) > 1):
         groups.append(left)
-    return [tuple(sorted(group, key=_age)) for group in groups]
+    return [tuple(sorted(group, key=age)) for group in groups]
 
 
 def _filled(groups: Sequence[Sequence[DataFile]], settings: AppendSettings) -> tuple[list[Files], Files]:
@@ -181,5 +181,6 @@ def _is_dead(file: DataFile, settings: AppendSettings, dead: DeadRows) -> bool:
     return count is None or count > file.row_count * settings.dead_ratio
 
 
-def _age(file: DataFile) -> tuple[int, int, int, str]:
+def age(file: DataFile) -> tuple[int, int, int, str]:
+    """What orders files as their rows were written."""
     return file.min_sequence, file.max_sequence, file.creation_time_millis or 0, file.name

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace, IndexEntry
 
@@ -27,13 +28,14 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
         partition: serialized BinaryRow.
         bucket, total_buckets: as in the files' manifest entries.
         files: what to compact, with keys and statistics; in append tables in the order in which rows were written.
-        output_level: level of the new files; 0 in append tables.
+        output_level: level of the new files; 0 in append tables that do not cluster incrementally.
         drop_deletes: rows of kind −U and −D end here.
         rewrite_all: every file is rewritten by itself, even one that could just move (to drop dead or expired rows).
         higher_files: files of the levels above `output_level`, in which keys of level 0 are looked up; only in tables
             that compact by lookup.
         deletions: all deletion vectors of the bucket, by file name.
         index: the index entries that hold these deletion vectors.
+        clustering: the order of the rows of the new files in an append table; None: as they are.
     """
 
     snapshot_id: int
@@ -48,6 +50,7 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
     higher_files: tuple[DataFile, ...] = ()
     deletions: Mapping[str, DeletionPlace] = {}
     index: tuple[IndexEntry, ...] = ()
+    clustering: Clustering | None = None
 
     @property
     def size_bytes(self) -> int:

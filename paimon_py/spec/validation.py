@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
+from paimon_py.spec.clustering import check_incremental
 from paimon_py.spec.engine_rules import check_engine
 from paimon_py.spec.file_rules import FILE_RULES
 from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
@@ -352,6 +353,7 @@ _RULES = (
     _levels,
     _retention,
     _row_tracking,
+    check_incremental,
     _record_expiry,
     check_aggregates,
 )

@@ -12,6 +12,7 @@ import msgspec
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.changes import BucketChanges, Changes
@@ -46,13 +47,21 @@ class Compactor:
     """One call of `Table.compact`."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, commit: Commit, *, full: bool, matches: Matcher | None
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        commit: Commit,
+        *,
+        full: bool,
+        matches: Matcher | None,
+        clustering: Clustering | None = None,
     ) -> None:
         self._root = root
         self._schema = schema
         self._commit = commit
         self._full = full
         self._matches = matches
+        self._clustering = clustering
 
     def run(self, report: Report | None) -> CommitResult:
         """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
@@ -72,7 +81,9 @@ class Compactor:
         while True:
             latest = self._root.snapshots.latest_id()
             try:
-                return plan_compaction(self._root, self._schema, full=self._full, matches=self._matches)
+                return plan_compaction(
+                    self._root, self._schema, full=self._full, matches=self._matches, clustering=self._clustering
+                )
             except SnapshotExpiredError:
                 if latest == seen:
                     raise

@@ -21,7 +21,7 @@ from paimon_py.expr.predicate import Predicate, as_predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
 from paimon_py.files.expiry import RecordExpiry
-from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, bucket_tasks, unaware_tasks
+from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.levels import LevelRun, level_runs
 from paimon_py.lsm.order import key_ranks
@@ -36,11 +36,13 @@ from paimon_py.lsm.picker import (
 )
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.write.cluster_plan import ClusterPlan
 from paimon_py.write.commit_plan import Bucket
 from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.write.overwrite import Matcher, StaticOverwrite, matcher
@@ -111,9 +113,17 @@ def _chosen(schema: TableSchema, partitions: Sequence[Mapping[str, object]], ver
 
 
 def plan_compaction(
-    root: TableRoot, schema: TableSchema, *, full: bool, matches: Matcher | None
+    root: TableRoot,
+    schema: TableSchema,
+    *,
+    full: bool,
+    matches: Matcher | None,
+    clustering: Clustering | None = None,
 ) -> list[CompactionTask]:
     """What to compact of the latest snapshot, at most a task per bucket of a keyed table.
+
+    Args:
+        clustering: sort all rows of every partition or bucket, instead of what the table's options say.
 
     Cost: reads the manifests; a few µs per live file.
     Raises: CorruptionError for broken metadata.
@@ -126,7 +136,10 @@ def plan_compaction(
     deletions = bucket_deletions(root, schema, snapshot)
     expiry = RecordExpiry.of(schema, moment.now_millis)
     expired = expiry.expired([entry.file for entry in entries], root.schemas.get) if expiry and full else frozenset()
-    return tasks_of(schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired)
+    clusters = ClusterPlan.of(schema, clustering, [entry.file for entry in entries], root.schemas.get)
+    return tasks_of(
+        schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired, clusters=clusters
+    )
 
 
 def moment_of(clock: Clock) -> Moment:
@@ -144,10 +157,17 @@ def tasks_of(
     moment: Moment,
     deletions: Mapping[Bucket, BucketDeletions] | None = None,
     expired: Container[str] = frozenset(),
+    clusters: ClusterPlan | None = None,
 ) -> list[CompactionTask]:
-    """The tasks for live files and their deletion vectors; `expired`: names of those with rows that ended by age. Pure.
+    """The tasks for live files and their deletion vectors. Pure.
+
+    Args:
+        expired: names of the files with rows that ended by age.
+        clusters: how an append table is sorted, if it is.
     """
     planner = _Planner(schema, snapshot, full, moment, deletions or {}, expired)
+    if clusters is not None:
+        return [task for bucket in _buckets(schema, entries) for task in planner.cluster_tasks(bucket, clusters)]
     return [task for bucket in _buckets(schema, entries) for task in planner.tasks(bucket)]
 
 
@@ -228,6 +248,14 @@ class _Planner:
         dead = DeadRows({name: place.cardinality for name, place in known.places.items()}, index_files)
         groups = plan(bucket.files, self._append, dead, full=self._full)
         return [_with_own_deletions(self._task(bucket, files)) for files in groups]
+
+    def cluster_tasks(self, bucket: _Bucket, clusters: ClusterPlan) -> list[CompactionTask]:
+        """What of a bucket is sorted, all of it together."""
+        choice = clusters.choice(bucket.files, full=self._full)
+        if choice is None:
+            return []
+        task = _with_own_deletions(self._task(bucket, tuple(sorted(choice.files, key=age))))
+        return [msgspec.structs.replace(task, output_level=choice.output_level, clustering=clusters.clustering)]
 
     def _known(self, bucket: _Bucket) -> BucketDeletions:
         return self._deletions.get((bucket.partition, bucket.bucket), BucketDeletions())

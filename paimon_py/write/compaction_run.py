@@ -28,14 +28,17 @@ from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.lsm.compaction_steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.external_sort import ExternalSort
 from paimon_py.lsm.lookup import Bounds, Lookup, LookupRules
 from paimon_py.lsm.order import key_ranks, merge_order
 from paimon_py.lsm.rewrite import Merging, merged_rows, rewrite
+from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import abort_all
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.write.changes import BucketChanges
@@ -86,7 +89,8 @@ class _Work:
         self._schema = schema
         self._task = task
         self._directory = partition_directory(schema, task.partition)
-        self._layout = file_layout(schema, level=task.output_level, source=FileSource.COMPACT)
+        written_level = task.output_level if schema.primary_keys else 0
+        self._layout = file_layout(schema, level=written_level, source=FileSource.COMPACT)
         self._names = DataFileNames(schema.options, root.env.ids)
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
@@ -137,13 +141,26 @@ class _Work:
         return renewed(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
 
     def compact_append(self) -> Compacted:
-        """Write the rows of all files one after the other, in the order given."""
-        files = self._task.files
-        writer = self._open(files[0].min_sequence)
-        for file in files:
-            for batch in self._read(file, self._schema.fields, BATCH_ROWS):
+        """Write the rows of all files one after the other, in the order given, or sorted if the task says so."""
+        task = self._task
+        writer = self._open(task.files[0].min_sequence)
+        if task.clustering is None:
+            for batch in self._append_rows():
                 writer.write(batch)
-        return files, writer.close()
+        else:
+            spilled = SpilledRuns(self._root.env.spill, SpillSettings.of(Options(self._schema.options)))
+            sort = ExternalSort(self._schema, task.clustering, spilled)
+            try:
+                for batch in sort.sorted(self._append_rows()):
+                    writer.write(batch)
+            finally:
+                sort.clear()
+        made = writer.close()
+        return task.files, tuple(msgspec.structs.replace(file, level=task.output_level) for file in made)
+
+    def _append_rows(self) -> Iterator[pa.RecordBatch]:
+        for file in self._task.files:
+            yield from self._read(file, self._schema.fields, BATCH_ROWS)
 
     def discard(self) -> None:
         """Delete what was written; the error that led here matters more than one of this."""

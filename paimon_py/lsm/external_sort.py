@@ -1,0 +1,129 @@
+"""Sorting more rows than fit into memory: batches in, the same rows in the order of a clustering out.
+
+Rows are collected until they are worth a sort, and sorted runs go to local disk; in the end they are merged in windows.
+Every row gets its number as the last part of its key, so rows that are equal in all columns keep the order in which
+they came, and a window holds no more than its share even if every row is equal.
+
+Source: Java `Sorter`, `BinaryExternalSortBuffer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import combine, from_numpy
+from paimon_py.lsm.curves import hilbert, z_order
+from paimon_py.lsm.merge import Plan
+from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.lsm.spill import EveryRow, SpilledRuns
+from paimon_py.lsm.words import Ints
+from paimon_py.spec.clustering import Clustering
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import parse_type
+from paimon_py.spec.types import Field
+
+_BATCH_ROWS = 65_536
+_LONG = parse_type("BIGINT NOT NULL")
+
+
+class ExternalSort:
+    """One sort. Whoever begins it must `clear` it in the end, whatever happens.
+
+    Shapes: batches with the columns of the table.
+    """
+
+    def __init__(self, schema: TableSchema, clustering: Clustering, spilled: SpilledRuns) -> None:
+        self._schema = schema
+        self._clustering = clustering
+        self._spilled = spilled
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._rows = 0
+        self._row_name, self._place_name = _free("_ROW", schema), _free("_PLACE", schema)
+        self._compared = tuple(schema.field(name) for name in clustering.columns)
+        self._keys: tuple[Field, ...] = ()
+
+    def sorted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All rows in order.
+
+        Cost: `run_bytes` of rows in memory and their sorted copy, then one merge window and a block of every run. Rows
+            that fit into one run never see the disk.
+        Raises: StorageError: the local disk failed.
+        """
+        for batch in batches:
+            for piece in _halved(batch, self._spilled.settings.run_bytes):
+                self._batches.append(piece)
+                self._bytes += piece.nbytes
+                if self._bytes >= self._spilled.settings.run_bytes:
+                    self._spilled.add(self._run())
+        names = list(self._schema.names)
+        if not len(self._spilled):
+            yield from (batch.select(names) for batch in self._run())
+            return
+        if self._batches:
+            self._spilled.add(self._run())
+        plan = Plan(order=MergeOrder(keys=self._keys), engine=EveryRow(), drop_deletes=False)
+        yield from (batch.select(names) for batch in self._spilled.merged(plan))
+
+    def clear(self) -> None:
+        """Delete what was spilled.
+
+        Raises:
+            StorageError: a run could not be deleted.
+        """
+        self._batches = []
+        self._spilled.clear()
+
+    def _run(self) -> Iterator[pa.RecordBatch]:
+        """The collected rows in order, with the columns that order them; lets go of them."""
+        if not self._batches:
+            return
+        table = pa.Table.from_batches(self._batches)
+        self._batches, self._bytes = [], 0
+        columns = {name: combine(table.column(name)) for name in table.column_names}
+        del table
+        count = len(columns[self._schema.names[0]])
+        places = self._places(columns)
+        keys = tuple(Field(-1, name, _LONG) for name in places) or self._compared
+        columns |= places
+        columns[self._row_name] = from_numpy(np.arange(self._rows, self._rows + count), pa.int64())
+        self._rows += count
+        self._keys = (*keys, Field(-1, self._row_name, _LONG))
+        order, _ = sort_batch(MergeOrder(keys=keys), columns, runs_sorted=False)
+        yield from _taken(columns, order)
+
+    def _places(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """The places of rows on the curve; nothing if columns are compared themselves."""
+        wanted = [columns[name] for name in self._clustering.columns]
+        if self._clustering.strategy == "order":
+            return {}
+        if self._clustering.strategy == "hilbert":
+            found = hilbert(wanted)
+        else:
+            found = z_order(wanted, text_bytes=self._clustering.text_bytes)
+        return {f"{self._place_name}{number}": column for number, column in enumerate(found)}
+
+
+def _free(name: str, schema: TableSchema) -> str:
+    """A name that no column of the table begins with."""
+    while any(taken.startswith(name) for taken in schema.names):
+        name = f"_{name}"
+    return name
+
+
+def _halved(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces of at most about so many bytes."""
+    step = max(1, limit_bytes * batch.num_rows // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+def _taken(columns: dict[str, pa.Array], order: Ints) -> Iterator[pa.RecordBatch]:
+    """The rows in an order, some at a time."""
+    schema = pa.schema([pa.field(name, column.type) for name, column in columns.items()])
+    for start in range(0, len(order), _BATCH_ROWS):
+        index = from_numpy(order[start : start + _BATCH_ROWS], pa.int64())
+        yield pa.RecordBatch.from_arrays([column.take(index) for column in columns.values()], schema=schema)

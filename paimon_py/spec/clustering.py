@@ -1,0 +1,157 @@
+"""How the rows of an append table are laid out by a few of its columns: sorted by them, or along a curve through them.
+
+Source: Paimon "Dedicated Compaction / Sort Compact", "Incremental Clustering"; Java `CoreOptions.clusteringStrategy`,
+`SortCompactAction`, `CompactProcedure`, `SchemaValidation.validateIncrementalClustering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Atomic, Field, Root
+
+INCREMENTAL = "clustering.incremental"
+_COLUMNS = "clustering.columns"
+_STRATEGIES = ("order", "zorder", "hilbert")
+_FEW = 5
+_WITHOUT_ORDER = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+
+
+class Clustering(msgspec.Struct, frozen=True):
+    """Columns, and how they order rows.
+
+    Attributes:
+        columns: names, the most significant first where that matters.
+        strategy: `order` compares column after column; `zorder` and `hilbert` follow a curve that gives every column
+            the same weight.
+        text_bytes: leading bytes of a text or binary value that count on the z-order curve.
+    """
+
+    columns: tuple[str, ...]
+    strategy: str
+    text_bytes: int = 8
+
+
+def is_incremental(schema: TableSchema) -> bool:
+    """Whether compactions of the table cluster it, level by level, and do nothing else."""
+    return not schema.primary_keys and Options(schema.options).get_bool(INCREMENTAL)
+
+
+def sort_clustering(schema: TableSchema, order_by: Sequence[str] | None, strategy: str | None) -> Clustering | None:
+    """The clustering that a caller of `compact` asks for; None: none.
+
+    Columns that are not given are those of the table's options; without a strategy rows are sorted column by column.
+
+    Raises:
+        UsageError: the table has a primary key, keeps the order of its buckets or clusters by itself; a column does
+            not exist, is given twice or is a partition key; the strategy does not exist or needs more columns.
+        UnsupportedError: a column is of a type without an order.
+    """
+    if order_by is None and strategy is None:
+        return None
+    if isinstance(order_by, str):
+        raise UsageError(f'compact(order_by=…) takes a list of columns such as ["{order_by}"]')
+    _check_sortable(schema)
+    if order_by is None:
+        return _clustering(schema, _columns(schema), strategy)
+    return _clustering(schema, tuple(order_by), strategy or "order")
+
+
+def table_clustering(schema: TableSchema) -> Clustering:
+    """The clustering of a table that clusters incrementally.
+
+    Raises:
+        OptionError: its options name no columns, or go against each other.
+        UsageError, UnsupportedError: as `sort_clustering`.
+    """
+    check_incremental(schema, Options(schema.options))
+    return _clustering(schema, _columns(schema), None)
+
+
+def check_incremental(schema: TableSchema, options: Options) -> None:
+    """Refuse `clustering.incremental` where Java does.
+
+    Raises:
+        OptionError: says why.
+    """
+    if not options.get_bool(INCREMENTAL):
+        return
+
+    def refuse(why: str) -> OptionError:
+        return OptionError(f"{INCREMENTAL!r} {why}", option=INCREMENTAL, value="true")
+
+    if schema.primary_keys:
+        raise refuse("does not go with a primary key")
+    if options.get_bool("data-evolution.enabled"):
+        raise refuse("does not go with 'data-evolution.enabled'")
+    if options.get_int("bucket") != -1:
+        if options.get_bool("bucket-append-ordered"):
+            raise refuse("needs 'bucket-append-ordered' = 'false' in a table with buckets")
+        if options.get_bool("deletion-vectors.enabled"):
+            raise refuse("does not go with 'deletion-vectors.enabled' in a table with buckets")
+
+
+def _check_sortable(schema: TableSchema) -> None:
+    options = Options(schema.options)
+    if schema.primary_keys:
+        raise UsageError("compact(order_by=…) is for append tables; a table with a primary key is sorted by its key")
+    if options.get_bool(INCREMENTAL):
+        raise UsageError(f"the table has {INCREMENTAL!r}: compact() clusters it, and takes no order_by and no strategy")
+    if options.get_int("bucket") != -1 and options.get_bool("bucket-append-ordered"):
+        raise UsageError(
+            "compact(order_by=…) would break the order of rows that 'bucket-append-ordered' promises for every bucket; "
+            "it is for tables with 'bucket' = '-1' or 'bucket-append-ordered' = 'false'"
+        )
+
+
+def _columns(schema: TableSchema) -> Sequence[str]:
+    found = Options(schema.options).get_list(_COLUMNS)
+    if not found:
+        raise OptionError(f"no columns to cluster by: {_COLUMNS!r} is not set", option=_COLUMNS)
+    return found
+
+
+def _clustering(schema: TableSchema, columns: Sequence[str], strategy: str | None) -> Clustering:
+    names = schema.names
+    if not columns:
+        raise UsageError("compact(order_by=…) needs at least one column")
+    for at, name in enumerate(columns):
+        if name not in names:
+            raise UsageError(f"there is no column {name!r} to cluster by; the table has {', '.join(names)}")
+        if name in schema.partition_keys:
+            raise UsageError(f"clustering by {name!r} does nothing: it is a partition key")
+        if name in columns[:at]:
+            raise UsageError(f"column {name!r} is given twice")
+        _check_type(schema.field(name))
+    text_bytes = Options(schema.options).get_int("zorder.var-length-contribution")
+    if text_bytes < 1:
+        option = "zorder.var-length-contribution"
+        raise OptionError(f"{option!r} is {text_bytes}; it must be at least 1", option=option, value=str(text_bytes))
+    return Clustering(tuple(columns), _strategy(schema, len(columns), strategy), text_bytes)
+
+
+def _check_type(field: Field) -> None:
+    if not isinstance(field.type, Atomic) or field.type.root in _WITHOUT_ORDER:
+        kind = field.type.root.value if isinstance(field.type, Atomic) else type(field.type).__name__
+        raise UnsupportedError(
+            f"column {field.name!r} cannot be clustered by: its type has no order", feature=f"clustering by {kind}"
+        )
+
+
+def _strategy(schema: TableSchema, count: int, given: str | None) -> str:
+    wanted = (given or Options(schema.options).get_str("clustering.strategy")).lower()
+    if wanted == "auto":
+        wanted = "order" if count == 1 else "zorder" if count < _FEW else "hilbert"
+    if wanted not in _STRATEGIES:
+        message = f"a clustering strategy is one of {', '.join(_STRATEGIES)} and auto, not {wanted!r}"
+        if given is not None:
+            raise UsageError(message)
+        raise OptionError(message, option="clustering.strategy", value=wanted)
+    if wanted == "hilbert" and count < 2:
+        raise UsageError("a Hilbert curve needs at least two columns; use the strategy 'order' for one")
+    return wanted
