@@ -263,7 +263,7 @@ def test_every_call_of_a_compaction_may_fail_or_be_the_last(name):
     assert disturb(name, MODES) > 60
 
 
-_EVERY = 29
+_EVERY = 23
 """CI carries out one in so many of the runs; which ones differs from case to case."""
 
 
