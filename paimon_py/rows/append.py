@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
@@ -24,10 +25,11 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import POSITION, positioned
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
-from paimon_py.rows.decide import DELETE, UPDATE, Operation
+from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
 from paimon_py.rows.rules import keeps_deletion_vectors
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
@@ -45,12 +47,13 @@ _NONE = DeletionVector({})
 
 
 class Touched(msgspec.Struct):
-    """A file with rows that change. `changed`: their positions, of all passes so far."""
+    """A file with rows that change. `changed`: their positions, of all passes so far. `is_done`: all was written."""
 
     split: Split
     file: DataFile
     dead: DeletionVector
     changed: DeletionVector
+    is_done: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -82,18 +85,18 @@ class AppendRows:
         self._made: list[IndexEntry] = []
         self._counts = Counts()
 
-    def evaluate(self, operations: Iterable[Operation]) -> Evaluated:
-        """Write what changes; nobody sees it before it is committed.
+    def evaluate(self, operations: Iterable[Operation], *, alone: bool) -> Evaluated:
+        """Write what changes; nobody sees it before it is committed. `alone`: there is one operation only.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
         try:
             with self._writer as writer:
                 for operation in operations:
-                    self._pass(operation)
-                if not self._marks:
-                    for touched in self._touched.values():
-                        self._write_rest(touched)
+                    self._pass(operation, at_once=alone and not self._marks)
+                for touched in self._touched.values():
+                    if not self._marks and not touched.is_done:
+                        self._write_all(touched, None, touched.changed, _NONE)
                 changes = writer.changes()
             try:
                 replaced = self._replaced()
@@ -107,7 +110,8 @@ class AppendRows:
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
-    def _pass(self, operation: Operation) -> None:
+    def _pass(self, operation: Operation, *, at_once: bool) -> None:
+        """Carry out one operation. `at_once`: write touched files anew, with all that stays in them."""
         for split in self._splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
@@ -119,7 +123,9 @@ class AppendRows:
                 touched = self._touched.setdefault(key, Touched(split, file, dead, _NONE))
                 touched.changed = touched.changed.union(DeletionVector.of(np.concatenate([deleted, updated])))
                 self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
-                if len(updated):
+                if at_once:
+                    self._write_all(touched, operation, DeletionVector.of(deleted), DeletionVector.of(updated))
+                elif len(updated):
                     self._write_updated(operation, touched, DeletionVector.of(updated))
         for batch in operation.inserts():
             self._counts = self._counts.plus(inserted=batch.num_rows)
@@ -129,6 +135,8 @@ class AppendRows:
         """The positions of the rows that go, and of those that are updated."""
         deleted: list[Ints] = [np.empty(0, np.int64)]
         updated: list[Ints] = [np.empty(0, np.int64)]
+        if operation.names <= set(self._schema.partition_keys):
+            return self._decided_together(operation, split, file, dead)
         for batch in self._rows(split, file, operation.names, dead, self._predicate):
             actions = operation.decide(batch).actions
             if not actions.any():
@@ -138,23 +146,45 @@ class AppendRows:
             updated.append(positions[actions == UPDATE])
         return np.concatenate(deleted), np.concatenate(updated)
 
+    def _decided_together(
+        self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector
+    ) -> tuple[Ints, Ints]:
+        """The same where the partition decides; nothing is read."""
+        fields = self._schema.partition_fields
+        columns = decode([split.partition], [field.type for field in fields])
+        batch = pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields]) if fields else empty_rows(1)
+        action = int(operation.decide(batch).actions[0])
+        none = np.empty(0, np.int64)
+        if action == KEEP:
+            return none, none
+        alive = np.setdiff1d(np.arange(file.row_count), dead.positions, assume_unique=True)
+        return (alive, none) if action == DELETE else (none, alive)
+
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
         names = frozenset(self._schema.names)
         for batch in self._rows(touched.split, touched.file, names, touched.dead, self._predicate):
-            chosen = _chosen(batch, wanted)
-            if not chosen.num_rows:
-                continue
-            matches = operation.decide(chosen).matches
-            self._writer.write_arrow(operation.updated(chosen.select(list(self._schema.names)), matches))
+            places = _places(batch, wanted)
+            if len(places):
+                chosen = batch.select(list(self._schema.names)).take(from_numpy(places, pa.int64()))
+                self._writer.write_arrow(operation.updated(chosen, operation.decide(chosen).matches))
 
-    def _write_rest(self, touched: Touched) -> None:
-        """Write the rows of a file that stay as they are."""
-        if touched.is_empty:
+    def _write_all(
+        self, touched: Touched, operation: Operation | None, gone: DeletionVector, updated: DeletionVector
+    ) -> None:
+        """Write the rows of a file that are not gone; those at some positions as the operation leaves them."""
+        names = list(self._schema.names)
+        gone = touched.dead.union(gone)
+        touched.is_done = True
+        if len(gone) >= touched.file.row_count:
             return
-        gone = touched.dead.union(touched.changed)
-        for batch in self._rows(touched.split, touched.file, frozenset(self._schema.names), gone, None):
-            self._writer.write_arrow(batch.select(list(self._schema.names)))
+        for batch in self._rows(touched.split, touched.file, frozenset(names), gone, None):
+            places = _places(batch, updated)
+            batch = batch.select(names)
+            if operation is not None and len(places):
+                chosen = batch.take(from_numpy(places, pa.int64()))
+                batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen).matches), chosen)
+            self._writer.write_arrow(batch)
 
     def _rows(
         self, split: Split, file: DataFile, names: frozenset[str], dead: DeletionVector, predicate: Predicate | None
@@ -253,12 +283,22 @@ class AppendRows:
         )
 
 
-def _chosen(batch: pa.RecordBatch, wanted: DeletionVector) -> pa.RecordBatch:
-    """The rows at some positions."""
+def _places(batch: pa.RecordBatch, wanted: DeletionVector) -> Ints:
+    """Which rows of a batch have some positions in their file."""
     positions = numpy_values(batch.column(POSITION))
-    if not len(positions):
-        return batch
-    inside = wanted.within(int(positions[0]), int(positions[-1]) + 1)
-    if len(inside) == len(positions):
-        return batch
-    return batch.take(from_numpy(np.searchsorted(positions, inside), pa.int64()))
+    if not len(positions) or not len(wanted):
+        return np.empty(0, np.int64)
+    found: Ints = np.searchsorted(positions, wanted.within(int(positions[0]), int(positions[-1]) + 1))
+    return found
+
+
+def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with new rows in place of old ones; columns that stay are not copied."""
+    order = np.arange(batch.num_rows)
+    order[places] = batch.num_rows + np.arange(len(places))
+    index = from_numpy(order, pa.int64())
+    columns = [
+        column if was.equals(now) else pa.concat_arrays([column, now]).take(index)
+        for column, was, now in zip(batch.columns, old.columns, new.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=new.schema)

@@ -73,7 +73,7 @@ def merge(
         source.load()
         predicate = None if clauses.changes_unmatched else _reach(schema, source, keys)
         blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
-        return _run(root, schema, predicate, blocks, "MERGE")
+        return _run(root, schema, predicate, blocks, "MERGE", alone=source.blocks == 1)
     finally:
         source.close()
 
@@ -98,13 +98,15 @@ def _run(
     predicate: Predicate | None,
     operations: Callable[[], Iterable[Operation]],
     name: str,
+    *,
+    alone: bool = True,
 ) -> RowsResult:
     attempts = Attempts(root, schema, predicate, name)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         if schema.primary_keys:
             return KeyedRows(root, attempts.request, schema).evaluate(operations(), splits)
-        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(operations())
+        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(operations(), alone=alone)
 
     return attempts.run(evaluate)
 
@@ -122,24 +124,21 @@ def _reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]
         for found, key in zip(values, source.keys(source.block(number)), strict=True):
             if _is_ordered(key.type):
                 distinct = key.unique().drop_null()
-                found.append(distinct if source.blocks == 1 and len(distinct) <= _FEW else _ends(distinct))
-    parts: list[Predicate] = []
+                found.append(distinct if source.blocks == 1 or not len(distinct) else _ends(distinct))
+    parts = []
     for (_, field), found in zip(keys, values, strict=True):
-        known = pa.concat_arrays(found) if found else None
-        if known is None:
-            continue
-        if source.blocks == 1 and len(known) <= _FEW and len(known) != 2:
-            parts.append(col(field.name).isin(list(known)))
-        else:
-            low, high = _ends(known)
-            parts.append(col(field.name).between(low, high))
-    return all_of(bind(part, schema.fields) for part in parts) if parts else None
+        if found:
+            known = pa.concat_arrays(found)
+            few = not len(known) or (source.blocks == 1 and len(known) <= _FEW)
+            limits = col(field.name).isin(list(known)) if few else col(field.name).between(*_ends(known))
+            parts.append(bind(limits, schema.fields))
+    return all_of(parts) if parts else None
 
 
 def _ends(values: pa.Array) -> pa.Array:
     """The least value and the greatest."""
     ends = pc.min_max(values)
-    return pa.concat_arrays([pa.repeat(ends[name], 1) for name in ("min", "max")])
+    return pa.concat_arrays([pa.repeat(ends["min"], 1), pa.repeat(ends["max"], 1)])
 
 
 def _is_ordered(kind: pa.DataType) -> bool:

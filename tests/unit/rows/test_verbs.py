@@ -182,6 +182,19 @@ def test_columns_that_say_where_a_row_lies_cannot_be_set(catalog, name):
         table.merge(source, ["k"], when_matched_update=True)
 
 
+@pytest.mark.parametrize("settings", [{}, {"options": VECTORS}, {"primary_key": ["p", "k"], "options": {"bucket": "1"}}])
+def test_conditions_on_partitions_alone_and_on_nothing(catalog, settings):
+    table = make(catalog, partition_by=["p"], **settings)
+    table.delete("k = 1")
+    assert table.update("p = 1", {"n": -1}).updated == 5
+    assert table.delete("p = 0").deleted == 6
+    assert values(table) == dict.fromkeys((3, 5, 7, 9, 11), -1)
+    assert table.update("true", {"n": 0}).updated == 5
+    assert table.delete("false").deleted == 0
+    assert table.delete("true").deleted == 5
+    assert values(table) == {}
+
+
 # -- merge engines ----------------------------------------------------------------------------------------------------
 
 FIRST_ROW = {"merge-engine": "first-row"}
@@ -341,6 +354,9 @@ def test_a_source_beyond_memory_is_parted_on_disk(catalog, monkeypatch, settings
     )  # fmt: skip
     assert (result.updated, result.inserted, result.deleted) == (8, 994, 2)
     assert values(table) == {**{k: -k for k in keys}, 5: 5, 7: 7, 9: 1, 11: 1}
+    assert table.merge(source.to_reader(max_chunksize=50), ["p", "k"], when_matched_delete=True).deleted == 1000
+    empty = pa.table({"p": pa.nulls(1000, pa.int32()), "k": pa.nulls(1000, pa.int64())})
+    assert table.merge(empty, ["p", "k"], when_matched_delete=True).snapshot_id is None
 
 
 # -- others -----------------------------------------------------------------------------------------------------------
