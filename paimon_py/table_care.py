@@ -66,9 +66,8 @@ class TableCare:
             where: only partitions for which this holds; it may ask for partition keys alone.
             order_by: columns to sort the rows of an append table by; if only a strategy is given, the table's
                 `clustering.columns`.
-            strategy: 'order' sorts by one column after the other; 'zorder' and 'hilbert' follow a curve that serves
-                all columns alike. If not given, the table's `clustering.strategy`, or 'order' for one column, 'zorder'
-                below five and 'hilbert' from then on.
+            strategy: 'order' (the default) sorts by one column after the other; 'zorder' and 'hilbert' follow a curve
+                that serves all columns alike; 'auto' is 'order' for one column, 'zorder' below five, else 'hilbert'.
             progress: called after each bucket with how far the compaction has come.
 
         Returns: what was committed; no snapshot if there was nothing to do.

@@ -23,6 +23,7 @@ from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -105,7 +106,7 @@ class Writer:
         self._existing: Existing | None = NOTHING if needless else None
         self._live: EntryColumns | None = EntryColumns.empty() if needless else None
         self._compaction: WriterCompaction | None = None
-        if not options.get_bool("write-only") and not plain:
+        if not options.get_bool("write-only") and not plain and not is_incremental(schema):
             self._compaction = WriterCompaction(
                 root, schema, self._snapshot, self._live_files, total_buckets=self._router.total_buckets,
                 replaces=ignore_existing,
