@@ -14,6 +14,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import Asked
+from paimon_py.rows.lookup import Lookups
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.layout import check_name
@@ -43,6 +44,7 @@ class Table(TableCare):
         self._root = root
         self._schema = schema
         self._name = name
+        self._lookups = Lookups(root)
 
     @classmethod
     def open(cls, path: str, options: Mapping[str, str] | None = None, *, env: Env | None = None) -> Table:
@@ -322,6 +324,28 @@ class Table(TableCare):
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, options=options,
         )  # fmt: skip
+
+    def lookup(self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop") -> pa.Table:
+        """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.
+
+        Reads the latest snapshot: of files that may hold a key first the key columns, then of the others what is
+        needed. What was decoded is kept for further lookups by this table object, at most
+        `lookup.cache-max-memory-size` of it.
+
+        Args:
+            keys: `{"id": 1}`, a list of such, or anything with an Arrow C stream whose columns are the primary key.
+                For a key of one column a list of values or an Arrow array will do.
+            columns: names of the columns to return, in this order; None for all.
+            missing: "drop" leaves keys without a row out; "null" gives a row for every key, of which only the key
+                columns are filled where there is none.
+
+        Raises:
+            UsageError: the table has no primary key, or these are not keys of it.
+            SchemaError: a key of a wrong type, or NULL.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
+        """
+        check_readable(self._schema)
+        return self._lookups.rows(self._schema, keys, columns, missing)
 
     # -- metadata ---------------------------------------------------------------------------------------------------
 

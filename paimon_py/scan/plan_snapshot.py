@@ -62,7 +62,11 @@ def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Plan
     return _Planner(root, request, snapshot).plan()
 
 
-def _deletions(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
+def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
+    """The deletion vectors of a snapshot, by partition and bucket, then by data file.
+
+    Raises: SnapshotExpiredError if the snapshot was expired meanwhile.
+    """
     if snapshot.index_manifest is None:
         return {}
     try:
@@ -99,7 +103,7 @@ class _Planner:
         if by_key is not None:
             entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
         entries, grouped, wanted = self._sections(entries)
-        deletions = _deletions(self._root, schema, self._snapshot)
+        deletions = deletions_of(self._root, schema, self._snapshot)
         place = Place(snapshot_id=self._snapshot.id, schema_id=schema.id, deletions=deletions)
         splits = splits_of(entries, grouped, wanted, place, self._packing())
         return Planned(tuple(splits), self._pushed(by_partition, by_key, pinned), self._skipped(total))

@@ -72,13 +72,9 @@ def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema
     Every partition keeps its own number of buckets. Only the default bucket function is used: Paimon 0.9 takes the
     others for it, so a table may be laid out either way.
     """
-    keys = [schema.field(name) for name in schema.bucket_keys]
-    pinned = pinned_values(predicate)
-    if not keys or any(field.name not in pinned or not _hashes_safely(field.type) for field in keys):
-        return None
-    if schema.options.get("bucket-function.type", "default") != "default":
-        return None
-    if any(not _same_keys(schema_of(number), keys) for number in distinct_integers(entries.schema_id).tolist()):
+    keys = hashed_keys(entries, schema, schema_of)
+    pinned = pinned_values(predicate) if keys is not None else {}
+    if keys is None or any(field.name not in pinned for field in keys):
         return None
     columns = _combinations([pinned[field.name] for field in keys])
     if columns is None:
@@ -89,6 +85,18 @@ def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema
         wanted = bucket_numbers(columns, [field.type for field in keys], total)
         keep &= (totals != total) | np.isin(entries.bucket, wanted)
     return keep
+
+
+def hashed_keys(entries: EntryColumns, schema: TableSchema, schema_of: SchemaOf) -> list[Field] | None:
+    """The columns whose hash is known to have picked the buckets of all these files; None if it is not."""
+    keys = [schema.field(name) for name in schema.bucket_keys]
+    if not keys or any(not _hashes_safely(field.type) for field in keys):
+        return None
+    if schema.options.get("bucket-function.type", "default") != "default":
+        return None
+    if any(not _same_keys(schema_of(number), keys) for number in distinct_integers(entries.schema_id).tolist()):
+        return None
+    return keys
 
 
 def key_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask:

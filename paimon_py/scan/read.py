@@ -98,14 +98,14 @@ def count_split(root: TableRoot, request: Request, split: Split) -> int:
 
 
 def left_by_indexes(root: TableRoot, request: Request, split: Split) -> tuple[int, int]:
-    """How many files of a split, and rows of its other files, are not looked at because of file indexes."""
+    """How many files of a split, and rows of all its files, are not looked at because of file indexes."""
     reader = _SplitReader(root, request, split)
     files = rows = 0
     for file in (file for section in split.sections if len(section.runs) == 1 for file in section.files):
         wanted = reader.wanted_rows(file)
         if wanted is not None:
             files += not wanted
-            rows += file.row_count - split.dead_rows(file.name) - len(wanted) if wanted else 0
+            rows += file.row_count - split.dead_rows(file.name) - len(wanted)
     return files, rows
 
 
@@ -269,17 +269,21 @@ class _SplitReader:
         return vectors
 
     def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
-        number = self._split.snapshot_id
-        kept = self._root.snapshots.find(number) is not None
-        if not kept and not any(tag.snapshot.id == number for tag in self._root.tags.list()):
-            return SnapshotExpiredError(
-                f"snapshot {number} expired while it was read: {path} is gone. Read again from the latest snapshot, "
-                "keep snapshots longer (options snapshot.time-retained, snapshot.num-retained.min), or pin one with "
-                "table.create_tag(...) before a long read",
-                path=path,
-                snapshot_id=number,
-            )
-        return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
+        return missing_file(self._root, self._split.snapshot_id, path)
+
+
+def missing_file(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:
+    """What to raise when a file is not there that snapshot `number` names."""
+    kept = root.snapshots.find(number) is not None
+    if not kept and not any(tag.snapshot.id == number for tag in root.tags.list()):
+        return SnapshotExpiredError(
+            f"snapshot {number} expired while it was read: {path} is gone. Read again from the latest snapshot, "
+            "keep snapshots longer (options snapshot.time-retained, snapshot.num-retained.min), or pin one with "
+            "table.create_tag(...) before a long read",
+            path=path,
+            snapshot_id=number,
+        )
+    return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
 
 
 def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:

@@ -175,7 +175,7 @@ class Scan:
         if not self._travel.is_latest and self._resolved is not None and self._resolved.schema_id != schema.id:
             schema = self._root.schemas.get(self._resolved.schema_id)
             check_readable(schema)
-        columns = _checked_columns(self._columns, schema)
+        columns = checked_columns(self._columns, schema)
         predicate = None if self._where is None else bind(self._where, schema.fields)
         return Request(schema=schema, columns=columns, predicate=predicate)
 
@@ -233,7 +233,11 @@ def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> 
     return options or {}
 
 
-def _checked_columns(columns: tuple[str, ...] | None, schema: TableSchema) -> tuple[str, ...]:
+def checked_columns(columns: tuple[str, ...] | None, schema: TableSchema) -> tuple[str, ...]:
+    """The names of the columns to return, None for all.
+
+    Raises: UsageError for unknown or repeated ones.
+    """
     if columns is None:
         return schema.names
     known = set(schema.names)

@@ -1,0 +1,100 @@
+"""Finding keys in sorted rows: binary search by columns, many keys at once.
+
+Source: format.md §8.2 (the key order); the same order as `lsm.order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import AnyArray, from_numpy, numpy_values
+from paimon_py.lsm.words import Ints, Mask, float_words
+
+Compare = Callable[[Ints, Ints], tuple[Mask, Mask]]
+"""Rows, and keys to compare them with, pairwise: which rows are smaller, and which are equal."""
+
+
+class Found(NamedTuple):
+    """`places[i]`: how many rows are smaller than key i. `equal[i]`: whether the row at that place is the key."""
+
+    places: Ints
+    equal: Mask
+
+
+def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
+    """Where keys are among rows that ascend in the format's order and hold each key once.
+
+    Shapes: columns of the same types on both sides, without nulls; keys in any order.
+    Cost: 0.1 µs a key for one column of numbers, about 1 µs a key and column for others; rows are not copied, except
+        for floats.
+    """
+    count, wanted = len(rows[0]), len(keys[0])
+    every = np.arange(wanted)
+    if not count or not wanted:
+        return Found(np.zeros(wanted, np.int64), np.zeros(wanted, np.bool_))
+    lead, asked = _numbers(rows[0]), _numbers(keys[0])
+    low, high = np.zeros(wanted, np.int64), np.full(wanted, count, np.int64)
+    if lead is not None and asked is not None:
+        low = np.searchsorted(lead, asked).astype(np.int64)
+        if len(rows) == 1:
+            return Found(low, (low < count) & (lead[np.minimum(low, count - 1)] == asked))
+        high = np.searchsorted(lead, asked, side="right").astype(np.int64)
+    compare = _joined([_comparison(column, key) for column, key in zip(rows, keys, strict=True)])
+    open_keys = every[low < high]
+    while len(open_keys):
+        middle = (low[open_keys] + high[open_keys]) >> 1
+        smaller, _ = compare(middle, open_keys)
+        low[open_keys[smaller]] = middle[smaller] + 1
+        high[open_keys[~smaller]] = middle[~smaller]
+        open_keys = open_keys[low[open_keys] < high[open_keys]]
+    equal = low < count
+    equal[equal] = compare(low[equal], every[equal])[1]
+    return Found(low, equal)
+
+
+def _joined(columns: Sequence[Compare]) -> Compare:
+    """The comparison of whole keys."""
+    if len(columns) == 1:
+        return columns[0]
+
+    def compare(rows: Ints, keys: Ints) -> tuple[Mask, Mask]:
+        smaller, equal = columns[0](rows, keys)
+        for column in columns[1:]:
+            less, same = column(rows, keys)
+            smaller = smaller | (equal & less)
+            equal = equal & same
+        return smaller, equal
+
+    return compare
+
+
+def _comparison(column: pa.Array, asked: pa.Array) -> Compare:
+    values, others = _numbers(column), _numbers(asked)
+    if values is not None and others is not None:
+        left, right = values, others
+
+        def by_number(rows: Ints, keys: Ints) -> tuple[Mask, Mask]:
+            return left[rows] < right[keys], left[rows] == right[keys]
+
+        return by_number
+
+    def by_value(rows: Ints, keys: Ints) -> tuple[Mask, Mask]:
+        first, second = column.take(from_numpy(rows, pa.int64())), asked.take(from_numpy(keys, pa.int64()))
+        return numpy_values(pc.less(first, second)), numpy_values(pc.equal(first, second))
+
+    return by_value
+
+
+def _numbers(column: pa.Array) -> AnyArray | None:
+    """Numbers in the order of the values; None for texts, bytes and decimals."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return float_words(column)
+    if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
+        return numpy_values(column)
+    return None

@@ -1,0 +1,123 @@
+"""The keys of a lookup: whatever a user hands over → columns of the primary key, each key once, in key order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
+from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.write.align import open_stream
+from paimon_py.write.convert import Refusal, place_of, plan
+
+
+class AskedKeys:
+    """The keys of one lookup.
+
+    Attributes:
+        fields: columns of the primary key, in the order in which the distinct keys ascend.
+        columns: the distinct keys, ascending.
+        numbers: which of them each asked key is.
+    """
+
+    def __init__(self, schema: TableSchema, keys: object) -> None:
+        """Raises: UsageError for something that is not keys, SchemaError for keys of wrong types or with NULL."""
+        if not schema.primary_keys:
+            raise UsageError("lookup needs a table with a primary key; read this one with scan(where=…)")
+        inside = set(schema.trimmed_primary_keys)
+        outside = [schema.field(name) for name in schema.primary_keys if name not in inside]
+        self.fields: tuple[Field, ...] = (*outside, *schema.key_fields)
+        given = _keys(keys, tuple(schema.field(name) for name in schema.primary_keys))
+        columns = [_column(given, field) for field in self.fields]
+        named = {field.name: column for field, column in zip(self.fields, columns, strict=True)}
+        order, starts = sort_batch(MergeOrder(keys=self.fields), named, runs_sorted=False)
+        self.numbers: Ints = np.empty(len(order), np.int64)
+        self.numbers[order] = np.cumsum(starts) - 1
+        firsts = from_numpy(order[starts], pa.int64())
+        self.columns: list[pa.Array] = [column.take(firsts) for column in columns]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def of(self, fields: Sequence[Field]) -> list[pa.Array]:
+        """Some of the columns."""
+        by_name = {field.name: column for field, column in zip(self.fields, self.columns, strict=True)}
+        return [by_name[field.name] for field in fields]
+
+
+def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
+    """The keys as a table with a column for each field of the primary key, in any type."""
+    names = [field.name for field in fields]
+    if isinstance(keys, Mapping):
+        keys = [keys]
+    if isinstance(keys, (pa.Array, pa.ChunkedArray)):
+        if len(fields) > 1:
+            raise UsageError(f"the key is {', '.join(map(repr, names))}: give a column for each, not one array")
+        return pa.table({names[0]: keys})
+    if isinstance(keys, (list, tuple)):
+        return _listed(keys, fields)
+    table = open_stream(keys).read_all()
+    _check_names(table.column_names, names)
+    return table
+
+
+def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
+    names = [field.name for field in fields]
+    schema = to_arrow_schema(fields)
+    rows: list[Mapping[str, object]] = []
+    for key in keys:
+        if isinstance(key, Mapping):
+            _check_names(list(key), names)
+            rows.append(key)
+        elif isinstance(key, tuple) and len(key) == len(names):
+            rows.append(dict(zip(names, key, strict=True)))
+        elif len(names) == 1 and not isinstance(key, tuple):
+            rows.append({names[0]: key})
+        else:
+            raise UsageError(f"a key is {{{', '.join(f'{name!r}: …' for name in names)}}}, not {key!r}")
+    try:
+        return pa.Table.from_pylist(rows, schema=pa.schema([field.with_nullable(True) for field in schema]))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(f"these are not keys of {', '.join(names)}: {error}", fields=tuple(names)) from error
+
+
+def _check_names(given: Sequence[object], names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise UsageError(f"keys lack {', '.join(map(repr, missing))}; the primary key is {', '.join(map(repr, names))}")
+    others = [name for name in given if name not in names]
+    if others or len(given) != len(names):
+        raise UsageError(
+            f"keys have {', '.join(map(repr, others)) or 'a column twice'}, the primary key is "
+            f"{', '.join(map(repr, names))}: leave out what is not part of it"
+        )
+
+
+def _column(table: pa.Table, field: Field) -> pa.Array:
+    column = combine(table.column(field.name))
+    place = place_of(field.name)
+    if column.null_count:
+        raise SchemaError(f"key column {field.name!r} holds NULL, which no key does", fields=(field.name,))
+    target = to_arrow_field(field).type
+    if column.type != target and _is_alike(column.type, target):
+        try:
+            return column.cast(target)
+        except pa.ArrowInvalid as error:
+            raise SchemaError(f"key column {field.name!r}: {error}", fields=(field.name,)) from error
+    step = plan(column.type, field.type, place)
+    if isinstance(step, Refusal):
+        raise SchemaError(f"key column {step}", fields=(field.name,))
+    return step(column)
+
+
+def _is_alike(given: pa.DataType, target: pa.DataType) -> bool:
+    """Whether values that fit are the same in both types: integers of any width, timestamps of any unit."""
+    if pa.types.is_timestamp(given) and pa.types.is_timestamp(target):
+        return bool(given.tz is None) == bool(target.tz is None)
+    return bool(pa.types.is_integer(given) and pa.types.is_integer(target))

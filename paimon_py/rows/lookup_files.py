@@ -1,0 +1,244 @@
+"""Rows of data files by key: key columns first, and of the others only what is needed; through a cache of both.
+
+Source: Java `LookupLevels`, `LookupFile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.errors import CorruptionError
+from paimon_py.files.file_index import has_index, matching
+from paimon_py.files.reader import read_positions
+from paimon_py.files.stamps import Stamps
+from paimon_py.lsm.probe import KeyProbe
+from paimon_py.lsm.search import search
+from paimon_py.lsm.words import Ints, Mask
+from paimon_py.rows.frames import FrameId, Frames, Stretch, joined
+from paimon_py.rows.lookup_plan import key_predicate
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import OpenRead
+
+KEY_BATCH_ROWS = 131_072
+VALUE_BATCH_ROWS = 16_384
+
+
+class Hits(NamedTuple):
+    """Rows of a file: positions, ascending, and which of the asked keys each has."""
+
+    positions: Ints
+    keys: Ints
+
+
+class FileReading(msgspec.Struct, frozen=True, kw_only=True):
+    """How files of one partition and bucket are read.
+
+    `keys`: fields of the trimmed primary key. `path_of`, `schema_of`, `dead_of`: where a file lies, the schema it was
+    written with, its deletion vector. `asks_indexes`: whether file indexes may be looked at.
+    """
+
+    store: OpenRead
+    frames: Frames
+    keys: tuple[Field, ...]
+    stamps: Stamps
+    path_of: Callable[[DataFile], str]
+    schema_of: Callable[[int], TableSchema]
+    dead_of: Callable[[DataFile], DeletionVector | None]
+    asks_indexes: bool = True
+
+    def find(self, file: DataFile, wanted: Sequence[pa.Array]) -> Hits:
+        """Where keys lie in a file; dead rows are left out.
+
+        Shapes: `wanted` — columns of `keys`, ascending.
+        Cost: what is not held is read: the key columns of row groups that may hold one of the keys by statistics.
+        Raises: FileMissingError, CorruptionError
+        """
+        path = self.path_of(file)
+        frame = FrameId(path, self.keys)
+        asked = _Search(wanted, file.row_count)
+        for stretch in self.frames.get(frame):
+            asked.look_into(stretch)
+        if len(asked.undecided()):
+            self._read_keys(file, path, frame, asked)
+        hits = asked.hits()
+        dead = self.dead_of(file)
+        if dead is None or not len(hits.positions):
+            return hits
+        first, last = int(hits.positions[0]), int(hits.positions[-1])
+        live = ~np.isin(hits.positions, dead.within(first, last + 1))
+        return hits if live.all() else Hits(hits.positions[live], hits.keys[live])
+
+    def take(self, file: DataFile, fields: Sequence[Field], positions: Ints) -> pa.RecordBatch:
+        """Columns of the rows at positions, which ascend.
+
+        Cost: what is not held is read: row groups with one of the positions, up to the last one.
+        Raises: FileMissingError, CorruptionError
+        """
+        stored = tuple(self.stamps.stored(file, fields))
+        rows = pa.RecordBatch.from_arrays([pa.nulls(len(positions))], ["rows"]).select([])
+        if stored and len(positions):
+            rows = self._stored_rows(file, stored, positions)
+        (complete,) = self.stamps.complete(file, fields, [rows])
+        return complete
+
+    def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search) -> None:
+        schema = self.schema_of(file.schema_id)
+        predicate = key_predicate(self.keys, asked.keys(asked.undecided()))
+        rows = None
+        if self.asks_indexes and has_index(file):
+            rows = matching(self.store, path, file, schema.fields, predicate)
+            if rows is not None and not rows:
+                return
+        read = read_positions(
+            self.store, path, file, schema, self.keys, batch_rows=KEY_BATCH_ROWS, predicate=predicate, rows=rows
+        )
+        kept: list[Stretch] = []
+        room = self.frames.max_bytes
+        for position, batch in read:
+            stretch = Stretch(position, batch)
+            _check_order(stretch, kept[-1] if kept else None, path)
+            asked.look_into(stretch)
+            room -= batch.nbytes
+            if room >= 0:
+                kept.append(stretch)
+            if not asked.goes_beyond(stretch):
+                break
+        self.frames.add(frame, joined(kept))
+
+    def _stored_rows(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> pa.RecordBatch:
+        path = self.path_of(file)
+        frame = FrameId(path, fields)
+        taking = _Taking(positions)
+        for stretch in self.frames.get(frame):
+            taking.take(stretch)
+        missing = taking.missing()
+        if len(missing):
+            kept = []
+            room = self.frames.max_bytes
+            for stretch in self._stretches(file, path, fields, missing):
+                taking.take(stretch)
+                room -= stretch.rows.nbytes
+                if room >= 0:
+                    kept.append(stretch)
+            self.frames.add(frame, kept)
+        if len(taking.missing()):
+            raise CorruptionError(f"{path} lacks rows that it had a moment ago", path=path)
+        return taking.rows(to_arrow_schema(fields))
+
+    def _stretches(self, file: DataFile, path: str, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
+        """What holds the positions, not further than the last."""
+        read = read_positions(
+            self.store,
+            path,
+            file,
+            self.schema_of(file.schema_id),
+            fields,
+            batch_rows=VALUE_BATCH_ROWS,
+            rows=BitMap(positions.astype(np.uint32)),
+        )
+        last = int(positions[-1])
+        for position, batch in read:
+            yield Stretch(position, batch)
+            if position + batch.num_rows > last:
+                return
+
+
+class _Search:
+    """Keys on their way to positions in a file: found, known to be absent, or neither."""
+
+    def __init__(self, wanted: Sequence[pa.Array], row_count: int) -> None:
+        self._wanted = wanted
+        self._row_count = row_count
+        self._places: Ints = np.full(len(wanted[0]), -1, np.int64)
+        self._absent: Mask = np.zeros(len(wanted[0]), np.bool_)
+        self._floor: Ints = np.zeros(len(wanted[0]), np.int64)
+
+    def look_into(self, stretch: Stretch) -> None:
+        """Decide what rows of the file decide; stretches come by position."""
+        rows = [stretch.rows.column(at) for at in range(len(self._wanted))]
+        count = stretch.rows.num_rows
+        ends = from_numpy(np.array([0, count - 1], np.int64), pa.int64())
+        borders = search(self._wanted, [row.take(ends) for row in rows])
+        first, last = int(borders.places[0]), int(borders.places[1]) + int(borders.equal[1])
+        self._absent[:first] |= self._floor[:first] == stretch.start
+        self._floor[last:] = np.maximum(self._floor[last:], stretch.stop)
+        if first >= last:
+            return
+        found = search(rows, [column.slice(first, last - first) for column in self._wanted])
+        self._places[first:last] = np.where(found.equal, found.places + stretch.start, self._places[first:last])
+        self._absent[first:last] |= ~found.equal
+
+    def undecided(self) -> Ints:
+        """The keys that may lie in rows which were not looked into."""
+        return np.flatnonzero((self._places < 0) & ~self._absent & (self._floor < self._row_count))
+
+    def goes_beyond(self, stretch: Stretch) -> bool:
+        """Whether a key is larger than all rows up to the end of this stretch."""
+        return bool(len(self._floor)) and int(self._floor[-1]) >= stretch.stop
+
+    def keys(self, numbers: Ints) -> list[pa.Array]:
+        """Some of the keys."""
+        rows = from_numpy(numbers, pa.int64())
+        return [column.take(rows) for column in self._wanted]
+
+    def hits(self) -> Hits:
+        """What was found, by position, which is the order of the keys."""
+        keys = np.flatnonzero(self._places >= 0)
+        return Hits(self._places[keys], keys)
+
+
+class _Taking:
+    """Positions on their way to rows."""
+
+    def __init__(self, positions: Ints) -> None:
+        self._positions = positions
+        self._open: Mask = np.ones(len(positions), np.bool_)
+        self._taken: list[Ints] = []
+        self._parts: list[pa.RecordBatch] = []
+
+    def take(self, stretch: Stretch) -> None:
+        """Take the rows that lie here and were not taken before."""
+        first, last = np.searchsorted(self._positions, [stretch.start, stretch.stop]).tolist()
+        places = first + np.flatnonzero(self._open[first:last])
+        if len(places):
+            self._taken.append(places)
+            self._parts.append(stretch.rows.take(from_numpy(self._positions[places] - stretch.start, pa.int64())))
+            self._open[places] = False
+
+    def missing(self) -> Ints:
+        """The positions that no stretch held."""
+        missing: Ints = self._positions[self._open]
+        return missing
+
+    def rows(self, schema: pa.Schema) -> pa.RecordBatch:
+        """The rows, in order of their positions."""
+        if len(self._parts) == 1:
+            return self._parts[0]
+        columns = [pa.concat_arrays([part.column(at) for part in self._parts]) for at in range(len(schema))]
+        order = from_numpy(np.argsort(np.concatenate(self._taken), kind="stable"), pa.int64())
+        return pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
+
+
+def _check_order(stretch: Stretch, before: Stretch | None, path: str) -> None:
+    """Keys must grow from row to row, or searching them makes no sense.
+
+    Raises: CorruptionError
+    """
+    probe = KeyProbe(stretch.rows.columns)
+    ascends = probe.ascends() is not False
+    if ascends and before is not None and before.rows.num_rows:
+        ends = KeyProbe([column.slice(len(column) - 1) for column in before.rows.columns])
+        ascends = ends.key(0) < probe.key(0)
+    if not ascends:
+        raise CorruptionError(f"keys do not grow from row to row in {path}", path=path)
