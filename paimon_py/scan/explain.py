@@ -44,8 +44,8 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a scan. `print` it, or look at its attributes.
 
-    Of the files of the splits, `index_files` will not be read because of the index files beside them; `index_rows` are
-    the rows of the others that file indexes leave out.
+    Of the files of the splits, `index_files` will not be read because of their indexes; `index_rows` are the living
+    rows that indexes leave out, those of these files included.
     """
 
     table: str
@@ -109,7 +109,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
             f"  splits     {len(self.splits)}, {sum(split.raw for split in self.splits)} of them without merging",
         ]
         if self.index_files or self.index_rows:
-            lines.append(f"  indexes    {self.index_files} of these files and {self.index_rows} rows of others skipped")
+            lines.append(f"  indexes    skip {self.index_files} of these files and {self.index_rows} of their rows")
         if self.deletion_count:
             lines.append(f"  deletions  {self.deletion_count} files have deletion vectors")
         return "\n".join(lines)

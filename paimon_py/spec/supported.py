@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
+from paimon_py.spec.file_indexes import KINDS, index_kinds
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
@@ -193,6 +194,10 @@ def _index_columns(_schema: TableSchema, options: Options) -> str | None:
     return next((name for kind in kinds if options.find_str(name := f"pk-{kind}.index.columns")), None)
 
 
+def _file_index(_schema: TableSchema, options: Options) -> str | None:
+    return next((f"file-index.{kind}" for kind in index_kinds(options) if kind not in KINDS), None)
+
+
 def _encryption(_schema: TableSchema, options: Options) -> str | None:
     return next((name for name in options if name.startswith("encryption.")), None)
 
@@ -223,6 +228,7 @@ _FEATURES = (
     Feature(_changelog_producer, readable=True),
     Feature(_cross_partition, readable=True, hint="set the option 'bucket' to a number of buckets such as '4'"),
     Feature(_index_columns, readable=True),
+    Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(_in_text("metadata.iceberg.storage", "disabled"), readable=True),
     Feature(_other_than("tag.automatic-creation", "none"), readable=True),

@@ -23,7 +23,8 @@ KINDS = {"2.0.0": ALL, "1.4.2": ALL, "0.9.0": ("bloom-filter", "bitmap")}
 FAILS = {"0.9.0": ("BOOLEAN", "TINYINT", "SMALLINT")}
 """Types of which Java fails to write its own bitmaps, or to filter (ClassCastException)."""
 
-JAVA_ERRS = {"2.0.0": (), "1.4.2": ("c5", "c6"), "0.9.0": ("c5", "c6")}
+JAVA_ERRS = ("c5", "c6")
+"""Floats: the statistics that Java keeps beside NaN make it lose rows, with indexes and without."""
 
 
 def options_of(version: str, dice: random.Random) -> dict[str, str]:
@@ -60,8 +61,8 @@ def rows_of(count: int, first_key: int, pools: dict, dice: random.Random) -> lis
 
 
 def filters_of(pools: dict, dice: random.Random, count: int) -> list[list]:
-    def leaf():
-        name = dice.choice(list(pools))
+    def leaf(errs: tuple[str, ...] = ()):
+        name = dice.choice([name for name in pools if name not in errs])
         a, b = dice.choice(pools[name]), dice.choice(pools[name])
         kind = dict(COLUMNS)[name]
         op = dice.choice(["=", "=", "in", "isNull", "isNotNull", "!=", "notIn", "<", "<=", ">", ">=", "between"])
@@ -74,7 +75,7 @@ def filters_of(pools: dict, dice: random.Random, count: int) -> list[list]:
     trees = []
     for _ in range(count):
         shape = dice.choice(["leaf", "leaf", "and", "or"])
-        trees.append(leaf() if shape == "leaf" else [shape, leaf(), leaf()])
+        trees.append(leaf() if shape == "leaf" else [shape, leaf(JAVA_ERRS), leaf(JAVA_ERRS)])
     return trees
 
 
@@ -95,10 +96,9 @@ def life(java, tmp_path, version: str, seed: int, turns: str, keyed: bool, count
     want = canonical_rows(COLUMNS, list(rows.values()) if keyed else bag)
     asked = {name: pool for name, pool in pools.items() if dict(COLUMNS)[name] not in FAILS.get(version, ())}
     filters = filters_of(asked, dice, count)
-    errs = ("and", "or", *JAVA_ERRS[version]) if JAVA_ERRS[version] else ()
-    pair.check_filters([tree for tree in filters if not errs or tree[0] not in errs], want, errs)
+    pair.check_filters(filters, want, JAVA_ERRS)
     pair.act(("compact", True), turns[-1])
-    pair.check_filters([tree for tree in filters if not errs or tree[0] not in errs], want, errs)
+    pair.check_filters(filters, want, JAVA_ERRS)
     return pair
 
 
@@ -137,7 +137,7 @@ def test_java_skips_rows_by_our_indexes_as_by_its_own(java, tmp_path, by):
         plan = pair.table().scan(where=predicate(tree, types)).explain()
         assert len(theirs) == matching, tree
         gone = sum(file.row_count for split in plan.splits for file in split.files) - plan.index_rows
-        assert plan.index_files or gone == matching, (tree, plan)
+        assert gone == matching, (tree, plan)
     pair.check_filters(trees, canonical_rows(columns, rows))
     pair.act(("compact", True), "j")
     pair.check_filters(trees, canonical_rows(columns, rows))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import memory
+from benchmarks import indexes, memory
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -72,3 +72,9 @@ def test_a_run_that_is_stopped_keeps_its_rows(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         benchmarks.main(["--scale", "0.001", "--peers", "ours", "--output", str(output)])
     assert [result["name"] for result in json.loads(output.read_text())["results"]] == seen[:1]
+
+
+def test_queries_of_an_indexed_table_look_at_hardly_more_than_what_matches():
+    for line in indexes.main(["--rows", "3000"]):
+        assert line.looked_at <= max(1.2 * line.matching, line.matching + 1), line
+        assert line.looked_at < line.without or not line.without

@@ -16,6 +16,7 @@ from paimon_py import (
     RenameColumn,
     Schema,
     SetOption,
+    UnsupportedError,
     UpdateColumnType,
     UsageError,
     col,
@@ -147,8 +148,8 @@ def test_rows_and_files_are_really_skipped_and_explained(tmp_path):
     for low in (0, 1):
         opened.write_arrow(pa.table({"k": pa.array(range(100), pa.int32()), "n": pa.array([low, low + 8] * 50, pa.int32())}))
     plan = opened.scan(where=col("n") == 8).explain()
-    assert (plan.file_count, plan.index_files, plan.index_rows) == (2, 1, 50)
-    assert "indexes    1 of these files and 50 rows of others skipped" in str(plan)
+    assert (plan.file_count, plan.index_files, plan.index_rows) == (2, 1, 150)
+    assert "indexes    skip 1 of these files and 150 of their rows" in str(plan)
     assert opened.scan(where=col("n") == 8).count() == 50
     plan = opened.scan(where=col("n") == 4).explain()
     assert (plan.file_count, plan.index_files, plan.row_count) == (2, 2, 200)
@@ -246,6 +247,17 @@ def test_wrong_index_options_are_refused_by_name(tmp_path, name):
     with pytest.raises(OptionError, match=message.replace("[", r"\[")):
         table(tmp_path, options)
     assert catalog(tmp_path).tables("db") == []
+
+
+def test_tables_with_an_index_of_a_later_release_are_read_and_not_written(tmp_path):
+    opened = table(tmp_path, {"file-index.bitmap.columns": "n"})
+    opened.write_arrow(rows(20, 1))
+    (path,) = tmp_path.rglob("schema-0")
+    path.write_text(path.read_text().replace("file-index.bitmap.columns", "file-index.magic.columns"))
+    later = catalog(tmp_path).table("db.t")
+    assert later.scan(where=col("n").is_null()).count() == opened.scan(where=col("n").is_null()).count()
+    with pytest.raises(UnsupportedError, match="file-index.magic"):
+        later.write_arrow(rows(20, 2))
 
 
 def test_a_rewrite_gives_old_files_the_missing_indexes(tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from paimon_py.spec.file_indexes import size_option
 
 _BLOCK_BYTES = 16 << 10
 _COUNT_BYTES = 4
+_MANY_KEYS = 2_000
 
 
 class BitmapWriter:
@@ -127,7 +128,7 @@ class BitmapReader:
         if question.test == "not null":
             return all_rows(self.row_count) - self._nulls
         if question.test not in ("==", "!="):
-            return None
+            return self._beyond(question.keys[0], below=question.test[0] == "<", same=question.test.endswith("="))
         found = BitMap()
         for key in question.keys:
             offset = self._find(key)
@@ -147,14 +148,33 @@ class BitmapReader:
     def _find(self, key: Key) -> int | None:
         if self._version == 1:
             return self._all[0].find(key)
-        blocks, _ = self._blocks
-        at = bisect.bisect_right(blocks.keys, key) - 1
-        if at < 0:
-            return None
-        if at not in self._read:
-            start = self._block_start + blocks.offsets[at]
-            self._read[at], _ = self._entries(start + 4, struct.unpack_from(">i", self._data, start)[0], 8)
-        return self._read[at].find(key)
+        at = bisect.bisect_right(self._blocks[0].keys, key) - 1
+        return None if at < 0 else self._block(at).find(key)
+
+    def _beyond(self, key: Key, *, below: bool, same: bool) -> Answer:
+        """The rows of all keys on one side of a key; None if there are so many that reading is cheaper."""
+        found: list[int] = []
+        for entries in self._side(key, below):
+            at = bisect.bisect_right(entries.keys, key) if below is same else bisect.bisect_left(entries.keys, key)
+            found += entries.offsets[:at] if below else entries.offsets[at:]
+            if len(found) > _MANY_KEYS:
+                return None
+        return BitMap.union(BitMap(), *(self._bitmap(offset) for offset in found))
+
+    def _side(self, key: Key, below: bool) -> Iterator[_Entries]:
+        """The keys on one side of a key, and some more."""
+        if self._version == 1:
+            yield self._all[0]
+            return
+        starts = self._blocks[0].keys
+        at = bisect.bisect_right(starts, key) - 1
+        yield from map(self._block, range(at + 1) if below else range(max(at, 0), len(starts)))
+
+    def _block(self, number: int) -> _Entries:
+        if number not in self._read:
+            start = self._block_start + self._blocks[0].offsets[number]
+            self._read[number], _ = self._entries(start + 4, struct.unpack_from(">i", self._data, start)[0], 8)
+        return self._read[number]
 
     @property
     def _body(self) -> int:
