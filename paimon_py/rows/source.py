@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -106,12 +107,18 @@ class Source:
             whole = self._place.create()
         try:
             size = 0
-            with _explained(whole.path), whole.open_write() as sink, pa.ipc.new_stream(sink, self.schema) as writer:
+            with ExitStack() as stack:
+                with _explained(whole.path):
+                    writer = stack.enter_context(
+                        pa.ipc.new_stream(stack.enter_context(whole.open_write()), self.schema)
+                    )
                 memory, self._memory = self._memory, []
-                for batches in (memory, rest):
-                    for batch in batches:
+                for batch in chain(memory, rest):
+                    with _explained(whole.path):
                         writer.write_batch(batch)
-                        size += batch.nbytes
+                    size += batch.nbytes
+                with _explained(whole.path):
+                    stack.close()
             self.blocks = 2 * (size // self._limit + 1)
             for start in range(0, self.blocks, _OPEN_MAX):
                 self._part(whole, range(start, min(start + _OPEN_MAX, self.blocks)))

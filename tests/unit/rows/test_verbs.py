@@ -88,6 +88,43 @@ def test_a_file_without_rows_goes_as_a_whole(catalog, options):
     assert live(table) == []
 
 
+def test_overwrites_take_deletion_vectors_with_them(catalog):
+    table = make(catalog, partition_by=["p"], options=VECTORS)
+    table.delete("k < 4")
+
+    def marks():
+        return {entry.partition for entry in table._root.manifests.read_index(latest(table).index_manifest)}
+
+    assert len(marks()) == 2
+    table.write_arrow(pa.Table.from_pylist([{"p": 1, "k": 1}], SCHEMA), overwrite={"p": 1})
+    assert len(marks()) == 1
+    assert sorted(values(table)) == [1, 4, 6, 8, 10]
+    table.drop_partitions([{"p": 0}])
+    assert latest(table).index_manifest is None or not marks()
+    assert sorted(values(table)) == [1]
+
+
+def test_a_merge_can_take_its_source_from_the_table_itself(catalog):
+    table = make(catalog, options=VECTORS)
+    result = table.merge(table.scan(columns=["k", "n"], where="k > 9"), ["k"], when_matched_update={"n": lambda rows: pc.negate(rows["source.n"])})
+    assert (result.updated, values(table)[11], values(table)[9]) == (2, -11, 9)
+
+
+def test_a_source_that_fails_while_it_is_read_says_so_itself(catalog, monkeypatch):
+    monkeypatch.setattr(verbs, "_SOURCE_MAX", 10)
+
+    def batches():
+        yield from pa.table({"k": range(100)}).to_batches()
+        raise OSError("the source broke")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("k", pa.int64())]), batches())
+    table = make(catalog)
+    before = files(table.location)
+    with pytest.raises(OSError, match="the source broke"):
+        table.merge(reader, ["k"], when_matched_delete=True)
+    assert files(table.location) == before
+
+
 def test_nothing_to_change_makes_no_snapshot_and_no_file(catalog):
     table = make(catalog)
     before = files(table.location)
