@@ -316,3 +316,15 @@ def test_a_rewrite_of_keyed_tables_keeps_deletion_vectors_and_takes_partitions(t
         opened.rewrite_file_index(where=col("x") > 1)
     opened.compact(full=True)
     assert found(opened.scan()) == before
+
+
+def test_index_files_lie_beside_data_files_outside_the_table(tmp_path):
+    outside = {"data-file.external-paths": (tmp_path / "out").as_uri(), "data-file.external-paths.strategy": "round-robin"}
+    opened = table(tmp_path / "in", {**INDEXES, **outside})
+    opened.write_arrow(rows(30, 1))
+    assert [path.name.rpartition(".")[2] for path in index_files(tmp_path / "out")] == ["index"]
+    agree(opened, 5)
+    opened.alter(SetOption("file-index.bsi.columns", "k"))
+    opened.rewrite_file_index()
+    assert len(index_files(tmp_path / "out")) == 2 and not index_files(tmp_path / "in")
+    agree(opened, 6)
