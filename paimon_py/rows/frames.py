@@ -62,10 +62,12 @@ class Frames:
         """Hold more of some columns, as far as these alone do not exceed the limit; what is held already stays."""
         held = self._frames.get(frame, _Frame((), 0))
         for stretch in stretches:
-            size = stretch.rows.nbytes
-            doubled = any(old.start < stretch.stop and stretch.start < old.stop for old in held.stretches)
-            if not doubled and stretch.rows.num_rows and held.nbytes + size <= self.max_bytes:
-                held = _Frame(tuple(sorted((*held.stretches, stretch), key=_start)), held.nbytes + size)
+            kept = tuple(old for old in held.stretches if not (stretch.start <= old.start and old.stop <= stretch.stop))
+            size = sum(old.rows.nbytes for old in kept) + stretch.rows.nbytes
+            if stretch.rows.num_rows and size <= self.max_bytes:
+                new = _outside(stretch, kept)
+                together = tuple(sorted((*kept, new) if new.rows.num_rows else kept, key=_start))
+                held = _Frame(together, sum(part.rows.nbytes for part in together))
         self._frames.pop(frame, None)
         self._frames[frame] = held
         while self.nbytes > self.max_bytes:
@@ -73,6 +75,17 @@ class Frames:
             if oldest is None:
                 return
             self._frames.pop(oldest, None)
+
+
+def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:
+    """What of a stretch lies outside of others, of which it holds none whole; empty if one of them holds it."""
+    start, stop = stretch.start, stretch.stop
+    for other in others:
+        if other.start <= start < other.stop:
+            start = min(stop, other.stop)
+        elif other.start < stop <= other.stop:
+            stop = other.start
+    return Stretch(start, stretch.rows.slice(start - stretch.start, stop - start))
 
 
 def _start(stretch: Stretch) -> int:

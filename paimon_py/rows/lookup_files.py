@@ -31,7 +31,9 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import OpenRead
 
 KEY_BATCH_ROWS = 131_072
-VALUE_BATCH_ROWS = 16_384
+VALUE_BATCH_ROWS = 131_072
+_FEW = 64
+_FEW_BATCH_ROWS = 16_384
 
 
 class Hits(NamedTuple):
@@ -144,7 +146,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             file,
             self.schema_of(file.schema_id),
             fields,
-            batch_rows=VALUE_BATCH_ROWS,
+            batch_rows=VALUE_BATCH_ROWS if len(positions) > _FEW else _FEW_BATCH_ROWS,
             rows=BitMap(positions.astype(np.uint32)),
         )
         last = int(positions[-1])
