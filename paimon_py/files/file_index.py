@@ -19,13 +19,17 @@ from paimon_py.codec.file_index import container
 from paimon_py.codec.file_index.answer import Indexed, IndexSource, matching_rows, writer_of
 from paimon_py.codec.file_index.base import Answer, IndexWriter
 from paimon_py.errors import CorruptionError, UnsupportedError
-from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.literal import TimestampValue
+from paimon_py.expr.predicate import And, Compare, Constant, In, Or, Predicate
 from paimon_py.expr.split import translate
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, indexed_type
 from paimon_py.spec.layout import check_file_name
-from paimon_py.spec.types import Atomic, Field
+from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import OpenRead, join
+
+_GREGORIAN_SECONDS = -12_212_553_600
+"""1583-01-01."""
 
 MAX_ROWS = 2**31 - 1
 """Files with more rows have positions that indexes cannot hold."""
@@ -91,7 +95,8 @@ def matching(
     if isinstance(pushed, Constant):
         return None if pushed.value else BitMap()
     with _opened(store, path, file) as source:
-        found = matching_rows(pushed, Indexed(source, {field.name: field for field in file_fields}, file.row_count))
+        fields = {field.name: field for field in file_fields if _reads_as_written(file, field, pushed)}
+        found = matching_rows(pushed, Indexed(source, fields, file.row_count))
     return None if found is not None and len(found) == file.row_count else found
 
 
@@ -123,6 +128,27 @@ def index_file(path: str, file: DataFile) -> str | None:
     if len(names) > 1:
         raise CorruptionError(f"{file.name} has {len(names)} index files: {', '.join(names)}", path=path)
     return join(path.rpartition("/")[0], check_file_name(names[0])) if names else None
+
+
+def _reads_as_written(file: DataFile, field: Field, predicate: Predicate) -> bool:
+    """Whether the values of a column, as they are read, are those that were indexed.
+
+    ORC files lose trailing blanks of CHAR; Java shifts their instants by its time zone, and times before 1582.
+    """
+    if not file.name.endswith(".orc") or not isinstance(field.type, Atomic):
+        return True
+    if field.type.root is Root.TIMESTAMP:
+        return all(literal.seconds >= _GREGORIAN_SECONDS for literal in _timestamps(predicate, field.name))
+    return field.type.root not in (Root.CHAR, Root.TIMESTAMP_LTZ)
+
+
+def _timestamps(predicate: Predicate, column: str) -> Iterator[TimestampValue]:
+    if isinstance(predicate, (And, Or)):
+        for part in predicate.parts:
+            yield from _timestamps(part, column)
+    elif isinstance(predicate, (Compare, In)) and predicate.column.name == column:
+        literals = (predicate.literal,) if isinstance(predicate, Compare) else predicate.literals
+        yield from (literal for literal in literals if isinstance(literal, TimestampValue))
 
 
 def _map_values(column: pa.Array, key: str) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 
 import pyarrow as pa
@@ -328,3 +329,18 @@ def test_index_files_lie_beside_data_files_outside_the_table(tmp_path):
     opened.rewrite_file_index()
     assert len(index_files(tmp_path / "out")) == 2 and not index_files(tmp_path / "in")
     agree(opened, 6)
+
+
+def test_values_that_orc_files_give_back_differently_are_not_looked_up(tmp_path):
+    columns = [("c", "CHAR(5)"), ("z", "TIMESTAMP(3) WITH LOCAL TIME ZONE"), ("t", "TIMESTAMP(3)")]
+    opened = table(tmp_path, {"file-index.bitmap.columns": "c,z,t", "file.format": "orc"}, columns)
+    old, new = datetime.datetime(1500, 1, 1), datetime.datetime(2024, 1, 1)
+    zoned = new.replace(tzinfo=datetime.timezone.utc)
+    times = [datetime.datetime(1700, 1, 1), new]
+    instants = pa.array([zoned, None], pa.timestamp("ms", "UTC"))
+    opened.write_arrow(pa.table({"c": ["a ", "b"], "z": instants, "t": pa.array(times, pa.timestamp("ms"))}))
+    for where in (col("c") == "a", col("c") == "a ", col("z") == zoned, col("t") == old, col("t") < old):
+        scan = opened.scan(where=where)
+        assert found(scan) == found(opened.scan(where=where, options=OFF))
+        assert scan.explain().index_rows == 0
+    assert opened.scan(where=col("t") == new).explain().index_rows == 1
