@@ -18,12 +18,6 @@ CASES = golden.cases(str(CORPUS))
 BEYOND_ARROW = {"types-orc-old-timestamps": "t9"}
 """Columns of TIMESTAMP(9) with years that 64 bits of nanoseconds cannot hold: refused by name, the others read equal."""
 
-LATER = {
-    "postpone-staged": "bucket=-2 (postpone): issue 5, bucket modes",
-    "postpone-twice": "bucket=-2 (postpone): issue 5, bucket modes",
-}
-"""Cases of the engine's stage that other issues bring, and why. Nothing else of stages 1 and 2 may be refused."""
-
 AS_STORED = {"pk-key-double-zeros"}
 """Java's ORC reader turns the batch [-0.0, 0.0] into [-0.0, -0.0] (equal values count as repeating) and then sees the
 stored 0.0 as another key. The file holds both zeros; we read what is stored, as Java does from Parquet and Avro."""
@@ -56,7 +50,7 @@ def first_zero_is_gone(table: pa.Table) -> bool:
     return rows.get(1.0, 100) in (0, 100) and rows.get(-1.0, 1) == 1 and len(rows) <= 2
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.stage <= 2 and c.name not in LATER], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", [c for c in CASES if c.stage <= 2], ids=lambda c: c.name)
 def test_table_of_this_scope_reads_as_in_java(case, tmp_path):
     warehouse = golden.unpack(case, tmp_path)
     for number, read in enumerate(case.reads):
@@ -76,15 +70,6 @@ def test_table_of_this_scope_reads_as_in_java(case, tmp_path):
         difference = golden.compare(case, read, table)
         assert difference is None, f"read {number} {read['scan']} {read.get('filter')}: {difference}"
         assert scan.count() == table.num_rows
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if c.name in LATER], ids=lambda c: c.name)
-def test_table_of_another_issue_is_refused_by_name(case, tmp_path):
-    warehouse = golden.unpack(case, tmp_path)
-    for read in case.reads:
-        with pytest.raises(UnsupportedError) as refused:
-            scan_of(case, read, warehouse).to_arrow()
-        assert refused.value.feature == LATER[case.name].partition(":")[0]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.stage > 2], ids=lambda c: c.name)
