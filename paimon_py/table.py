@@ -289,7 +289,7 @@ class Table(TableCare):
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def scan(
+    def scan(  # noqa: PLR0913
         self,
         *,
         snapshot_id: int | None = None,
@@ -299,6 +299,7 @@ class Table(TableCare):
         columns: Sequence[str] | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
+        order_by: object = None,
         options: Mapping[str, str] | None = None,
     ) -> Scan:
         """A lazy read of the latest or an earlier state; nothing is read until rows are asked for.
@@ -312,6 +313,8 @@ class Table(TableCare):
             columns: names of the columns to return, in this order; None for all.
             where: rows to return, as `col("a") > 3` or SQL text.
             limit: at most this many rows.
+            order_by: the first `limit` rows in the order of a column, as "c", `("c", "descending")` or a list of
+                these; NULL comes last. Files that cannot hold such rows by their statistics are not read.
             options: Paimon's own `scan.*` options.
 
         Raises:
@@ -322,7 +325,7 @@ class Table(TableCare):
         check_readable(self._schema)
         return Scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
-            columns=columns, where=where, limit=limit, options=options,
+            columns=columns, where=where, limit=limit, order_by=order_by, options=options,
         )  # fmt: skip
 
     def lookup(self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop") -> pa.Table:

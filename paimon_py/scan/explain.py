@@ -13,7 +13,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key`,
     `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row, by what told so.
     `uncompacted` files are left out because their rows are not visible before a compaction (tables with deletion
-    vectors, and those of the first-row engine).
+    vectors, and those of the first-row engine). `limit` files follow those that hold enough rows for the limit.
     """
 
     all_manifests: int = 0
@@ -25,11 +25,12 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     stats: int = 0
     index: int = 0
     uncompacted: int = 0
+    limit: int = 0
 
     @property
     def files(self) -> int:
         """Files left out for any reason."""
-        return self.partition + self.bucket + self.key + self.stats + self.index + self.uncompacted
+        return self.partition + self.bucket + self.key + self.stats + self.index + self.uncompacted + self.limit
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +83,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         skipped, pushed = self.skipped, self.pushed
-        by_index = f", index {skipped.index}" if skipped.index else ""
-        not_compacted = f", not compacted {skipped.uncompacted}" if skipped.uncompacted else ""
+        more = (("index", skipped.index), ("limit", skipped.limit), ("not compacted", skipped.uncompacted))
+        others = "".join(f", {name} {count}" for name, count in more if count)
         snapshot = "none (empty table)" if self.snapshot_id is None else str(self.snapshot_id)
         lines = [
             f"Scan of {self.table}",
@@ -104,7 +105,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         lines += [
             f"  manifests  {skipped.all_manifests - skipped.manifests} read, {skipped.manifests} skipped",
             f"  files      {self.file_count} read, {skipped.files} skipped (partition {skipped.partition}, "
-            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats}{by_index}{not_compacted})",
+            f"bucket {skipped.bucket}, key {skipped.key}, statistics {skipped.stats}{others})",
             f"  rows       {self.row_count} in files, {self.size_bytes} bytes",
             f"  splits     {len(self.splits)}, {sum(split.raw for split in self.splits)} of them without merging",
         ]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.deletion_files import deletion_places
@@ -28,12 +33,13 @@ from paimon_py.scan.plan import (
     settled_sections,
     splits_of,
 )
-from paimon_py.scan.read import Request
+from paimon_py.scan.read import Request, sure_rows
 from paimon_py.scan.split import Split
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
 
@@ -52,6 +58,16 @@ class Planned(NamedTuple):
         """The plan of an empty table."""
         return cls((), Pushed(), Skipped())
 
+    def up_to(self, limit: int | None) -> Planned:
+        """As many of the splits as certainly hold so many rows; only if all rows are wanted."""
+        if limit is None:
+            return self
+        rows = list(itertools.accumulate(map(sure_rows, self.splits), initial=0))
+        enough = next((count for count, sure in enumerate(rows) if sure >= limit), len(self.splits))
+        later = sum(len(split.files) for split in self.splits[enough:])
+        skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)
+        return self._replace(splits=self.splits[:enough], skipped=skipped)
+
 
 def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
     """Decide what to read of a snapshot.
@@ -60,6 +76,23 @@ def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Plan
     Raises: UnsupportedError for files that need a feature which is not built, before any data file is touched.
     """
     return _Planner(root, request, snapshot).plan()
+
+
+class Ordered(NamedTuple):
+    """A plan for the first rows in the order of a column: small splits, and what statistics say of their files.
+
+    `bounds`, `rows`: one slot per file. `files[i]`: the slots of split i; none if statistics do not bound its rows.
+    """
+
+    planned: Planned
+    bounds: Bounds
+    rows: pa.Array
+    files: tuple[tuple[int, ...], ...]
+
+
+def plan_ordered(root: TableRoot, request: Request, snapshot: Snapshot, field: Field) -> Ordered:
+    """Like `plan_snapshot`, with a split for every section."""
+    return _Planner(root, request, snapshot).plan_ordered(field)
 
 
 def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
@@ -82,15 +115,37 @@ class _Planner:
         self._snapshot = snapshot
         self._predicate = request.predicate
         self._counts: dict[str, int] = {}
+        self._total = 0
+        self._pushed = Pushed()
         enabled = Options(request.schema.options).get_bool("file-index.read.enabled")
         self._asks_indexes = request.predicate is not None and enabled
 
     def plan(self) -> Planned:
+        return self._pack(*self._chosen(), self._packing())
+
+    def plan_ordered(self, field: Field) -> Ordered:
+        """A split for every section. Engines that combine rows make values of which no file's statistics know."""
+        entries, grouped, wanted = self._chosen()
+        planned = self._pack(entries, grouped, wanted, Packing(target_bytes=0, open_file_bytes=1))
+        most = 1 if self._schema.primary_keys and combines_rows(self._schema) else len(entries)
+        sections = [runs for number, runs in enumerate(grouped.sections) if wanted is None or wanted[number]]
+        files = tuple(tuple(file for run in runs for file in run) if len(runs) <= most else () for runs in sections)
+        bounds = prune.bounds_of(entries, field, self._root.schemas.get)
+        return Ordered(planned, bounds, from_numpy(entries.row_count, pa.int64()), files)
+
+    def _pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
+        deletions = deletions_of(self._root, self._schema, self._snapshot)
+        place = Place(snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions)
+        splits = splits_of(entries, grouped, wanted, place, packing)
+        return Planned(tuple(splits), self._pushed, Skipped(all_files=self._total, **self._counts))
+
+    def _chosen(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
+        """The files that may hold wanted rows, and their sections."""
         schema = self._schema
         entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
         entries = entries.take(np.flatnonzero(entries.bucket != prune.POSTPONE_BUCKET))
         prune.check_entries(entries)
-        total = len(entries)
+        self._total = len(entries)
         if schema.primary_keys and skips_level_zero(schema):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         by_partition = self._only(schema.partition_keys)
@@ -102,11 +157,8 @@ class _Planner:
             entries = self._drop(entries, pinned, "bucket")
         if by_key is not None:
             entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
-        entries, grouped, wanted = self._sections(entries)
-        deletions = deletions_of(self._root, schema, self._snapshot)
-        place = Place(snapshot_id=self._snapshot.id, schema_id=schema.id, deletions=deletions)
-        splits = splits_of(entries, grouped, wanted, place, self._packing())
-        return Planned(tuple(splits), self._pushed(by_partition, by_key, pinned), self._skipped(total))
+        self._pushed = self._pushes(by_partition, by_key, pinned)
+        return self._sections(entries)
 
     def _manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """Which manifests to read."""
@@ -198,13 +250,10 @@ class _Planner:
             open_file_bytes=options.get_memory("source.split.open-file-cost"),
         )
 
-    def _pushed(self, by_partition: Predicate | None, by_key: Predicate | None, pinned: Mask | None) -> Pushed:
+    def _pushes(self, by_partition: Predicate | None, by_key: Predicate | None, pinned: Mask | None) -> Pushed:
         return Pushed(
             partition=None if by_partition is None else repr(by_partition),
             bucket=pinned is not None,
             key=None if by_key is None else repr(by_key),
             stats=None if self._predicate is None else repr(self._predicate),
         )
-
-    def _skipped(self, total: int) -> Skipped:
-        return Skipped(all_files=total, **self._counts)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, decode_at
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import distinct_integers, from_numpy, numpy_values
@@ -127,6 +128,30 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
         covered = written.fields if names is None else tuple(written.field(name) for name in names)
         keep[rows] = _may(entries.take(rows), predicate, written, schema, covered, "value")
     return keep
+
+
+def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bounds:
+    """What the value statistics say of one column of the schema that is read, one slot per entry.
+
+    Cost: one pass per distinct (schema, list of columns with statistics).
+    """
+    codes, lists = entries.lists("value_stats_columns")
+    shapes = entries.schema_id * max(1, len(lists)) + codes
+    nothing = pa.nulls(0, to_arrow_type(field.type))
+    parts, places = [(nothing, nothing, pa.nulls(0, pa.int64()))], [np.zeros(0, np.int64)]
+    for shape in distinct_integers(shapes).tolist():
+        number, code = divmod(shape, max(1, len(lists)))
+        rows = np.flatnonzero(shapes == shape)
+        written = schema_of(number)
+        covered = written.fields if lists[code] is None else tuple(written.field(name) for name in lists[code] or ())
+        found = evolved_bounds(entries.take(rows), covered, written.fields, [field]).get(field.name)
+        blank = pa.nulls(len(rows), nothing.type)
+        counts = pa.nulls(len(rows), pa.int64()) if found is None or found.null_count is None else found.null_count
+        parts.append((blank, blank, counts) if found is None else (found.min, found.max, counts))
+        places.append(rows)
+    order = from_numpy(np.argsort(np.concatenate(places), kind="stable"), pa.int64())
+    low, high, nulls = (pa.concat_arrays(columns).take(order) for columns in zip(*parts, strict=True))
+    return Bounds(min=low, max=high, null_count=nulls)
 
 
 def index_mask(entries: EntryColumns, predicate: Predicate, store: OpenRead, schema_of: SchemaOf) -> Mask:

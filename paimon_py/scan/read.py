@@ -83,9 +83,13 @@ def read_split(root: TableRoot, request: Request, split: Split) -> Iterator[pa.R
 
 
 def count_split(root: TableRoot, request: Request, split: Split) -> int:
-    """How many rows `read_split` returns; from metadata alone where that is exact."""
-    if request.predicate is not None:
+    """How many rows `read_split` returns; from metadata alone where that is exact.
+
+    A plan holds no partition that does not match, so conditions on partitions alone need not be asked again.
+    """
+    if request.predicate is not None and not columns_of(request.predicate) <= set(request.schema.partition_keys):
         return _count(root, request, split)
+    request = msgspec.structs.replace(request, predicate=None)
     known = {name for name, place in split.deletions.items() if place.cardinality is not None}
     exact = 0
     rest = []
@@ -95,6 +99,12 @@ def count_split(root: TableRoot, request: Request, split: Split) -> int:
         else:
             rest.append(section)
     return exact + (_count(root, request, msgspec.structs.replace(split, sections=tuple(rest))) if rest else 0)
+
+
+def sure_rows(split: Split) -> int:
+    """A number of rows that a split certainly holds, if all of them are wanted."""
+    unknown = any(place.cardinality is None for place in split.deletions.values())
+    return 0 if unknown or not split.raw else split.row_count - sum(map(split.dead_rows, split.deletions))
 
 
 def left_by_indexes(root: TableRoot, request: Request, split: Split) -> tuple[int, int]:

@@ -18,10 +18,11 @@ from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
 from paimon_py.scan.explain import Explanation
-from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
+from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
 from paimon_py.scan.read import Request, count_split, left_by_indexes, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
+from paimon_py.scan.top_n import OrderColumn, TopN, both, order_columns
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -54,6 +55,7 @@ class Scan:
         columns: Sequence[str] | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
+        order_by: object = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
         dynamic = {name: text for name, text in _checked_options(options, schema).items() if name[:5] != "scan."}
@@ -73,10 +75,13 @@ class Scan:
         self._columns = None if columns is None else tuple(columns)
         self._where = None if where is None else parse_where(where) if isinstance(where, str) else as_predicate(where)
         self._limit = limit
+        self._order_by = order_by
+        if order_by is not None and limit is None:
+            raise UsageError("order_by finds the first rows of an order: say how many with limit=…")
         self._snapshot: Snapshot | None = None
         self._looked_up = False
         if travel.is_latest:
-            _ = self._request
+            _ = self._request, self._order
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -87,11 +92,11 @@ class Scan:
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(self.splits()))
+        return pa.RecordBatchReader.from_batches(self.schema, self._rows())
 
     def to_arrow(self) -> pa.Table:
         """The rows as a table in memory."""
-        return _table(self._batches(self.splits()), self.schema)
+        return _table(self._rows(), self.schema)
 
     def head(self, n: int = 5) -> pa.Table:
         """At most `n` of the rows, as a table in memory."""
@@ -100,7 +105,7 @@ class Scan:
     def count(self) -> int:
         """How many rows there are; from metadata alone where no filter and no merge can change the number."""
         total = 0
-        for split in self.splits():
+        for split in self._planned.splits:
             total += count_split(self._root, self._request, split)
             if self._limit is not None and total >= self._limit:
                 return self._limit
@@ -127,7 +132,12 @@ class Scan:
     # -- splits -------------------------------------------------------------------------------------------------------
 
     def splits(self) -> list[Split]:
-        """Independent parts of the scan, to be read anywhere with `read`. The limit applies to each of them."""
+        """Independent parts of the scan, to be read anywhere with `read`. The limit applies to each of them.
+
+        Raises: UsageError for a scan with `order_by`, which has no independent parts.
+        """
+        if self._order:
+            raise UsageError("a scan with order_by is read as a whole, by to_arrow() or to_reader()")
         return list(self._planned.splits)
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
@@ -183,7 +193,26 @@ class Scan:
     def _planned(self) -> Planned:
         if self._resolved is None or self._limit == 0:
             return Planned.nothing()
-        return plan_snapshot(self._root, self._request, self._resolved)
+        planned = plan_snapshot(self._root, self._request, self._resolved)
+        return planned if self._order or self._where is not None else planned.up_to(self._limit)
+
+    @cached_property
+    def _order(self) -> tuple[OrderColumn, ...]:
+        return () if self._order_by is None else order_columns(self._order_by, self._request.schema)
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        if not self._order or self._resolved is None or not self._limit:
+            yield from self._batches(self._planned.splits)
+            return
+        names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
+        request = msgspec.structs.replace(self._request, columns=tuple(names))
+        plan = plan_ordered(self._root, request, self._resolved, self._order[0].field)
+        found = TopN(self._order, self._limit).collect(plan, lambda split, threshold: read_split(
+            self._root, msgspec.structs.replace(request, predicate=both(request.predicate, threshold)), split
+        ))  # fmt: skip
+        if found is not None:
+            for batch in found.select(list(self._request.columns)).to_batches():
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema) if batch.num_columns else batch
 
     def _batches(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         left = self._limit
@@ -211,7 +240,7 @@ class Scan:
         return scan
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_planned", "_request")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_planned", "_request", "_order")}
 
     def __repr__(self) -> str:
         chosen = {name: value for name, value in msgspec.structs.asdict(self._travel).items() if value is not None}
@@ -220,6 +249,8 @@ class Scan:
             parts.append(f"columns={list(self._columns)}")
         if self._where is not None:
             parts.append(f"where={self._where!r}")
+        if self._order_by is not None:
+            parts.append(f"order_by={self._order_by!r}")
         if self._limit is not None:
             parts.append(f"limit={self._limit}")
         return f"Scan({self._root.path!r}, {', '.join(parts)})"
