@@ -20,7 +20,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.errors import SnapshotExpiredError
+from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import POSITION, positioned
 from paimon_py.files.places import file_path
@@ -273,14 +273,14 @@ class AppendRows:
         own = tuple(bucket for bucket in changes.buckets if bucket.new_files)
         self._writer.discard(msgspec.structs.replace(changes, buckets=own))
 
-    def _overtaken(self, error: FileMissingError) -> Exception:
+    def _overtaken(self, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
         """A file is gone: fine if others replaced it and expiry has deleted it since."""
-        number = None if self._snapshot is None else self._snapshot.id
-        if number is None or self._root.snapshots.find(number) is not None:
-            return error
-        return SnapshotExpiredError(
-            f"snapshot {number} expired while it was read: {error.path} is gone", path=error.path, snapshot_id=number
-        )
+        assert self._snapshot is not None
+        number, path = self._snapshot.id, error.path
+        if self._root.snapshots.find(number) is not None:
+            return CorruptionError(f"{path} is missing, although snapshot {number} names it", path=path)
+        message = f"snapshot {number} expired while it was read: {path} is gone"
+        return SnapshotExpiredError(message, path=path, snapshot_id=number)
 
 
 def _places(batch: pa.RecordBatch, wanted: DeletionVector) -> Ints:

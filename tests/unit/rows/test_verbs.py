@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from unit.public import files, new_catalog, reopened
 
-from paimon_py import CommitConflictError, PaimonError, SchemaError, UnsupportedError, UsageError, col
+from paimon_py import CommitConflictError, CorruptionError, PaimonError, SchemaError, UnsupportedError, UsageError, col
 from paimon_py.rows import verbs
 
 SCHEMA = pa.schema(
@@ -432,6 +433,16 @@ def test_rows_that_no_compaction_has_seen_are_changed_too(catalog):
     table.compact(full=True)
     assert values(table)[1] == 1
     assert values(table, "v")[1] == "new"
+
+
+@pytest.mark.parametrize("settings", [{}, {"primary_key": ["p", "k"], "options": {"bucket": "1"}}])
+def test_a_file_that_should_be_there_is_corruption(catalog, settings):
+    table = make(catalog, **settings)
+    victim = next(name for name in sorted(files(table.location)) if "/data-" in f"/{name}")
+    Path(table.location, victim).unlink()
+    with pytest.raises(CorruptionError, match="missing"):
+        table.update("k >= 0", {"n": 1})
+    assert len(table.snapshots()) == 2
 
 
 def test_errors_of_rows_leave_nothing(catalog):
