@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import indexes, memory
+from benchmarks import clustering, indexes, memory
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -78,3 +78,13 @@ def test_queries_of_an_indexed_table_look_at_hardly_more_than_what_matches():
     for line in indexes.main(["--rows", "3000"]):
         assert line.looked_at <= max(1.2 * line.matching, line.matching + 1), line
         assert line.looked_at < line.without or not line.without
+
+
+def test_queries_of_a_sorted_indexed_table_look_at_what_a_perfect_index_would(capsys):
+    found = {(line.layout, line.query): line for line in clustering.main(["--rows", "6400"])}
+    assert all(line.ratio <= 1.2 for line in found.values())
+    days, both = "a tenth of the days", "a quarter of both"
+    assert found["order", days].by_statistics <= 1.4 * found["order", days].matching
+    for curve in ("zorder", "hilbert"):
+        assert found[curve, both].by_statistics < found["order", both].by_statistics
+    assert "zorder" in capsys.readouterr().out
