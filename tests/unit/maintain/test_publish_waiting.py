@@ -136,6 +136,18 @@ def test_kinds_that_the_engine_does_not_take_are_refused_while_writing():
     assert table.snapshot() is None
 
 
+def test_what_is_not_seen_cannot_be_changed():
+    table = table_on(store_with(), "w")
+    table.write_arrow(rows(1, [1]))
+    for change in (
+        lambda: table.delete("k = 1"),
+        lambda: table.update("k = 1", {"v": "x"}),
+        lambda: table.upsert(rows(1, [1])),
+    ):
+        with pytest.raises(UsageError, match="postponed buckets"):
+            change()
+
+
 def test_rescaling_leaves_waiting_rows_alone():
     table = table_on(store_with(), "w")
     table.write_arrow(rows(1, range(6)))
