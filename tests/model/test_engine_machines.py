@@ -249,4 +249,4 @@ def test_rows_are_those_of_the_model(pair):
 @pytest.mark.full
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES)
 def test_rows_are_those_of_the_model_for_long(pair):
-    assert play(pair, examples=13, length=28, number=1) >= STEPS // len(PAIRS)
+    assert play(pair, examples=14, length=28, number=1) >= STEPS // len(PAIRS)
