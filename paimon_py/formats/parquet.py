@@ -6,7 +6,7 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +33,7 @@ from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, 
 from paimon_py.formats.parquet_statistics import bound_array, group_statistics
 from paimon_py.formats.parquet_write import ParquetFileWriter
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
-from paimon_py.spec.types import Atomic, Field
+from paimon_py.spec.types import Atomic, Field, RowType
 
 _DEFAULT_READ = ReadSettings()
 
@@ -133,6 +133,15 @@ class ParquetOpenFile:
             return _Column(field, target.with_nullable(True), None, True)
         return _Column(field, target, field.name, self._schema.field(index).type.equals(target.type))
 
+    def _stored_paths(self, column: _Column) -> list[str]:
+        """What to decode for a column: nothing if the file lacks it, of a ROW the wanted fields only."""
+        if column.name is None:
+            return []
+        stored = self._schema.field(column.name).type
+        if column.as_is or not isinstance(column.field.type, RowType) or not pa.types.is_struct(stored):
+            return [column.name]
+        return _inner_paths(column.name, column.field.type, stored) or [column.name]
+
     def _stretches(self, predicate: Predicate | None, rows: BitMap | None) -> Iterator[tuple[int, list[int]]]:
         """Neighbouring row groups to read, with the position of their first row."""
         metadata = self._file.metadata
@@ -152,7 +161,7 @@ class ParquetOpenFile:
             yield start, stretch
 
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        names = [column.name for column in plan if column.name is not None]
+        names = [path for column in plan for path in self._stored_paths(column)]
         expected = sum(self._file.metadata.row_group(group).num_rows for group in groups)
         if not names:
             yield from row_batches(empty_rows(expected), batch_rows)
@@ -215,6 +224,18 @@ class ParquetOpenFile:
         except (pa.ArrowException, ValueError, OverflowError, TypeError):
             return Bounds(min=unknown, max=unknown, null_count=nulls)
         return Bounds(min=lows, max=highs, null_count=nulls)
+
+
+def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:
+    """The paths of the fields of a ROW that the file has, as deep as ROWs go."""
+    found: list[str] = []
+    for field in kind.fields:
+        index = stored.get_field_index(field.name)
+        if index >= 0:
+            inner, there = f"{path}.{field.name}", stored.field(index).type
+            deeper = isinstance(field.type, RowType) and pa.types.is_struct(there)
+            found += (_inner_paths(inner, cast(RowType, field.type), there) if deeper else []) or [inner]
+    return found
 
 
 def _has_int96(metadata: pq.FileMetaData) -> bool:

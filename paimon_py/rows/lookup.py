@@ -35,8 +35,8 @@ from paimon_py.rows.lookup_files import FileReading
 from paimon_py.rows.lookup_plan import LookupPlanner, Part
 from paimon_py.scan.plan import Deletions
 from paimon_py.scan.plan_snapshot import deletions_of
+from paimon_py.scan.projection import projection_of
 from paimon_py.scan.read import missing_file
-from paimon_py.scan.scan import checked_columns
 from paimon_py.scan.split import Section
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
@@ -75,8 +75,10 @@ class Lookups:
         if missing not in ("drop", "null"):
             raise UsageError(f'missing is "drop" or "null", not {missing!r}')
         asked = AskedKeys(schema, keys)
-        names = checked_columns(None if columns is None else tuple(columns), schema)
-        fields = tuple(schema.field(name) for name in names)
+        projection = projection_of(columns, schema)
+        fields = projection.fields
+        if any(len(path) > 1 for path in projection.paths):
+            raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
         found = self._found(schema, asked, fields) if len(asked) else []
         return _answer(asked, fields, found, with_missing=missing == "null")
 

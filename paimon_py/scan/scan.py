@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -14,11 +13,13 @@ import pyarrow as pa
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import Predicate, as_predicate
+from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
 from paimon_py.scan.explain import Explanation
 from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
+from paimon_py.scan.projection import Projection, projection_of
 from paimon_py.scan.read import Request, count_split, left_by_indexes, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
@@ -88,7 +89,7 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns that are returned."""
-        return self._request.arrow_schema
+        return self._projection.arrow_schema
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
@@ -160,7 +161,7 @@ class Scan:
             table=self._root.path,
             snapshot_id=None if self._resolved is None else self._resolved.id,
             schema_id=self._request.schema.id,
-            columns=self._request.columns,
+            columns=tuple(field.name for field in self._projection.fields),
             predicate=None if self._request.predicate is None else repr(self._request.predicate),
             limit=self._limit,
             splits=self._planned.splits,
@@ -180,14 +181,25 @@ class Scan:
         return self._snapshot
 
     @cached_property
-    def _request(self) -> Request:
+    def _asked(self) -> tuple[Projection, Request]:
         schema = self._table_schema
         if not self._travel.is_latest and self._resolved is not None and self._resolved.schema_id != schema.id:
             schema = self._root.schemas.get(self._resolved.schema_id)
             check_readable(schema)
-        columns = checked_columns(self._columns, schema)
         predicate = None if self._where is None else bind(self._where, schema.fields)
-        return Request(schema=schema, columns=columns, predicate=predicate)
+        whole = frozenset() if predicate is None else frozenset(columns_of(predicate))
+        projection = projection_of(self._columns, schema)
+        return projection, Request(
+            schema=projection.narrowed(schema, whole), columns=projection.columns, predicate=predicate
+        )
+
+    @property
+    def _projection(self) -> Projection:
+        return self._asked[0]
+
+    @property
+    def _request(self) -> Request:
+        return self._asked[1]
 
     @cached_property
     def _planned(self) -> Planned:
@@ -212,12 +224,13 @@ class Scan:
         ))  # fmt: skip
         if found is not None:
             for batch in found.select(list(self._request.columns)).to_batches():
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema) if batch.num_columns else batch
+                rows = self._projection.apply(batch)
+                yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema) if rows.num_columns else rows
 
     def _batches(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         left = self._limit
         for split in splits:
-            for batch in read_split(self._root, self._request, split):
+            for batch in map(self._projection.apply, read_split(self._root, self._request, split)):
                 if left is None:
                     yield batch
                     continue
@@ -240,7 +253,7 @@ class Scan:
         return scan
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_planned", "_request", "_order")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_planned", "_asked", "_order")}
 
     def __repr__(self) -> str:
         chosen = {name: value for name, value in msgspec.structs.asdict(self._travel).items() if value is not None}
@@ -262,28 +275,6 @@ def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> 
     for name, text in (options or {}).items():
         check_dynamic(schema, name, text)
     return options or {}
-
-
-def checked_columns(columns: tuple[str, ...] | None, schema: TableSchema) -> tuple[str, ...]:
-    """The names of the columns to return, None for all.
-
-    Raises: UsageError for unknown or repeated ones.
-    """
-    if columns is None:
-        return schema.names
-    known = set(schema.names)
-    for name in columns:
-        if not isinstance(name, str):
-            raise UsageError(f"columns must be names, not {name!r}")
-        if name not in known:
-            folded = [field for field in schema.names if field.casefold() == name.casefold()]
-            near = folded or difflib.get_close_matches(name, schema.names, n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
-            raise UsageError(f"there is no column {name!r}; {hint}")
-    doubled = sorted({name for name in columns if columns.count(name) > 1})
-    if doubled:
-        raise UsageError(f"columns names {', '.join(map(repr, doubled))} more than once")
-    return columns
 
 
 def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
