@@ -73,6 +73,9 @@ def _reads(space: Workspace) -> list[Measure]:
     def one() -> dict[str, Any]:
         return {**whole(), "range": [low, low]}
 
+    def many() -> dict[str, Any]:
+        return {**whole(), "keys": [0, space.million, max(1, space.million // 10_000)]}
+
     return [
         Measure("merged read, all columns, first call", "read", ("raw", *PAIMON), whole, targets=(("rust", 1.0),)),
         Measure("merged read, all columns, repeated", "read", ("raw", *FAST), whole, targets=(("rust", 1.0),),
@@ -88,6 +91,10 @@ def _reads(space: Workspace) -> list[Measure]:
                 repeats=5),
         Measure("merged read, one key, first call", "read", ("raw", *PAIMON), one),
         Measure("merged read, one key, repeated", "read", ("raw", *FAST), one, repeats=5),
+        Measure("lookup of one key, first call / read of one key", "lookup", ("ours", "rust"), one,
+                targets=(("rust", 1.5),), steps={"rust": "read"}),
+        Measure("lookup of 10 k keys, repeated / merged read", "lookup", ("ours", "rust", "plain"), many,
+                targets=(("plain", 0.02),), repeats=5, steps={"rust": "read", "plain": "read"}, alike=False),
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import data
 import numpy as np
+import pyarrow as pa
 from peers.common import check, prepare  # noqa: F401
 
 import paimon_py
@@ -24,6 +25,19 @@ def write(inputs, settings):
 
 def read(inputs, settings):
     return _scan(settings).to_arrow()
+
+
+_OPENED = {}
+
+
+def lookup(inputs, settings):
+    """Rows by key, of a table object that stays open."""
+    path = settings["table"]
+    table = _OPENED.setdefault(path, None) or Table.open(path)
+    _OPENED[path] = table
+    if "keys" in settings:
+        return table.lookup(pa.array(range(*settings["keys"])))
+    return table.lookup(settings["range"][:1])
 
 
 def stream(inputs, settings):

@@ -73,21 +73,26 @@ def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
 def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
     names = [field.name for field in fields]
     schema = to_arrow_schema(fields)
-    rows: list[Mapping[str, object]] = []
-    for key in keys:
-        if isinstance(key, Mapping):
-            _check_names(list(key), names)
-            rows.append(key)
-        elif isinstance(key, tuple) and len(key) == len(names):
-            rows.append(dict(zip(names, key, strict=True)))
-        elif len(names) == 1 and not isinstance(key, tuple):
-            rows.append({names[0]: key})
-        else:
-            raise UsageError(f"a key is {{{', '.join(f'{name!r}: …' for name in names)}}}, not {key!r}")
+    if len(names) == 1 and not any(issubclass(kind, (Mapping, tuple)) for kind in {type(key) for key in keys}):
+        columns = [list(keys)]
+    else:
+        rows = [_named(key, names) for key in keys]
+        columns = [[row[name] for row in rows] for name in names]
     try:
-        return pa.table({field.name: _array([row[field.name] for row in rows], field.type) for field in schema})
+        arrays = [_array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(f"these are not keys of {', '.join(names)}: {error}", fields=tuple(names)) from error
+    return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _named(key: object, names: Sequence[str]) -> Mapping[str, object]:
+    """The values of one key by column."""
+    if isinstance(key, Mapping):
+        _check_names(list(key), names)
+        return key
+    if isinstance(key, tuple) and len(key) == len(names):
+        return dict(zip(names, key, strict=True))
+    raise UsageError(f"a key is {{{', '.join(f'{name!r}: …' for name in names)}}}, not {key!r}")
 
 
 def _array(values: list[object], kind: pa.DataType) -> pa.Array:
