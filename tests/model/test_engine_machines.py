@@ -24,6 +24,7 @@ from model.engine_models import CASES
 from model.machine import PARTITIONS, Life, Mode
 
 import paimon_py.table
+import paimon_py.table_care
 import paimon_py.write.compact
 import paimon_py.write.compaction_run
 import paimon_py.write.writer_compaction
@@ -206,7 +207,7 @@ def watched(monkeypatch):
         return SEEN.life.steps_taken
 
     monkeypatch.setattr(compaction_run, "steps_of", steps)
-    for module in (paimon_py.table, paimon_py.write.compact, paimon_py.write.writer_compaction):
+    for module in (paimon_py.table_care, paimon_py.write.compact, paimon_py.write.writer_compaction):
         monkeypatch.setattr(module, "run_task", lambda *given: SEEN.life.saw_task(run_task, *given))
     commit = paimon_py.table.commit
     monkeypatch.setattr(
