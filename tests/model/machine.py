@@ -349,9 +349,11 @@ class Life:
         if len(result.snapshot_ids) == 2:
             self.remember(result.snapshot_ids[0], live, dict(self.index))
         older = {key: set(levels) for key, levels in self.live.items()}
+        written = {key: set(levels) for key, levels in live.items()}
         for bucket in buckets:
             known = older.setdefault((bucket.partition, bucket.bucket), set())
-            self._follow_compaction(bucket, live, real, None if overwrite is not None else known)
+            others = known & written[bucket.partition, bucket.bucket]
+            self._follow_compaction(bucket, live, real, None if overwrite is not None else others)
             known.update(self.renamed.get(file.name, file.name) for file in bucket.new_files)
         self.live = {key: levels for key, levels in live.items() if levels}
         assert self.live == real, f"files are {_less(real, self.live)}, not {_less(self.live, real)}"
@@ -361,7 +363,7 @@ class Life:
         self.remember(self.latest, self.live, dict(self.index))
 
     def _follow_compaction(self, bucket, live, real, older):
-        """`older`: files that were there before the new ones; None if these replaced them."""
+        """`older`: files that the commit finds or brings before the new ones; None if these replaced them."""
         if not (bucket.compact_before or bucket.compact_after):
             return
         key = (bucket.partition, bucket.bucket)
@@ -374,7 +376,7 @@ class Life:
         if older is not None and bucket.compact_snapshot_id is not None:
             own = {file.name for file in bucket.new_files}
             base = self.history_levels(bucket.compact_snapshot_id).get(key, {})
-            fits = fits and (own.isdisjoint(before) or levels.keys() & older <= base.keys())
+            fits = fits and (own.isdisjoint(before) or older <= base.keys())
         done = fits and after.items() <= there.items() and not (before - after.keys()) & there.keys()
         assert done == fits or self._overlaps(levels, before, after), f"compaction of {key}: {fits=}, {done=}"
         if done:
