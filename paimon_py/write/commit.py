@@ -22,7 +22,7 @@ from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 from paimon_py.write.append import counts_anew
 from paimon_py.write.attempts import Already, Attempts, Planned, Planner
 from paimon_py.write.changes import BucketChanges, Changes
@@ -324,9 +324,15 @@ class _Commit:
         return part if after == index else msgspec.structs.replace(part, index=after)
 
     def _added_since(self, snapshot_id: int) -> set[str] | None:
-        """Names of the files that others added after a snapshot and before what this commit has written."""
+        """Names of the files that others added after a snapshot and before what this commit has written.
+
+        None also if rows were taken away in between: a key that was looked up may be gone without a new file.
+        """
         if snapshot_id == self.written_id - 1:
             return set()
+        between = map(self.root.snapshots.find, range(snapshot_id + 1, self.written_id))
+        if any(snapshot is None or snapshot.commit_kind is CommitKind.OVERWRITE for snapshot in between):
+            return None
         return names_added(self.root, snapshot_id or None, last_id=self.written_id - 1)
 
     def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:

@@ -99,6 +99,8 @@ class Life:
         self.commits = 0
         self.ahead = itertools.count(1 << 40)
         self.latest = 0
+        self.moved = set()
+        self.overwrites = []
         self.writer = None
         self.filling = None
         self.overwriting = None
@@ -332,6 +334,7 @@ class Life:
         real = self.read_live()
         live = {key: dict(levels) for key, levels in self.live.items()}
         if overwrite is not None:
+            self.overwrites += result.snapshot_ids
             for key in list(live):
                 if overwrite == {} or key[0] == _partition(overwrite["p"]):
                     del live[key]
@@ -350,6 +353,8 @@ class Life:
             self.remember(result.snapshot_ids[0], live, dict(self.index))
         older = {key: set(levels) for key, levels in self.live.items()}
         written = {key: set(levels) for key, levels in live.items()}
+        moved = [each for each in buckets if any(file.name in self.renamed for file in each.new_files)]
+        self.moved = {(each.partition, each.bucket) for each in moved}
         for bucket in buckets:
             known = older.setdefault((bucket.partition, bucket.bucket), set())
             others = known & written[bucket.partition, bucket.bucket]
@@ -376,9 +381,11 @@ class Life:
         if older is not None and bucket.compact_snapshot_id is not None:
             own = {file.name for file in bucket.new_files}
             base = self.history_levels(bucket.compact_snapshot_id).get(key, {})
-            fits = fits and (own.isdisjoint(before) or older <= base.keys())
+            kept = not any(number > bucket.compact_snapshot_id for number in self.overwrites)
+            fits = fits and (own.isdisjoint(before) or (kept and older <= base.keys()))
         done = fits and after.items() <= there.items() and not (before - after.keys()) & there.keys()
-        assert done == fits or self._overlaps(levels, before, after), f"compaction of {key}: {fits=}, {done=}"
+        spared = self._overlaps(levels, before, after) or (fits and key in self.moved)
+        assert done == fits or spared, f"compaction of {key}: {fits=}, {done=}"
         if done:
             for name in self.doubts.keys() & after.keys():
                 raise self.doubts[name]
