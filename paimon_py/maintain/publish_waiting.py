@@ -11,7 +11,7 @@ import msgspec
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, SnapshotExpiredError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_file
@@ -32,6 +32,7 @@ from paimon_py.write.index_plan import compacted_index, index_after
 from paimon_py.write.leftovers import delete_files
 from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.write.result import CommitResult
+from paimon_py.write.rounds import on_latest
 from paimon_py.write.session import Writer
 
 
@@ -48,16 +49,11 @@ def publish_waiting(root: TableRoot, schema: TableSchema, matches: Matcher | Non
         CommitConflictError: others wrote to the same partitions every time; nothing was published.
         CommitUnknownError: nothing was deleted. Any other error: nothing was published, no file is left behind.
     """
-    for left in reversed(range(ROUNDS)):
-        snapshot = root.snapshots.latest()
-        if snapshot is None:
-            return CommitResult()
-        try:
-            return _Round(root, schema, snapshot, matches).run()
-        except (CommitConflictError, SnapshotExpiredError):
-            if not left or root.snapshots.latest_id() == snapshot.id:
-                raise
-    raise AssertionError("the last round returns or raises")
+
+    def work(snapshot: Snapshot | None, _: int) -> CommitResult:
+        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, matches).run()
+
+    return on_latest(root, work, rounds=ROUNDS)
 
 
 class _Round:

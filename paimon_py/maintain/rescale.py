@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError, UsageError
+from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import plan_snapshot
@@ -29,6 +29,7 @@ from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import CommitResult
+from paimon_py.write.rounds import on_latest
 from paimon_py.write.session import Writer
 
 ROUNDS = 10
@@ -62,16 +63,11 @@ def rescale(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> Co
         CommitConflictError: others wrote to the partitions every time; nothing was changed.
         UsageError: rows that no compaction has seen yet are not readable.
     """
-    for left in reversed(range(ROUNDS)):
-        snapshot = root.snapshots.latest()
-        if snapshot is None:
-            return CommitResult()
-        try:
-            return _Round(root, schema, snapshot, matches).run()
-        except (CommitConflictError, SnapshotExpiredError):
-            if not left or root.snapshots.latest_id() == snapshot.id:
-                raise
-    raise AssertionError("the last round returns or raises")
+
+    def work(snapshot: Snapshot | None, _: int) -> CommitResult:
+        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, matches).run()
+
+    return on_latest(root, work, rounds=ROUNDS)
 
 
 class _Round:

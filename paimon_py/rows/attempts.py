@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
+from paimon_py.errors import CommitUnknownError, PaimonError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
@@ -26,6 +26,7 @@ from paimon_py.write.conflicts import Conflict
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import CommitResult
+from paimon_py.write.rounds import on_latest
 
 ROUNDS = 20
 """How often an operation is evaluated before it gives up."""
@@ -82,16 +83,11 @@ class Attempts:
             CommitUnknownError: the snapshot may have been published; no file was deleted.
             Whatever reading and writing raise; then nothing was changed and no file is left behind.
         """
-        for left in reversed(range(ROUNDS)):
-            snapshot = self._root.snapshots.latest()
-            try:
-                done = self._round(snapshot, evaluate)
-            except (CommitConflictError, SnapshotExpiredError):
-                if not left or self._is_latest(snapshot):
-                    raise
-                continue
-            return msgspec.structs.replace(done, rounds=ROUNDS - left)
-        raise AssertionError("the last round returns or raises")
+
+        def work(snapshot: Snapshot | None, number: int) -> RowsResult:
+            return msgspec.structs.replace(self._round(snapshot, evaluate), rounds=number)
+
+        return on_latest(self._root, work, rounds=ROUNDS)
 
     def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
         splits = self._splits(snapshot)
@@ -117,9 +113,6 @@ class Attempts:
 
     def _between(self, first: int, last: int) -> Iterable[Snapshot | None]:
         return (self._root.snapshots.find(number) for number in range(first, last))
-
-    def _is_latest(self, snapshot: Snapshot | None) -> bool:
-        return self._root.snapshots.latest_id() == (None if snapshot is None else snapshot.id)
 
 
 class _Check:

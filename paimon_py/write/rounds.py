@@ -1,0 +1,32 @@
+"""Work on the latest snapshot that begins anew when others are faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from paimon_py.errors import CommitConflictError, SnapshotExpiredError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rounds: int) -> T:
+    """What `work` makes of the latest snapshot (None on an empty table), in which round, counted from 1.
+
+    A conflict, or a snapshot that expired, begins the next round, unless the snapshot still is the latest: then the
+    next round would end the same.
+
+    Raises:
+        CommitConflictError, SnapshotExpiredError: others were faster in every round.
+        Whatever `work` raises.
+    """
+    for number in range(1, rounds + 1):
+        snapshot = root.snapshots.latest()
+        try:
+            return work(snapshot, number)
+        except (CommitConflictError, SnapshotExpiredError):
+            if number == rounds or root.snapshots.latest_id() == (None if snapshot is None else snapshot.id):
+                raise
+    raise AssertionError("the last round returns or raises")
