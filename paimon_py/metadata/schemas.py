@@ -56,6 +56,10 @@ class Schemas:
             raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=self._path)
         return self.get(ids[-1])
 
+    def of_file(self, schema_id: int, current: TableSchema) -> TableSchema:
+        """The version that a file was written with: `current` itself if it is that one, even with other options."""
+        return current if schema_id == current.id else self.get(schema_id)
+
     def get(self, schema_id: int) -> TableSchema:
         """One version. Cost: one get, the first time.
 

@@ -193,7 +193,7 @@ class AppendRows:
         root, schema = self._root, self._schema
         fields = [field for field in schema.fields if field.name in names]
         path = file_path(root.path, schema, partition_directory(schema, split.partition), split.bucket, file)
-        written = schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
+        written = root.schemas.of_file(file.schema_id, schema)
         pieces = read_positions(root.files, path, file, written, fields, batch_rows=BATCH_ROWS, predicate=predicate)
         return positioned(pieces, dead if len(dead) else None)
 

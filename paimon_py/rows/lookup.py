@@ -17,7 +17,7 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import UsageError
-from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
+from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.places import file_path
 from paimon_py.files.stamps import Stamps
 from paimon_py.lsm.engines import engine_of
@@ -25,6 +25,7 @@ from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
+from paimon_py.lsm.rewrite import additions
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.lsm.words import Ints
 from paimon_py.metadata.root import TableRoot
@@ -36,11 +37,11 @@ from paimon_py.rows.lookup_plan import LookupPlanner, Part
 from paimon_py.scan.plan import Deletions
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
-from paimon_py.scan.read import missing_file
+from paimon_py.scan.read import merge_fields, missing_file
 from paimon_py.scan.split import Section
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import VALUE_KIND, TableSchema
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import FileMissingError
@@ -128,7 +129,7 @@ class _Reading:
             keys=self._schema.key_fields,
             stamps=self._stamps,
             path_of=lambda file: file_path(self._root.path, self._schema, directory, split.bucket, file),
-            schema_of=lambda number: self._schema if number == self._schema.id else self._root.schemas.get(number),
+            schema_of=lambda number: self._root.schemas.of_file(number, self._schema),
             dead_of=dead_of,
             asks_indexes=Options(self._schema.options).get_bool("file-index.read.enabled"),
         )
@@ -144,7 +145,7 @@ class _Reading:
         if len(runs) == 1 or (newest_wins and not self._order.sequence and ages_are_disjoint(runs)):
             yield from self._newest(runs, keys)
             return
-        fields = self._merge_fields(runs)
+        fields = merge_fields(self._schema, self._fields, runs, self._order, self._engine)
         sources = [RunSource(run.files[0].name, len(keys), 64, keys.opener(run.files, fields)) for run in runs]
         yield from merge(sources, Plan(order=self._order, engine=self._engine, columns=self._columns))
 
@@ -153,23 +154,8 @@ class _Reading:
         for run in reversed(runs):
             fields = (*self._fields, KIND_FIELD) if run.may_delete else self._fields
             for batch in keys.batches(run.files, fields, once=True):
-                rows = batch
-                if run.may_delete:
-                    rows = batch.filter(from_numpy((numpy_values(batch.column(VALUE_KIND)) & 1) == 0, pa.bool_()))
+                rows = additions(batch) if run.may_delete else batch
                 yield rows.select(list(self._columns))
-
-    def _merge_fields(self, runs: Sequence[SortedRun]) -> tuple[Field, ...]:
-        """Columns that make the result, and system columns where they decide; see `scan.read`."""
-        wanted = self._engine.inputs(frozenset(field.name for field in self._fields))
-        wanted |= {field.name for field in (*self._order.keys, *self._order.sequence)}
-        fields = [field for field in self._schema.fields if field.name in wanted]
-        if LEVEL_FIELD.name in wanted:
-            fields.append(LEVEL_FIELD)
-        if not ages_are_disjoint(runs):
-            fields.append(SEQUENCE_FIELD)
-        if any(run.may_delete for run in runs):
-            fields.append(KIND_FIELD)
-        return tuple(fields)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -168,26 +168,13 @@ class _SplitReader:
     def _merged(self, section: Section) -> Iterator[pa.RecordBatch]:
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
         runs = [SortedRun(files) for files in section.runs]
-        fields = self._merge_fields(order, engine, runs)
+        fields = merge_fields(self._request.schema, self._fields, runs, order, engine)
         mask = None if self._keys is None else prepare(self._keys)
         sources = [self._source(run, fields, mask) for run in runs]
         columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
         plan = Plan(order=order, engine=engine, columns=columns)
         for batch in merge(sources, plan):
             yield keep(batch, self._mask)
-
-    def _merge_fields(self, order: MergeOrder, engine: Engine, runs: Sequence[SortedRun]) -> tuple[Field, ...]:
-        """Columns to decode: what is returned, what orders or makes it, and system columns only where they decide."""
-        wanted = engine.inputs(frozenset(field.name for field in self._fields))
-        wanted |= {field.name for field in (*order.keys, *order.sequence)}
-        fields = [field for field in self._request.schema.fields if field.name in wanted]
-        if LEVEL_FIELD.name in wanted:
-            fields.append(LEVEL_FIELD)
-        if not ages_are_disjoint(runs):
-            fields.append(SEQUENCE_FIELD)
-        if any(run.may_delete for run in runs):
-            fields.append(KIND_FIELD)
-        return tuple(fields)
 
     def _source(self, run: SortedRun, fields: tuple[Field, ...], mask: Mask | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -259,8 +246,7 @@ class _SplitReader:
         return rows if rows is None or dead is None else rows - dead.bitmap(0)
 
     def _schema_of(self, file: DataFile) -> TableSchema:
-        schema = self._request.schema
-        return schema if file.schema_id == schema.id else self._root.schemas.get(file.schema_id)
+        return self._root.schemas.of_file(file.schema_id, self._request.schema)
 
     def _path(self, file: DataFile) -> str:
         return file_path(self._root.path, self._request.schema, self._directory, self._split.bucket, file)
@@ -280,6 +266,22 @@ class _SplitReader:
 
     def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
         return missing_file(self._root, self._split.snapshot_id, path)
+
+
+def merge_fields(
+    schema: TableSchema, returned: Sequence[Field], runs: Sequence[SortedRun], order: MergeOrder, engine: Engine
+) -> tuple[Field, ...]:
+    """Columns to decode for a merge: what is returned, what orders or makes it, system columns where they decide."""
+    wanted = engine.inputs(frozenset(field.name for field in returned))
+    wanted |= {field.name for field in (*order.keys, *order.sequence)}
+    fields = [field for field in schema.fields if field.name in wanted]
+    if LEVEL_FIELD.name in wanted:
+        fields.append(LEVEL_FIELD)
+    if not ages_are_disjoint(runs):
+        fields.append(SEQUENCE_FIELD)
+    if any(run.may_delete for run in runs):
+        fields.append(KIND_FIELD)
+    return tuple(fields)
 
 
 def missing_file(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:

@@ -23,7 +23,7 @@ from paimon_py.write.index_plan import made_index
 from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overtaken import overtaken
 from paimon_py.write.overwrite import Matcher
-from paimon_py.write.result import CommitResult
+from paimon_py.write.result import CommitResult, joined
 
 _TOGETHER_BYTES = 64 << 20
 
@@ -73,7 +73,7 @@ class Compactor:
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
-        return _together(first, self._round(again, report))
+        return joined(first, self._round(again, report))
 
     def tasks(self) -> list[CompactionTask]:
         """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
@@ -208,18 +208,4 @@ def _advanced(state: CompactionProgress, task: CompactionTask) -> CompactionProg
         tasks_done=state.tasks_done + 1,
         bytes_done=state.bytes_done + task.size_bytes,
         rows_done=state.rows_done + task.row_count,
-    )
-
-
-def _together(first: CommitResult, second: CommitResult) -> CommitResult:
-    """The result of two rounds, the second of which took up what the first one dropped."""
-    ids = first.snapshot_ids + second.snapshot_ids
-    return CommitResult(
-        snapshot_id=ids[-1] if ids else None,
-        snapshot_ids=ids,
-        row_count=first.row_count + second.row_count,
-        file_count=first.file_count + second.file_count,
-        attempts=first.attempts + second.attempts,
-        dropped_compaction=second.dropped_compaction,
-        dropped_buckets=second.dropped_buckets,
     )

@@ -175,7 +175,7 @@ class _Work:
         return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema), expired=expired)
 
     def _schema_of(self, number: int) -> TableSchema:
-        return self._schema if number == self._schema.id else self._root.schemas.get(number)
+        return self._root.schemas.of_file(number, self._schema)
 
     def _open(self, first_sequence: int = 0) -> RollingWriter:
         root = self._root

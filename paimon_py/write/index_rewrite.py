@@ -108,7 +108,7 @@ class _Rewrite:
         root, file = self._root, entry.file
         directory = partition_directory(self._schema, entry.partition)
         path = file_path(root.path, self._schema, directory, entry.bucket, file)
-        written = self._schema if file.schema_id == self._schema.id else root.schemas.get(file.schema_id)
+        written = root.schemas.of_file(file.schema_id, self._schema)
         wanted = self._wanted_of(written)
         if not wanted and not has_index(file):
             return file

@@ -47,12 +47,11 @@ def renumber(root: TableRoot, schema: TableSchema, changes: BucketChanges, offse
     if not schema.primary_keys:
         return msgspec.structs.replace(changes, new_files=tuple(_shifted(file, offset) for file in changes.new_files))
     directory = partition_directory(schema, changes.partition)
-    names = DataFileNames(schema.options, root.env.ids)
+    job = _Job(directory, changes.bucket, offset, DataFileNames(schema.options, root.env.ids))
     begun: list[RollingWriter] = []
     try:
         files = tuple(
-            _rewrite(root, _schema_of(root, schema, file), file, begun, _Job(directory, changes.bucket, offset, names))
-            for file in changes.new_files
+            _rewrite(root, root.schemas.of_file(file.schema_id, schema), file, begun, job) for file in changes.new_files
         )
     except BaseException:
         with contextlib.suppress(StorageError):
@@ -104,8 +103,3 @@ def _shifted_batches(
             pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False),
             from_numpy(numbers, pa.int64()),
         )
-
-
-def _schema_of(root: TableRoot, schema: TableSchema, file: DataFile) -> TableSchema:
-    return schema if file.schema_id == schema.id else root.schemas.get(file.schema_id)
-
