@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from paimon_py.errors import UsageError
@@ -26,18 +27,18 @@ from paimon_py.write.result import joined
 from paimon_py.write.waiting import is_postponed
 
 
-class TableCare:
+class TableCare(ABC):
     """What `Table` offers to keep its files in shape; rows stay what they are."""
 
     _root: TableRoot
     _schema: TableSchema
 
+    @abstractmethod
     def alter(self, *changes: SchemaChange) -> TableSchema:
         """Apply all changes as one new schema and move to it."""
-        raise NotImplementedError
 
-    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
-        raise NotImplementedError
+    @abstractmethod
+    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult: ...
 
     def compact(
         self,

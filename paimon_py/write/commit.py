@@ -6,6 +6,7 @@ Source: format.md §15; Java `FileStoreCommitImpl`; notes on reliability §6.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 import msgspec
 
@@ -314,7 +315,7 @@ class _Commit:
         index = index_entries(self.root, latest)
         passed_over = {}
         if self.has_written and keyed and self.request.overwrite is None:
-            passed_over = strangers(current.buckets, self._added_since, live)
+            passed_over = strangers(current.buckets, cache(self._added_since), live)
         fit = fit_compactions(current.buckets, live, ranks, index=index, keyed=keyed, passed_over=passed_over)
         self.fitting, self.dropped = msgspec.structs.replace(current, buckets=fit.buckets), fit.dropped
         part = compact_part(self.fitting)
