@@ -14,6 +14,9 @@ import paimon_py
 from paimon_py import Catalog, UnsupportedError
 
 CASES = golden.cases(str(CORPUS))
+INDEXED = [case for case in CASES if "file-index" in case.tags]
+IN_SCOPE = [case for case in CASES if case.stage <= 2 or case in INDEXED]
+LATER = [case for case in CASES if case not in IN_SCOPE]
 
 BEYOND_ARROW = {"types-orc-old-timestamps": "t9"}
 """Columns of TIMESTAMP(9) with years that 64 bits of nanoseconds cannot hold: refused by name, the others read equal."""
@@ -50,7 +53,7 @@ def first_zero_is_gone(table: pa.Table) -> bool:
     return rows.get(1.0, 100) in (0, 100) and rows.get(-1.0, 1) == 1 and len(rows) <= 2
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.stage <= 2], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", IN_SCOPE, ids=lambda c: c.name)
 def test_table_of_this_scope_reads_as_in_java(case, tmp_path):
     warehouse = golden.unpack(case, tmp_path)
     for number, read in enumerate(case.reads):
@@ -72,7 +75,14 @@ def test_table_of_this_scope_reads_as_in_java(case, tmp_path):
         assert scan.count() == table.num_rows
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.stage > 2], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", INDEXED, ids=lambda c: c.name)
+def test_file_indexes_of_java_spare_rows(case, tmp_path):
+    warehouse = golden.unpack(case, tmp_path)
+    plans = [scan_of(case, read, warehouse).explain() for read in case.reads if "filter" in read]
+    assert any(plan.index_rows or not plan.splits for plan in plans)
+
+
+@pytest.mark.parametrize("case", LATER, ids=lambda c: c.name)
 def test_table_of_later_scope_is_never_read_wrong(case, tmp_path):
     warehouse = golden.unpack(case, tmp_path)
     for number, read in enumerate(case.reads):
