@@ -6,7 +6,8 @@ import random
 
 import pytest
 from pair import Kind, Pair, differences, forgive, sorted_facts
-from test_compaction_interop import Twins, life
+from test_compaction_interop import life
+from twins import Twins
 from values import difference
 
 pytestmark = pytest.mark.java

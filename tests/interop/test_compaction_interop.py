@@ -1,16 +1,12 @@
-"""The same table compacted by Java and by us: twins that start from the same files, so that the same sizes decide.
-
-After every compaction the twins must hold the same rows, on the same levels, in files that are described alike (row and
-delete counts, sequence numbers, keys, statistics). Then one of them lives on and is copied for the next compaction.
-"""
+"""The same table compacted by Java and by us: twins that start from the same files."""
 
 from __future__ import annotations
 
 import random
-import shutil
 
 import pytest
-from pair import Kind, Pair, differences, forgive, sorted_facts
+from pair import Kind, Pair
+from twins import Twins, kind_with
 from values import difference
 
 pytestmark = pytest.mark.java
@@ -20,46 +16,6 @@ PARTED = Kind(
     [["p", "INT NOT NULL"], ["k", "STRING NOT NULL"], ["d", "DECIMAL(12, 2)"], ["t", "TIMESTAMP(6)"]],
     ["p", "k"], ["p"], {"bucket": "1", "write-only": "true"},
 )  # fmt: skip
-
-
-def kind_with(kind: Kind, **options: str) -> Kind:
-    return Kind(kind.columns, kind.primary_key, kind.partition_by, {**kind.options, **{k.replace("_", "-"): v for k, v in options.items()}})
-
-
-class Twins:
-    """One table as Java's child and as ours."""
-
-    def __init__(self, java, tmp_path, kind: Kind, rng: random.Random) -> None:
-        self.kind = kind
-        self.rng = rng
-        self.theirs = Pair(java, tmp_path / "theirs")
-        self.ours = Pair(java, tmp_path / "ours")
-        self.theirs.create(kind, rng.choice("oj"))
-
-    def write(self, rows: list[dict], by: str) -> None:
-        self.theirs.act(("write", rows), by)
-
-    def compact(self, *, full: bool, alike: bool = True) -> None:
-        """Compact both; `alike`: every file is compared, not only rows."""
-        shutil.rmtree(self.ours.warehouse, ignore_errors=True)
-        shutil.copytree(self.theirs.warehouse, self.ours.warehouse)
-        self.theirs.step("compact", full=full)
-        table = self.ours.table()
-        for _ in range(2 if self.kind.primary_key and not full else 1):  # Java picks once more before it commits
-            table.compact(full=full)
-        self.check(alike)
-        if self.rng.random() < 0.5:
-            shutil.rmtree(self.theirs.warehouse)
-            shutil.copytree(self.ours.warehouse, self.theirs.warehouse)
-
-    def check(self, alike: bool) -> None:
-        columns = self.theirs.columns()
-        rows = self.theirs.agree()
-        assert difference(columns, rows, self.ours.agree()) is None, "we compacted to other rows than Java"
-        if alike:
-            theirs, ours = (sorted_facts(pair.step("files")) for pair in (self.theirs, self.ours))
-            forgive(ours, theirs, columns, self.kind.options.get("file.format", "parquet"))
-            assert not (unlike := differences(ours, theirs)), unlike
 
 
 def life(twins: Twins, make_rows, steps: int, full_share: float = 0.3, alike: bool = True) -> set[int]:

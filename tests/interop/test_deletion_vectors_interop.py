@@ -1,20 +1,13 @@
-"""Tables that compact by lookup, with Java and by us: deletion vectors, first-row, force-lookup.
-
-Twins start from the same files; after every compaction they must hold the same rows in files that are described alike,
-with the same rows of the same files dead. Then one of them lives on and is copied for the next compaction, so that each
-side goes on from what the other one made.
-"""
+"""Tables that compact by lookup, with Java and by us: deletion vectors, first-row, force-lookup."""
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
 
 import numpy as np
 import pytest
-from pair import Kind, Pair, differences, forgive, history, sorted_facts
-from values import difference
+from pair import Kind, Pair, history
+from twins import Twins, dead, kind_with
 
 from paimon_py.codec.deletion_vectors import DeletionVector, encode
 
@@ -28,60 +21,6 @@ PARTED = Kind(
     [["p", "INT NOT NULL"], ["k", "STRING NOT NULL"], ["n", "BIGINT"], ["t", "TIMESTAMP(6)"]], ["p", "k"], ["p"],
     {"bucket": "1", "write-only": "true", "deletion-vectors.enabled": "true"},
 )  # fmt: skip
-
-
-def kind_with(kind: Kind, **options: str) -> Kind:
-    return Kind(kind.columns, kind.primary_key, kind.partition_by, {**kind.options, **options})
-
-
-class Twins:
-    """One table as Java's child and as ours."""
-
-    def __init__(self, java, tmp_path, kind: Kind, rng: random.Random) -> None:
-        self.kind = kind
-        self.rng = rng
-        self.theirs = Pair(java, tmp_path / "theirs")
-        self.ours = Pair(java, tmp_path / "ours")
-        self.theirs.create(kind, rng.choice("oj"))
-
-    def compact(self, *, full: bool) -> None:
-        shutil.rmtree(self.ours.warehouse, ignore_errors=True)
-        shutil.copytree(self.theirs.warehouse, self.ours.warehouse)
-        self.theirs.step("compact", full=full)
-        for _ in range(1 if full else 2):  # Java picks once when asked and once more before it commits
-            self.ours.table().compact(full=full)
-        self.check()
-        if self.rng.random() < 0.5:
-            shutil.rmtree(self.theirs.warehouse)
-            shutil.copytree(self.ours.warehouse, self.theirs.warehouse)
-
-    def check(self) -> None:
-        columns = self.theirs.columns()
-        rows = self.theirs.agree()
-        assert difference(columns, rows, self.ours.agree()) is None, "we compacted to other rows than Java"
-        for pair in (self.theirs, self.ours):
-            assert pair.table().scan().count() == len(rows)
-        theirs, ours = (sorted_facts(pair.step("files")) for pair in (self.theirs, self.ours))
-        forgive(ours, theirs, columns, self.kind.options.get("file.format", "parquet"))
-        assert not (unlike := differences(ours, theirs)), unlike
-        theirs, ours = dead(self.theirs), dead(self.ours)
-        assert ours == theirs, f"we have {ours} dead, Java {theirs}"
-
-
-def dead(pair: Pair) -> list:
-    """The dead rows of every file, and what the index manifest says of their number; files by their place."""
-    files = {file["fileName"]: file for file in pair.step("files")}
-    found = []
-    for entry in pair.step("manifests").get("index") or []:
-        assert entry["kind"] == "ADD"
-        vectors = entry["deletionVectors"] or {}
-        assert entry["rowCount"] == len(vectors)
-        for name, vector in vectors.items():
-            assert vector["cardinality"] == len(vector["positions"])
-            file = files[name]
-            place = [file["partition"], file["bucket"], file["level"], file["minKey"], file["rowCount"]]
-            found.append(json.dumps([place, vector["positions"]]))
-    return sorted(found)
 
 
 def keyed_rows(rng: random.Random, count: int | None = None) -> list[dict]:
