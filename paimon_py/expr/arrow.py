@@ -6,7 +6,6 @@ Shapes: every mask has one slot per row; inside, null means unknown; at the top 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Union
 
 import numpy as np
@@ -14,33 +13,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.expr import like
-from paimon_py.expr.coerce import BINARY, INTEGER_BITS, TEXT, timestamp_units
-from paimon_py.expr.literal import (
-    NANOS_PER_SECOND,
-    BinaryValue,
-    DateValue,
-    DecimalValue,
-    LiteralValue,
-    TimestampValue,
-    TimeValue,
+from paimon_py.expr.arrays import column_type, conform, literal_array
+from paimon_py.expr.literal import BinaryValue, LiteralValue
+from paimon_py.expr.pairs import KERNELS, comparison, float_bits
+from paimon_py.expr.predicate import (
+    And,
+    Compare,
+    CompareColumns,
+    Constant,
+    In,
+    IsNull,
+    Or,
+    Predicate,
+    Ref,
+    TextMatch,
 )
-from paimon_py.expr.predicate import And, Compare, Constant, In, IsNull, Or, Predicate, Ref, TextMatch
 from paimon_py.spec.types import Atomic, Root
 
 Columns = Union[pa.RecordBatch, Mapping[str, pa.Array]]
 Test = Callable[[pa.Array], pa.Array]
 Mask = Callable[[Columns], pa.Array]
-
-KERNELS = {
-    "==": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
-_UNITS = {1: "s", 1_000: "ms", 1_000_000: "us", NANOS_PER_SECOND: "ns"}
-_NUMPY = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 def evaluate(predicate: Predicate, columns: Columns) -> pa.BooleanArray:
@@ -88,90 +80,6 @@ def pinned_values(predicate: Predicate) -> dict[str, pa.Array]:
     return found
 
 
-def column_type(ref: Ref) -> Atomic:
-    """The type of a bound, comparable column."""
-    if not isinstance(ref.type, Atomic):
-        raise ValueError(f"{ref} is not bound")
-    return ref.type
-
-
-def arrow_type(type_: Atomic) -> pa.DataType:
-    """The Arrow type in which columns of this (ordered) type are compared."""
-    root = type_.root
-    if root in INTEGER_BITS:
-        return _INTEGERS[INTEGER_BITS[root]]
-    if root in TEXT:
-        return pa.string()
-    if root in BINARY:
-        return pa.binary()
-    if root is Root.DECIMAL:
-        return pa.decimal128(type_.precision or 10, type_.scale or 0)
-    if root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
-        unit = _UNITS[timestamp_units(type_.precision)]
-        return pa.timestamp(unit, tz="UTC" if root is Root.TIMESTAMP_LTZ else None)
-    return _SIMPLE[root]
-
-
-_INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
-_SIMPLE = {
-    Root.BOOLEAN: pa.bool_(),
-    Root.FLOAT: pa.float32(),
-    Root.DOUBLE: pa.float64(),
-    Root.DATE: pa.date32(),
-    Root.TIME: pa.time32("ms"),
-}
-
-
-def literal_array(literals: Sequence[LiteralValue], type_: Atomic) -> pa.Array:
-    """Fitted literals as an Arrow array of the column's type.
-
-    Built from buffers: `pa.array` and `pa.scalar` would import pandas.
-    """
-    target = arrow_type(type_)
-    plain = type_.root in INTEGER_BITS or type_.root in (Root.BOOLEAN, Root.FLOAT, Root.DOUBLE)
-    values: Sequence[Any] = literals if plain else [_storage(literal, type_) for literal in literals]
-    if type_.root in TEXT or type_.root in BINARY:
-        offsets = np.zeros(len(values) + 1, np.int32)
-        np.cumsum([len(value) for value in values], out=offsets[1:])
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
-        return pa.Array.from_buffers(target, len(values), buffers)
-    if type_.root is Root.DECIMAL:
-        data = b"".join(value.to_bytes(16, "little", signed=True) for value in values)
-    elif type_.root is Root.BOOLEAN:
-        data = np.packbits(np.array(values, np.bool_), bitorder="little").tobytes()
-    elif type_.root in (Root.FLOAT, Root.DOUBLE):
-        data = np.array(values, np.float32 if type_.root is Root.FLOAT else np.float64).tobytes()
-    else:
-        data = np.array(values, _NUMPY[target.bit_width]).tobytes()
-    return pa.Array.from_buffers(target, len(values), [None, pa.py_buffer(data)])
-
-
-def _storage(literal: LiteralValue, type_: Atomic) -> Any:
-    """The value that the column stores for a fitted literal."""
-    if isinstance(literal, str):
-        return literal.encode("utf-8")
-    if isinstance(literal, BinaryValue):
-        return literal.data
-    if isinstance(literal, DecimalValue):
-        sign, digits, exponent = Decimal(literal.text).as_tuple()
-        units = int("".join(map(str, digits))) * 10 ** (int(exponent) + (type_.scale or 0))
-        return -units if sign else units
-    if isinstance(literal, DateValue):
-        return literal.days
-    if isinstance(literal, TimeValue):
-        return literal.nanos // 1_000_000
-    if isinstance(literal, TimestampValue):
-        units = timestamp_units(type_.precision)
-        return literal.seconds * units + literal.nanos // (NANOS_PER_SECOND // units)
-    return literal
-
-
-def conform(array: pa.Array, type_: Atomic) -> pa.Array:
-    """The array in the type that literals of the column have; a cast that would lose something raises."""
-    target = arrow_type(type_)
-    return array if array.type == target else array.cast(target)
-
-
 _FALSE = literal_array([False], Atomic(Root.BOOLEAN))[0]
 
 
@@ -187,6 +95,8 @@ def _node(predicate: Predicate) -> Mask:
         return _null_mask(predicate)
     if isinstance(predicate, (Compare, In, TextMatch)):
         return _leaf(predicate.column, test_of(predicate))
+    if isinstance(predicate, CompareColumns):
+        return _pair(predicate)
     raise ValueError(f"{predicate!r} is not bound")
 
 
@@ -231,9 +141,8 @@ def _null_mask(leaf: IsNull) -> Mask:
 
     def mask(columns: Columns) -> pa.Array:
         array = _column(columns, leaf.column)
-        if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
-            array = array.dictionary_decode()
-        return kernel(array)
+        has_nulls = pa.types.is_dictionary(array.type) and array.dictionary.null_count
+        return kernel(_decoded(array) if has_nulls else array)
 
     return mask
 
@@ -248,6 +157,22 @@ def _leaf(ref: Ref, test: Test) -> Mask:
         return test(conform(array, type_))
 
     return mask
+
+
+def _pair(leaf: CompareColumns) -> Mask:
+    left, right = column_type(leaf.left), column_type(leaf.right)
+    test = comparison(left, right, leaf.operator)
+
+    def mask(columns: Columns) -> pa.Array:
+        return test(
+            conform(_decoded(_column(columns, leaf.left)), left), conform(_decoded(_column(columns, leaf.right)), right)
+        )
+
+    return mask
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def test_of(leaf: Compare | In | TextMatch) -> Test:
@@ -267,25 +192,14 @@ def test_of(leaf: Compare | In | TextMatch) -> Test:
 def _in_test(leaf: In, type_: Atomic) -> Test:
     keys = literal_array(leaf.literals, type_)
     floats = type_.root in (Root.FLOAT, Root.DOUBLE)
-    values = _float_bits(keys) if floats else keys
+    values = float_bits(keys) if floats else keys
 
     def test(array: pa.Array) -> pa.Array:
-        found = pc.is_in(_float_bits(array) if floats else array, value_set=values)
+        found = pc.is_in(float_bits(array) if floats else array, value_set=values)
         found = pc.invert(found) if leaf.negated else found
         return pc.and_(found, pc.is_valid(array)) if leaf.negated and array.null_count else found
 
     return test
-
-
-def _float_bits(array: pa.Array) -> pa.Array:
-    """Floats as their bits, all NaNs as one: equal bits are what Java's `compare` calls equal."""
-    nan = _NAN32 if array.type == pa.float32() else _NAN64
-    array = pc.if_else(pc.is_nan(array), nan, array)
-    return array.view(pa.int32() if array.type == pa.float32() else pa.int64())
-
-
-_NAN32 = literal_array([float("nan")], Atomic(Root.FLOAT))[0]
-_NAN64 = literal_array([float("nan")], Atomic(Root.DOUBLE))[0]
 
 
 def _float_test(operator: str, value: float, scalar: Any) -> Test:

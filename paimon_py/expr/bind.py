@@ -15,15 +15,18 @@ from paimon_py.errors import UsageError
 from paimon_py.expr import like
 from paimon_py.expr.coerce import BINARY, ORDERED, TEXT, fit
 from paimon_py.expr.literal import BinaryValue, LiteralValue
+from paimon_py.expr.pairs import check_comparable
 from paimon_py.expr.predicate import (
     INVERSE,
     And,
     Compare,
+    CompareColumns,
     Constant,
     In,
     IsNull,
     IsTrue,
     Not,
+    Operator,
     Or,
     Predicate,
     Ref,
@@ -86,7 +89,21 @@ class _Binder:
             return all_of(parts) if isinstance(predicate, And) is not negated else any_of(parts)
         if isinstance(predicate, Constant):
             return Constant(predicate.value is not negated)
+        if isinstance(predicate, CompareColumns):
+            return self._pair(predicate, INVERSE[predicate.operator] if negated else predicate.operator)
         return self._leaf(predicate, negated)
+
+    def _pair(self, leaf: CompareColumns, operator: Operator) -> Predicate:
+        left = self._resolve(leaf.left)
+        if len(leaf.right.path) == 1 and leaf.right.name not in self._fields:
+            raise UsageError(f"{_unknown(leaf.right, 0, self._fields)}. Text is written in 'single quotes'")
+        right = self._resolve(leaf.right)
+        for column in (left, right):
+            _ordered_type(column)
+        check_comparable(left, right)
+        if left == right:
+            return _always(left, operator in ("==", "<=", ">="))
+        return CompareColumns(left, operator, right)
 
     def _leaf(self, leaf: Compare | In | IsNull | TextMatch | IsTrue, negated: bool) -> Predicate:
         column = self._resolve(leaf.column)

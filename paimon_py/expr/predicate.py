@@ -74,6 +74,17 @@ class Compare(_Base, frozen=True, tag="compare", repr_omit_defaults=True):
         return f"{self.column} {self.operator} {_shown(self.literal)}"
 
 
+class CompareColumns(_Base, frozen=True, tag="compare_columns"):
+    """column operator column."""
+
+    left: Ref
+    operator: Operator
+    right: Ref
+
+    def __repr__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
 class In(_Base, frozen=True, tag="in"):
     """column [NOT] IN (literals …); `has_null` says that NULL was among them."""
 
@@ -158,12 +169,13 @@ class Not(_Base, frozen=True, tag="not"):
         return f"~{_inner(self.part)}"
 
 
-_PREDICATES = (Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not)
-Predicate = Union[Compare, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not]
+_PREDICATES = (Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not)
+Predicate = Union[Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Constant, And, Or, Not]
+Comparison = Union[Compare, CompareColumns]
 
 
 class Column:
-    """A column by name, from which predicates are written: `col("a") > 1`, `col("a").is_null()`."""
+    """A column by name, from which predicates are written: `col("a") > 1`, `col("a") < col("b")`."""
 
     __slots__ = ("_ref",)
     __hash__ = None  # type: ignore[assignment]
@@ -171,22 +183,22 @@ class Column:
     def __init__(self, path: tuple[str, ...]) -> None:
         self._ref = Ref(path)
 
-    def __eq__(self, other: object) -> Compare:  # type: ignore[override]
+    def __eq__(self, other: object) -> Comparison:  # type: ignore[override]
         return self._compare("==", other)
 
-    def __ne__(self, other: object) -> Compare:  # type: ignore[override]
+    def __ne__(self, other: object) -> Comparison:  # type: ignore[override]
         return self._compare("!=", other)
 
-    def __lt__(self, other: object) -> Compare:
+    def __lt__(self, other: object) -> Comparison:
         return self._compare("<", other)
 
-    def __le__(self, other: object) -> Compare:
+    def __le__(self, other: object) -> Comparison:
         return self._compare("<=", other)
 
-    def __gt__(self, other: object) -> Compare:
+    def __gt__(self, other: object) -> Comparison:
         return self._compare(">", other)
 
-    def __ge__(self, other: object) -> Compare:
+    def __ge__(self, other: object) -> Comparison:
         return self._compare(">=", other)
 
     def is_null(self) -> IsNull:
@@ -209,6 +221,12 @@ class Column:
         """Rows with low <= value <= high."""
         return And((self._compare(">=", low), self._compare("<=", high)))
 
+    def is_distinct_from(self, value: object) -> Predicate:
+        """Rows whose value is another than `value`, a literal or column; NULL is one more value, so never unknown."""
+        if isinstance(value, Column):
+            return distinct(self._ref, value._ref)
+        return distinct(self._ref, to_literal(value))
+
     def starts_with(self, prefix: str | bytes) -> TextMatch:
         """Rows whose text or bytes begin with `prefix`."""
         return self._text("starts_with", prefix)
@@ -225,11 +243,13 @@ class Column:
         """Rows whose text fits SQL's LIKE: `%` is any text, `_` one character, a backslash makes the next one plain."""
         return self._text("like", pattern)
 
-    def _compare(self, operator: Operator, value: object) -> Compare:
-        if isinstance(value, (Column, _Base)):
+    def _compare(self, operator: Operator, value: object) -> Comparison:
+        if isinstance(value, Column):
+            return CompareColumns(self._ref, operator, value._ref)
+        if isinstance(value, _Base):
             raise UsageError(
-                f"{self!r} {operator} {value!r}: a column can be compared with a literal only; when combining with & "
-                "and |, put each comparison in parentheses"
+                f"{self!r} {operator} {value!r}: a column is compared with a literal or a column; when combining with "
+                "& and |, put each comparison in parentheses"
             )
         literal = to_literal(value)
         if literal is None:
@@ -302,6 +322,16 @@ def joined(kind: type[And] | type[Or], sides: Iterable[object]) -> Predicate:
         else:
             parts.append(checked)
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def distinct(column: Ref, value: Ref | LiteralValue | None) -> Predicate:
+    """SQL's `column IS DISTINCT FROM value`, in comparisons and tests for NULL of which one always decides."""
+    if value is None:
+        return IsNull(column, negated=True)
+    if not isinstance(value, Ref):
+        return Or((IsNull(column), Compare(column, "!=", value)))
+    differ = Or((IsNull(column), IsNull(value), CompareColumns(column, "!=", value)))
+    return And((differ, Or((IsNull(column, negated=True), IsNull(value, negated=True)))))
 
 
 def as_predicate(value: object) -> Predicate:

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.expr import like
-from paimon_py.expr.arrow import KERNELS, column_type, conform, literal_array
+from paimon_py.expr.arrays import column_type, conform, literal_array
 from paimon_py.expr.literal import BinaryValue
-from paimon_py.expr.predicate import And, Compare, Constant, In, IsNull, Or, Predicate, TextMatch
+from paimon_py.expr.pairs import FLOATS, KERNELS, as_floats, comparison
+from paimon_py.expr.predicate import And, Compare, CompareColumns, Constant, In, IsNull, Or, Predicate, TextMatch
 from paimon_py.spec.types import Atomic, Root
 
 Flags = npt.NDArray[np.bool_]
 Leaf = Union[Compare, In, IsNull, TextMatch]
 
-_FLOATS = (Root.FLOAT, Root.DOUBLE)
 _NUMPY = {
     pa.int8().id: np.int8,
     pa.int16().id: np.int16,
@@ -77,6 +77,8 @@ def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array
         for part in predicate.parts:
             found |= may_match(part, bounds, rows)
         return found
+    if isinstance(predicate, CompareColumns):
+        return _pair(predicate, bounds.get(predicate.left.name), bounds.get(predicate.right.name), rows)
     if not isinstance(predicate, (Compare, In, IsNull, TextMatch)):
         raise ValueError(f"{predicate!r} is not bound")
     known = bounds.get(predicate.column.name)
@@ -92,10 +94,59 @@ def _leaf(leaf: Leaf, known: Bounds, rows: pa.Array) -> Flags:
         return found
     type_ = column_type(leaf.column)
     low, high = conform(known.min, type_), conform(known.max, type_)
-    if type_.root in _FLOATS:
+    if type_.root in FLOATS:
         inside = _flags(known, _floats_may(leaf, _known_float(low), _known_float(high), type_))
         return found & (inside | ~np.asarray(known.trusted_floats)) if _takes_nan(leaf) else found & inside
     return found & _flags(known, _values_may(leaf, low, high, type_))
+
+
+def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows: pa.Array) -> Flags:
+    """Whether some value of one column may compare so with some value of the other: by the ends of their ranges."""
+    found = np.ones(len(rows), np.bool_)
+    for known in (left, right):
+        if known is not None and known.null_count is not None:
+            found &= _flags(known, pc.less(known.null_count, rows))
+    if left is None or right is None or len(leaf.left.path) > 1 or len(leaf.right.path) > 1 or not found.any():
+        return found
+    one, other = column_type(leaf.left), column_type(leaf.right)
+    low, high = conform(left.min, one), conform(left.max, one)
+    other_low, other_high = conform(right.min, other), conform(right.max, other)
+    if {one.root, other.root} & FLOATS:
+        ends = (_end(low, other), _end(high, other), _end(other_low, one), _end(other_high, one))
+        return found & _float_pair(leaf.operator, left, ends, (_is_sure(left, one), _is_sure(right, other)))
+    if leaf.operator in ("<", "<="):
+        return found & _flags(left, comparison(one, other, leaf.operator)(low, other_high))
+    if leaf.operator in (">", ">="):
+        return found & _flags(left, comparison(one, other, leaf.operator)(high, other_low))
+    below, above = comparison(one, other, "<=")(low, other_high), comparison(one, other, ">=")(high, other_low)
+    if leaf.operator == "==":
+        return found & _flags(left, pc.and_kleene(below, above))
+    single = pc.and_kleene(pc.equal(low, high), pc.equal(other_low, other_high))
+    same = pc.and_kleene(single, comparison(one, other, "==")(low, other_low))
+    return found & _flags(left, pc.invert(same))
+
+
+def _float_pair(operator: str, known: Bounds, ends: tuple[pa.Array, ...], sure: tuple[Flags, Flags]) -> Flags:
+    """The same where one column holds floats, whose zeros writers mix up, and whose NaNs some pass over.
+
+    Shapes: `ends` — least and greatest of one column, then of the other, as DOUBLE with null for NaN. `sure` — for each
+        column whether its greatest end counts NaN.
+    """
+    low, high, other_low, other_high = ends
+    below, above = _flags(known, pc.less_equal(low, other_high)), _flags(known, pc.greater_equal(high, other_low))
+    if operator in ("<", "<="):
+        return below | ~sure[1]
+    if operator in (">", ">="):
+        return above | ~sure[0]
+    return (below & above) | ~(sure[0] | sure[1]) if operator == "==" else np.ones(len(below), np.bool_)
+
+
+def _end(bound: pa.Array, beside: Atomic) -> pa.Array:
+    return _known_float(as_floats(bound, beside))
+
+
+def _is_sure(known: Bounds, type_: Atomic) -> Flags:
+    return np.broadcast_to(np.asarray(True if type_.root not in FLOATS else known.trusted_floats), len(known.min))
 
 
 def _flags(known: Bounds, mask: pa.Array | None) -> Flags:

@@ -8,6 +8,7 @@ from paimon_py.expr.bind import all_of, any_of, bind
 from paimon_py.expr.predicate import (
     And,
     Compare,
+    CompareColumns,
     Constant,
     In,
     IsNull,
@@ -29,6 +30,8 @@ def columns_of(predicate: Predicate) -> frozenset[str]:
         return frozenset().union(*map(columns_of, predicate.parts))
     if isinstance(predicate, Not):
         return columns_of(predicate.part)
+    if isinstance(predicate, CompareColumns):
+        return frozenset([predicate.left.name, predicate.right.name])
     return frozenset() if isinstance(predicate, Constant) else frozenset([predicate.column.name])
 
 
@@ -63,6 +66,11 @@ def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
         return predicate
     if isinstance(predicate, (Not, IsTrue)):
         raise ValueError(f"{predicate!r} is not bound")
+    if isinstance(predicate, CompareColumns):
+        left, right = _found(predicate.left, fields), _found(predicate.right, fields)
+        if left is None or right is None:
+            return Constant(True)
+        return bind(CompareColumns(Ref(left.path), predicate.operator, Ref(right.path)), fields)
     ref = _found(predicate.column, fields)
     if ref is None or ref == predicate.column:
         return Constant(True) if ref is None else predicate

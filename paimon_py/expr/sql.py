@@ -6,11 +6,13 @@ Grammar, keywords in any case:
     and     = not { AND not }
     not     = { NOT } test
     test    = "(" or ")" | TRUE | FALSE | column
-            | value ( = == != <> < <= > >= ) value            one side a column, the other a literal
+            | value ( = == != <> < <= > >= ) value            at least one side a column
             | column IS [NOT] NULL
+            | column IS [NOT] DISTINCT FROM ( value | NULL )  NULL counts as a value
             | column [NOT] IN "(" literal { "," literal } ")"
-            | column [NOT] BETWEEN literal AND literal
+            | column [NOT] BETWEEN value AND value
             | column [NOT] LIKE text [ ESCAPE text ]
+    value   = column | literal
     column  = name { "." name }                               name, "name" or `name`
     literal = number | 'text' | X'hex' | TRUE | FALSE | NULL | DATE 'text' | TIME 'text' | TIMESTAMP 'text'
 
@@ -35,6 +37,7 @@ from paimon_py.expr.literal import (
 from paimon_py.expr.predicate import (
     And,
     Compare,
+    CompareColumns,
     Constant,
     In,
     IsNull,
@@ -45,6 +48,7 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    distinct,
     joined,
 )
 from paimon_py.expr.sql_tokens import Token, point_at, tokens
@@ -132,17 +136,9 @@ class _Parser:
         operator = _OPERATORS.get(self._token.keyword)
         if operator is not None:
             self._at += 1
-            start = self._token
-            if self._at_column():
-                self._fail(
-                    f"a column can be compared with a literal only, and {start.value!r} reads as a column; "
-                    "text is written in 'single quotes'"
-                )
-            return self._compare(column, operator, self._literal(), start)
+            return self._with_value(column, operator)
         if self._accept("IS"):
-            negated = self._accept("NOT")
-            self._expect("NULL")
-            return IsNull(column, negated=negated)
+            return self._is(column, negated=self._accept("NOT"))
         negated = self._accept("NOT")
         if self._accept("IN"):
             return self._in(column, negated)
@@ -159,6 +155,20 @@ class _Parser:
             self._fail("nothing compares with NULL; write IS NULL or IS NOT NULL", start)
         return Compare(column, operator, literal)
 
+    def _is(self, column: Ref, *, negated: bool) -> Predicate:
+        if not self._accept("DISTINCT"):
+            self._expect("NULL")
+            return IsNull(column, negated=negated)
+        self._expect("FROM")
+        found = distinct(column, self._column() if self._at_column() else self._literal())
+        return Not(found) if negated else found
+
+    def _with_value(self, column: Ref, operator: Operator) -> Predicate:
+        start = self._token
+        if self._at_column():
+            return CompareColumns(column, operator, self._column())
+        return self._compare(column, operator, self._literal(), start)
+
     def _in(self, column: Ref, negated: bool) -> Predicate:
         self._expect("(")
         literals = [self._literal()]
@@ -169,11 +179,9 @@ class _Parser:
         return In(column, known, has_null=len(known) < len(literals), negated=negated)
 
     def _between(self, column: Ref, negated: bool) -> Predicate:
-        start = self._token
-        low = self._compare(column, ">=", self._literal(), start)
+        low = self._with_value(column, ">=")
         self._expect("AND")
-        start = self._token
-        both = And((low, self._compare(column, "<=", self._literal(), start)))
+        both = And((low, self._with_value(column, "<=")))
         return Not(both) if negated else both
 
     def _like(self, column: Ref, negated: bool) -> Predicate:

@@ -20,7 +20,7 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import And, Column, Constant, Not, Or, Predicate, Ref, as_predicate
+from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref, as_predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
 from paimon_py.spec.type_text import sql_type
@@ -119,6 +119,9 @@ class Scope(msgspec.Struct, frozen=True):
             return Not(self._moved(predicate.part))
         if isinstance(predicate, Constant):
             return predicate
+        if isinstance(predicate, CompareColumns):
+            left, right = Ref(self.path(predicate.left.path)), Ref(self.path(predicate.right.path))
+            return CompareColumns(left, predicate.operator, right)
         return msgspec.structs.replace(predicate, column=Ref(self.path(predicate.column.path)))
 
     def _names(self, side: str) -> Sequence[str]:

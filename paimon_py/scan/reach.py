@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from paimon_py.expr.arrow import column_type, literal_array
+from paimon_py.expr.arrays import column_type, literal_array
 from paimon_py.expr.literal import LiteralValue
 from paimon_py.expr.predicate import And, Compare, In, Or, Predicate
 from paimon_py.lsm.probe import Key, KeyProbe

@@ -12,7 +12,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_py.expr.arrow import arrow_type, evaluate
+from paimon_py.expr.arrays import arrow_type
+from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import And, Compare, In, IsNull, Not, Or, TextMatch, col
 from paimon_py.expr.prune import Bounds, may_match
