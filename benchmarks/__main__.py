@@ -8,13 +8,11 @@ whose rows are not those of the others is shown as WRONG.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,48 +20,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.children import Failed, run
 from benchmarks.data import SCHEMA
-from benchmarks.environments import MODULES, PACKAGES, interpreter, versions
+from benchmarks.environments import versions
 from benchmarks.workloads import Measure, measures
 from benchmarks.workspace import Workspace, fresh_table
 from paimon_py import PaimonError
 
-HERE = Path(__file__).parent
 SLOW_SECONDS = 5.0
 SLOW_FACTOR = 5
 """A peer that takes longer than so many seconds and so many times as long as ours is sampled once."""
-
-
-class Failed(Exception):
-    """A peer could not do it."""
-
-
-def run(peer: str, step: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """One child process; its figures.
-
-    Raises:
-        Failed: with the last line that the child printed.
-    """
-    if peer == "native":
-        settings = {**settings, "native": True}
-    command = [interpreter(peer), str(HERE / "child.py"), MODULES[peer], step, json.dumps(settings)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE.parent, env=environment(peer))
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise Failed(lines[-1][:300])
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-@functools.cache
-def environment(peer: str) -> dict[str, str]:
-    """What a peer's processes inherit: modules compiled beforehand, as an installed package has them."""
-    inherited = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    compiled = Path(tempfile.gettempdir()) / "paimon-bench-compiled"
-    path = "" if peer in PACKAGES else f"{HERE.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    made = {**inherited, "PYTHONPYCACHEPREFIX": str(compiled), "PYTHONPATH": path}
-    first = [interpreter(peer), str(HERE / "child.py"), MODULES[peer], "nothing", "{}"]
-    subprocess.run(first, capture_output=True, check=False, cwd=HERE.parent, env=made)
-    return made
 
 
 def sample(measure: Measure, peer: str, space: Workspace, core: int) -> dict[str, Any]:
@@ -92,7 +58,7 @@ def sample(measure: Measure, peer: str, space: Workspace, core: int) -> dict[str
         run(peer, "write", {**settings, "inputs": space.input(measure.base), "repeats": 0})
     figures = run(peer, step, {**settings, "inputs": space.input(measure.inputs)})
     written = {"keyed": measure.keyed, **{name: settings[name] for name in ("table", "raw") if name in settings}}
-    figures["check"] = run("raw" if peer == "raw" else "ours", "read", written)["check"]
+    figures["check"] = run(_reader(peer), "read", written)["check"]
     shutil.rmtree(scratch)
     return figures
 
@@ -105,10 +71,17 @@ def sample_of_copy(peer: str, step: str, settings: dict[str, Any], space: Worksp
         shutil.copytree(settings["table"], scratch / copy / "t")
     settings |= {"table": str(scratch / "db.db" / "t"), "raw": str(scratch / "raw")}
     figures = run(peer, step, settings)
-    read = {"table": settings["table"], **({"raw": settings["raw"]} if peer == "raw" else {})}
-    figures["check"] = run("raw" if peer == "raw" else "ours", "read", read)["check"]
+    read = {name: settings[name] for name in ("table", "keyed") if name in settings}
+    if peer == "raw":
+        read["raw"] = settings["raw"]
+    figures["check"] = run(_reader(peer), "read", read)["check"]
     shutil.rmtree(scratch)
     return figures
+
+
+def _reader(peer: str) -> str:
+    """Who looks at what a peer wrote."""
+    return peer if peer in ("raw", "delta") else "ours"
 
 
 def figure(measure: Measure, figures: dict[str, Any]) -> float:
@@ -156,7 +129,7 @@ def _is_slow(measure: Measure, peer: str, samples: dict[str, list[dict[str, Any]
 
 def _wrong(measure: Measure, samples: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
     """Peers whose results differ from ours (from each other within one peer, too)."""
-    if measure.step not in ("read", "write", "compact") or measure.steps or not measure.alike:
+    if measure.step not in ("read", "write", "compact", "change", "merge") or measure.steps or not measure.alike:
         return {}
     seen = {peer: [each["check"] for each in figures] for peer, figures in samples.items() if figures}
     if not seen:
@@ -214,7 +187,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1.0 is what the names of the workloads say")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--peers", default="ours,raw,plain,java,rust,native,pypaimon")
+    parser.add_argument("--peers", default="ours,raw,plain,delta,java,rust,native,pypaimon")
     parser.add_argument("--only", default="", help="run measures whose name contains one of these, comma separated")
     parser.add_argument("--commits", default="100,300,1000")
     parser.add_argument("--core", type=int, default=0)

@@ -82,6 +82,13 @@ def upsert_keys(count: int, loaded: int, number: int) -> np.ndarray:
     return rng.permutation(np.concatenate([old, new])).astype(np.int64)
 
 
+def half_even(count: int, below: int) -> np.ndarray:
+    """Distinct numbers, half of them even ones below a bound, half odd, in random order."""
+    rng = np.random.default_rng(3)
+    halves = [2 * rng.choice(below // 2, size, replace=False) for size in (count - count // 2, count // 2)]
+    return rng.permutation(np.concatenate([halves[0], halves[1] + 1])).astype(np.int64)
+
+
 def store(table: pa.Table, path: Path) -> None:
     """Write an uncompressed Arrow file that peers map into memory."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:

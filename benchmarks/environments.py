@@ -14,14 +14,15 @@ PACKAGES = {
     "pypaimon": ["pypaimon==2.1.0"],
     "native": ["pypaimon==2.1.0", "pypaimon-rust==0.4.0"],
     "rust": ["pypaimon-rust==0.4.0", "pyarrow"],
+    "delta": ["deltalake>=1.0", "pyarrow", "numpy"],
 }
 MODULES = {"ours": "ours", "plain": "ours", "java": "java", "raw": "raw",
-           "pypaimon": "pypaimon_peer", "native": "pypaimon_peer", "rust": "rust"}  # fmt: skip
+           "pypaimon": "pypaimon_peer", "native": "pypaimon_peer", "rust": "rust", "delta": "delta"}  # fmt: skip
 
 _VERSIONS = """
 import importlib.metadata as m, json, platform
 found = {"python": platform.python_version()}
-for name in ("pyarrow", "numpy", "pypaimon", "pypaimon-rust", "paimon-py"):
+for name in ("pyarrow", "numpy", "pypaimon", "pypaimon-rust", "deltalake", "paimon-py"):
     try:
         found[name] = m.version(name)
     except m.PackageNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,7 +44,8 @@ class Measure:
 
 def measures(space: Workspace, commits: Sequence[int]) -> list[Measure]:
     """All figures in the order in which they are taken."""
-    return [*_writes(), *_reads(space), *_metadata(space, commits), *_engine(space)]
+    rows = [*_changes(space), *_merges(space), *_buckets(space)]
+    return [*_writes(), *_reads(space), *_metadata(space, commits), *_engine(space), *rows]
 
 
 def _writes() -> list[Measure]:
@@ -151,3 +153,52 @@ def _engine(space: Workspace) -> list[Measure]:
             for repeats in (0, 5)
         ]  # fmt: skip
     return found
+
+
+def _changes(space: Workspace) -> list[Measure]:
+    """Deletes and updates of 1 % of the rows of an append table: anywhere, or neighbours in one file of ten."""
+    places: dict[str, list[object]] = {
+        "everywhere": ["a", 49 * 2**40 // 50, 2**40],
+        "together": ["k", 11 * space.million, 11 * space.million + space.million // 5 - 1],
+    }
+    found = []
+    for how, place, verb in itertools.product(("rewrite", "deletion vectors"), places, ("delete", "update")):
+
+        def settings(how: str = how, place: str = place, verb: str = verb) -> dict[str, Any]:
+            path = space.appended(marks=how != "rewrite")
+            values: dict[str, Any] = {"set": {"b": "0.5"}} if verb == "update" else {}
+            return {"table": str(path), "files": files_by_age(path), "marks": how != "rewrite", "keyed": False,
+                    "where": places[place], **values}  # fmt: skip
+
+        found.append(
+            Measure(f"{verb} 1 % of 10 M append rows {place} ({how})", "change", ("ours", "raw", "delta"), settings,
+                    targets=(("raw", 1.3),), copied=True, own={"delta": lambda: {"table": str(space.delta())}})
+        )  # fmt: skip
+    return found
+
+
+def _merges(space: Workspace) -> list[Measure]:
+    """Merges into append tables: half of the source updates, half is new."""
+    found = []
+    for how, place in itertools.product(("rewrite", "deletion vectors"), ("everywhere", "together")):
+
+        def settings(how: str = how) -> dict[str, Any]:
+            return {"table": str(space.appended(marks=how != "rewrite"))}
+
+        found.append(
+            Measure(f"merge 100 k into 10 M append rows {place} ({how})", "merge", ("ours", "delta"), settings,
+                    targets=(("delta", 1.0),), inputs=place, copied=True,
+                    own={"delta": lambda: {"table": str(space.delta())}})
+        )  # fmt: skip
+    return found
+
+
+def _buckets(space: Workspace) -> list[Measure]:
+    """Loads into dynamic buckets, three of them, beside as many fixed ones."""
+    dynamic = {"bucket": "-1", "dynamic-bucket.target-row-num": str(2 * space.million)}
+    return [
+        Measure(f"primary-key load {size} into dynamic / 3 fixed buckets", "write", ("ours", "plain"), inputs=source,
+                keyed=True, targets=(("plain", 1.3),),
+                own={"ours": lambda: {"options": dynamic}, "plain": lambda: {"options": {"bucket": "3"}}})
+        for size, source in (("1 M", "load-1m"), ("5 M", "load-5m"))
+    ]  # fmt: skip

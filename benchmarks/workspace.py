@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import data
+from benchmarks.children import run
 from paimon_py import Catalog, Table
 
 UPSERTS = 10
@@ -38,13 +39,20 @@ class Workspace:
         self.million = max(200, int(1_000_000 * scale))
 
     def input(self, name: str) -> list[str]:
-        """Paths of Arrow files: `append`, `load-1m`, `load-5m`, `upserts` (ten of them), `small`."""
+        """Paths of Arrow files: `append`, `load-1m`, `load-5m`, `upserts` (ten of them), `small`.
+
+        `even`: ten files of a million ascending even keys. `everywhere`, `together`: a tenth of a million keys, half of
+        them even, all over those or neighbours.
+        """
         tables = {
             "append": lambda: [data.narrow(np.arange(10 * self.million), 7)],
             "load-1m": lambda: [data.narrow(data.load_keys(self.million), 8)],
             "load-5m": lambda: [data.narrow(data.load_keys(5 * self.million), 9)],
             "upserts": self._upserts,
             "small": lambda: [data.narrow(np.arange(100) + 10**9, 5)],
+            "even": lambda: (data.narrow(2 * np.arange(start, start + self.million), start) for start in self._parts()),
+            "everywhere": lambda: [data.narrow(data.half_even(self.million // 10, 20 * self.million), 6)],
+            "together": lambda: [data.narrow(np.arange(self.million // 10) + 11 * self.million, 6)],
         }
         directory = self.root / "inputs" / name
         if not directory.exists():
@@ -81,6 +89,26 @@ class Workspace:
 
         return self._table(f"runs-{count}-{rows}", fill, schema=data.wide(np.arange(1), 1).schema)
 
+    def appended(self, *, marks: bool = False) -> Path:
+        """Ten files of a million rows, without a key; `marks`: with deletion vectors."""
+
+        def fill(table: Table) -> None:
+            for source in self.input("even"):
+                table.write_arrow(pa.ipc.open_file(pa.memory_map(source)).read_all())
+
+        options = {"deletion-vectors.enabled": "true"} if marks else {}
+        return self._table("appended-marks" if marks else "appended", fill, keyed=False, options=options)
+
+    def delta(self) -> Path:
+        """The rows of `appended` in ten files of deltalake."""
+        directory = self.root / "tables" / "delta"
+        if not directory.exists():
+            unfinished = directory.with_name("delta.unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            run("delta", "write", {"table": str(unfinished), "inputs": self.input("even")})
+            unfinished.rename(directory)
+        return directory
+
     def commits(self, count: int) -> Path:
         """`count` commits of 100 rows in one bucket, keys ascending with the commits."""
 
@@ -105,6 +133,9 @@ class Workspace:
 
         return self._table(f"wide-{rows}", fill, schema=data.wide(np.arange(1), 1).schema)
 
+    def _parts(self) -> range:
+        return range(0, 10 * self.million, self.million)
+
     def _upserts(self) -> list[pa.Table]:
         tenth = self.million // 10
         keys = [data.upsert_keys(tenth, self.million, number) for number in range(UPSERTS)]
@@ -116,11 +147,12 @@ class Workspace:
         fill: Callable[[Table], None],
         schema: pa.Schema = data.SCHEMA,
         options: Mapping[str, str] | None = None,
+        keyed: bool = True,
     ) -> Path:
         directory = self.root / "tables" / name
         if not directory.exists():
             unfinished = directory.with_name(f"{name}.unfinished")
-            fill(Table.open(str(fresh_table(unfinished, schema, keyed=True, options=options))))
+            fill(Table.open(str(fresh_table(unfinished, schema, keyed=keyed, options=options))))
             unfinished.rename(directory)
         return table_path(directory)
 

@@ -59,6 +59,22 @@ def compact(inputs, settings):
     return Table.open(settings["table"]).compact(full=True).row_count
 
 
+def change(inputs, settings):
+    """Delete or update the rows with `low <= column <= high`."""
+    column, low, high = settings["where"]
+    table, where = Table.open(settings["table"]), (col(column) >= low) & (col(column) <= high)
+    if "set" in settings:
+        table.update(where, {name: float(value) for name, value in settings["set"].items()})
+    else:
+        table.delete(where)
+
+
+def merge(inputs, settings):
+    """Update the rows that have a key of the source by all its columns, and add the others."""
+    table = Table.open(settings["table"])
+    table.merge(inputs[0], ["k"], when_matched_update=True, when_not_matched_insert=True)
+
+
 def plan(inputs, settings):
     return len(_scan(settings).splits())
 

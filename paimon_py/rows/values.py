@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_type
 from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.python_values import python_array
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.bind import bind
@@ -266,7 +267,7 @@ def _literal(field: Field, value: object) -> pa.Array:
     if not _is_sound(value, kind):
         raise SchemaError(wanted, fields=(field.name,))
     try:
-        array = pa.array([value], kind)
+        array = python_array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error
     try:

@@ -58,6 +58,32 @@ def test_what_the_merge_tree_adds_is_compared_with_doing_without(tmp_path):
     assert [set(result["cpu"]) for result in results[2:]] == [{"ours", "plain"}] * 4
 
 
+EVERY_CHANGE = "delete 1 % of,update 1 % of"
+SOME_CHANGES = "delete 1 % of 10 M append rows together (del,update 1 % of 10 M append rows everywhere (rew"
+
+
+@pytest.mark.parametrize("only", [SOME_CHANGES, pytest.param(EVERY_CHANGE, marks=pytest.mark.full)], ids=["some", "every"])
+def test_changes_of_rows_end_as_plain_reading_and_writing_does(tmp_path, only):
+    results = benchmarks.main(
+        ["--scale", "0.0002", "--repeats", "1", "--peers", "ours,raw", "--work", str(tmp_path), "--only", only]
+    )
+    assert len(results) == (8 if only == EVERY_CHANGE else 2)
+    for result in results:
+        assert (result["errors"], set(result["cpu"])) == ({}, {"ours", "raw"})
+        rows = result["check"]["rows"]
+        assert rows == 2000 if result["name"].startswith("update") else 1950 < rows <= 1980
+
+
+def test_merges_and_loads_of_dynamic_buckets_are_measured(tmp_path):
+    results = benchmarks.main(
+        ["--scale", "0.0002", "--repeats", "1", "--peers", "ours,plain", "--work", str(tmp_path)]
+        + ["--only", "merge 100 k into 10 M append rows together (del,load 1 M into dynamic"]
+    )
+    assert [result["errors"] for result in results] == [{}] * 2
+    assert [result["check"]["rows"] for result in results] == [2010, 200]
+    assert [len(result["cpu"]) for result in results] == [1, 2]
+
+
 def test_a_run_that_is_stopped_keeps_its_rows(tmp_path, monkeypatch):
     output = tmp_path / "out.json"
     seen = []
