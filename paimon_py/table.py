@@ -264,16 +264,16 @@ class Table(TableCare):
         on: Sequence[str] | Mapping[str, str],
         *,
         when_matched_update: object = None,
-        when_matched_delete: Predicate | str | bool | None = None,
+        when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
         when_not_matched_insert: object = None,
         when_not_matched_by_source_update: object = None,
-        when_not_matched_by_source_delete: Predicate | str | bool | None = None,
+        when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
     ) -> RowsResult:
         """Change rows by those of a source that have the same key, and add the others, as one commit.
 
         Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
         source), values such as `{"c": "source.c", "n": 1}`, or `(condition, one of these)`; a delete is True or a
-        condition, and comes before an update of the same row.
+        condition. Of a list of these the first that applies to a row counts, and deletes come before updates.
 
         Args:
             source: anything with an Arrow C stream, or a pandas frame; read once.

@@ -167,7 +167,7 @@ class AppendRows:
             places = _places(batch, wanted)
             if len(places):
                 chosen = batch.select(list(self._schema.names)).take(from_numpy(places, pa.int64()))
-                self._writer.write_arrow(operation.updated(chosen, operation.decide(chosen).matches))
+                self._writer.write_arrow(operation.updated(chosen, operation.decide(chosen)))
 
     def _write_all(
         self, touched: Touched, operation: Operation | None, gone: DeletionVector, updated: DeletionVector
@@ -183,7 +183,7 @@ class AppendRows:
             batch = batch.select(names)
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
-                batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen).matches), chosen)
+                batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
             self._writer.write_arrow(batch)
 
     def _rows(

@@ -22,7 +22,8 @@ from paimon_py.spec.types import Atomic, Field
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The clauses of a merge as a caller gives them.
 
-    A delete is True or a condition; an update or insert is True, a mapping of values, or (condition, one of these).
+    A delete is True or a condition; an update or insert is True, a mapping of values, or (condition, one of these). A
+    list of them is tried in order.
     """
 
     matched_update: object = None
@@ -33,50 +34,44 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clause(NamedTuple):
-    """Values for rows; for all of them if there is no condition."""
+    """Values for rows, or their end if there are none; for all rows if there is no condition."""
 
     condition: Condition | None
-    values: tuple[Assignment, ...] = ()
+    values: tuple[Assignment, ...] | None = None
 
 
 class Clauses(msgspec.Struct, frozen=True, kw_only=True):
-    """The clauses of a merge. A delete comes before an update of the same rows.
+    """The clauses of a merge; of several the first that applies to a row counts, and deletes come before updates.
 
-    `unique`: rows to insert must have different keys.
+    `matched`, `unmatched`: for rows of the table with and without one of the source. `unique`: rows to insert must have
+    different keys.
     """
 
     on: tuple[str, ...]
     both: Scope
     ours: Scope
     theirs: Scope
-    matched_update: Clause | None = None
-    matched_delete: Clause | None = None
-    insert: Clause | None = None
-    by_source_update: Clause | None = None
-    by_source_delete: Clause | None = None
+    matched: tuple[Clause, ...] = ()
+    unmatched: tuple[Clause, ...] = ()
+    inserts: tuple[Clause, ...] = ()
     unique: bool = False
 
     @property
     def deletes(self) -> bool:
         """Whether rows may go."""
-        return self.matched_delete is not None or self.by_source_delete is not None
+        return any(clause.values is None for clause in (*self.matched, *self.unmatched))
 
     @property
-    def changes_matched(self) -> bool:
-        """Whether a row of the table may change because of one of the source."""
-        return self.matched_update is not None or self.matched_delete is not None
-
-    @property
-    def changes_unmatched(self) -> bool:
-        """Whether rows of the table change of which the source knows nothing."""
-        return self.by_source_update is not None or self.by_source_delete is not None
+    def takes_any_match(self) -> bool:
+        """Whether it does not matter which row of the source a row matches, because it goes in any case."""
+        return bool(self.matched) and self.matched[0] == Clause(None)
 
     @property
     def condition_names(self) -> frozenset[str]:
         """Columns of the table in conditions."""
         found: frozenset[str] = frozenset()
-        for clause in (self.matched_update, self.matched_delete, self.by_source_update, self.by_source_delete):
-            if clause is not None and clause.condition is not None:
+        for clause in (*self.matched, *self.unmatched):
+            if clause.condition is not None:
                 found |= self.both.target_columns(clause.condition.names)
         return found
 
@@ -118,50 +113,80 @@ def clauses_of(
     both = Scope(fields, source, is_merge=True)
     ours, theirs = Scope(fields, None, is_merge=True), Scope((), source, is_merge=True)
     on = {field.name: name for name, field in keys}
+
+    def setting(given: object, scope: Scope, name: str) -> list[Clause]:
+        return [_setting(schema, each, scope, f"{verb}: {name}", on) for each in _listed(given, name)]
+
+    def deleting(given: object, scope: Scope, name: str) -> list[Clause]:
+        return [_deleting(each, scope, name) for each in _listed(given, name)]
+
     clauses = Clauses(
         on=tuple(on),
         both=both,
         ours=ours,
         theirs=theirs,
-        matched_update=_setting(schema, asked.matched_update, both, f"{verb}: when_matched_update", on, insert=False),
-        matched_delete=_deleting(asked.matched_delete, both, "when_matched_delete"),
-        insert=_setting(schema, asked.insert, theirs, f"{verb}: when_not_matched_insert", on, insert=True),
-        by_source_update=_setting(
-            schema, asked.by_source_update, ours, f"{verb}: when_not_matched_by_source_update", on, insert=False
+        matched=_reached(
+            "when_matched_…",
+            deleting(asked.matched_delete, both, "when_matched_delete"),
+            setting(asked.matched_update, both, "when_matched_update"),
         ),
-        by_source_delete=_deleting(asked.by_source_delete, ours, "when_not_matched_by_source_delete"),
+        unmatched=_reached(
+            "when_not_matched_by_source_…",
+            deleting(asked.by_source_delete, ours, "when_not_matched_by_source_delete"),
+            setting(asked.by_source_update, ours, "when_not_matched_by_source_update"),
+        ),
+        inserts=_reached("when_not_matched_insert", setting(asked.insert, theirs, "when_not_matched_insert")),
         unique=unique,
     )
-    if not (clauses.changes_matched or clauses.changes_unmatched or clauses.insert):
+    if not (clauses.matched or clauses.unmatched or clauses.inserts):
         raise UsageError(
             "merge needs at least one of when_matched_…, when_not_matched_insert, when_not_matched_by_source_…"
         )
     return clauses
 
 
-def _deleting(asked: object, scope: Scope, name: str) -> Clause | None:
+def _listed(asked: object, name: str) -> Sequence[object]:
+    """The clauses of an argument: none, one, or those of a list."""
     if asked is None or asked is False:
-        return None
+        return ()
+    if not isinstance(asked, list):
+        return (asked,)
+    if not asked or any(each is None or each is False or isinstance(each, list) for each in asked):
+        raise UsageError(f"{name}: a list holds clauses that are tried in order, not {asked!r}")
+    return asked
+
+
+def _reached(name: str, *groups: Sequence[Clause]) -> tuple[Clause, ...]:
+    """All clauses in the order in which they are tried."""
+    clauses = tuple(clause for group in groups for clause in group)
+    if any(clause.condition is None for clause in clauses[:-1]):
+        raise UsageError(
+            f"{name}: a clause without a condition takes all rows, so that no clause after it is reached; deletes are"
+            " tried before updates"
+        )
+    return clauses
+
+
+def _deleting(asked: object, scope: Scope, name: str) -> Clause:
     if asked is True:
         return Clause(None)
-    if isinstance(asked, (tuple, list, Mapping)):
-        raise UsageError(f"{name} is True or a condition, not {asked!r}")
+    if isinstance(asked, (tuple, Mapping)):
+        raise UsageError(f"{name} is True or a condition, or a list of conditions, not {asked!r}")
     return Clause(scope.condition(asked))
 
 
-def _setting(
-    schema: TableSchema, asked: object, scope: Scope, name: str, on: Mapping[str, str], *, insert: bool
-) -> Clause | None:
-    if asked is None or asked is False:
-        return None
+def _setting(schema: TableSchema, asked: object, scope: Scope, name: str, on: Mapping[str, str]) -> Clause:
     condition = None
+    insert = not scope.target
     if isinstance(asked, tuple) and len(asked) == 2:
         condition, asked = scope.condition(asked[0]), asked[1]
     if asked is True and scope.source is not None:
         asked = _all(schema, scope.source, on, insert=insert)
     if not isinstance(asked, Mapping) or not all(isinstance(column, str) for column in asked):
         every = "True, " if scope.source is not None else ""
-        raise UsageError(f'{name} is {every}values such as {{"c": 1}}, or (condition, values), not {asked!r}')
+        raise UsageError(
+            f'{name} is {every}values such as {{"c": 1}}, (condition, values), or a list of these, not {asked!r}'
+        )
     if insert:
         _check_inserted(schema, asked, name)
     else:

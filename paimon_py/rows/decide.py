@@ -24,11 +24,18 @@ KEEP, DELETE, UPDATE = 0, 1, 2
 class Decision(NamedTuple):
     """What becomes of each row of a batch.
 
-    `actions`: KEEP, DELETE or UPDATE. `matches`: the source row that a row is updated from, None without a source.
+    `actions`: KEEP, DELETE or UPDATE. `matches`: the source row that a row is updated from, −1 for none. `choices`: the
+    clause that decided. Both are None without a source.
     """
 
     actions: npt.NDArray[np.int8]
     matches: Ints | None = None
+    choices: Ints | None = None
+
+    def of(self, rows: Ints) -> Decision:
+        """That of some rows."""
+        matches = None if self.matches is None else self.matches[rows]
+        return Decision(self.actions[rows], matches, None if self.choices is None else self.choices[rows])
 
 
 class Operation(Protocol):
@@ -46,7 +53,7 @@ class Operation(Protocol):
         Raises: UsageError if that is not defined.
         """
 
-    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
+    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         """Rows of the whole table, all of which are to be updated, as they are afterwards."""
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
@@ -63,8 +70,8 @@ class DeleteWhere:
     def decide(self, batch: pa.RecordBatch) -> Decision:
         return Decision(_flags(self._mask, batch) * np.int8(DELETE))
 
-    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
-        raise AssertionError(f"nothing is updated, of {batch.num_rows} rows and {matches}")
+    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+        raise AssertionError(f"nothing is updated, of {batch.num_rows} rows and {decision}")
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
         return iter(())
@@ -85,8 +92,8 @@ class UpdateWhere:
     def decide(self, batch: pa.RecordBatch) -> Decision:
         return Decision(_flags(self._mask, batch) * np.int8(UPDATE))
 
-    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
-        del matches
+    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
+        del decision
         return with_values(self._schema, batch, self._values, self._scope.columns(batch, None))
 
     def inserts(self) -> Iterator[pa.RecordBatch]:

@@ -57,14 +57,14 @@ class KeyedRows:
             yield from read_split(self._root, self._request, split)
 
     def _change(self, operation: Operation, batch: pa.RecordBatch) -> None:
-        actions, matches = operation.decide(batch)
-        deleted, updated = np.flatnonzero(actions == DELETE), np.flatnonzero(actions == UPDATE)
+        decision = operation.decide(batch)
+        deleted, updated = np.flatnonzero(decision.actions == DELETE), np.flatnonzero(decision.actions == UPDATE)
         if len(deleted):
             self._counts = self._counts.plus(deleted=len(deleted))
             self._write(_taken(batch, deleted), "-D")
         if len(updated):
             old = _taken(batch, updated)
-            new = operation.updated(old, None if matches is None else matches[updated])
+            new = operation.updated(old, decision.of(updated))
             self._effect.require(old, new)
             self._counts = self._counts.plus(updated=len(updated))
             self._write(new, "+U")

@@ -48,31 +48,36 @@ class MergeBlock:
         groups = self._probe.find(keys)
         found = np.flatnonzero(groups >= 0)
         self._seen[groups[found]] = True
-        actions = np.zeros(batch.num_rows, np.int8)
-        matches = np.full(batch.num_rows, -1, np.int64)
-        if self._clauses.changes_matched and len(found):
+        decision = Decision(
+            np.zeros(batch.num_rows, np.int8), np.full(batch.num_rows, -1, np.int64), np.zeros(batch.num_rows, np.int64)
+        )
+        assert decision.matches is not None
+        if self._clauses.matched and len(found):
             self._require_one(groups[found])
-            matches[found] = self._probe.firsts[groups[found]]
-            clauses = self._clauses.matched_delete, self._clauses.matched_update
-            self._decide(actions, found, batch, matches[found], clauses)
-        if self._clauses.changes_unmatched:
+            decision.matches[found] = self._probe.firsts[groups[found]]
+            self._decide(decision, found, batch, self._clauses.matched)
+        if self._clauses.unmatched:
             apart = groups < 0
             own = self._source.in_block(self._number, keys)
             rest = np.flatnonzero(apart if own is None else apart & own)
-            clauses = self._clauses.by_source_delete, self._clauses.by_source_update
-            self._decide(actions, rest, batch, None, clauses)
-        return Decision(actions, matches)
+            self._decide(decision, rest, batch, self._clauses.unmatched)
+        return decision
 
-    def updated(self, batch: pa.RecordBatch, matches: Ints | None) -> pa.RecordBatch:
+    def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         """Rows as they are after the merge."""
-        assert matches is not None
-        known, alone = np.flatnonzero(matches >= 0), np.flatnonzero(matches < 0)
-        if not len(alone):
-            return self._from_source(batch, matches)
-        if not len(known):
-            return self._from_table(batch)
-        parts = [self._from_source(_taken(batch, known), matches[known]), self._from_table(_taken(batch, alone))]
-        order = np.argsort(np.concatenate([known, alone]), kind="stable")
+        matches, choices = decision.matches, decision.choices
+        assert matches is not None and choices is not None
+        is_known = matches >= 0
+        places, parts = [], []
+        for clauses, mask in ((self._clauses.matched, is_known), (self._clauses.unmatched, ~is_known)):
+            for number, clause in enumerate(clauses):
+                rows = np.flatnonzero(mask & (choices == number))
+                if len(rows):
+                    places.append(rows)
+                    parts.append(self._set(clause, _taken(batch, rows), matches[rows]))
+        if len(parts) == 1:
+            return parts[0]
+        order = np.argsort(np.concatenate(places), kind="stable")
         arrays = [pa.concat_arrays(columns).take(_index(order)) for columns in zip(*parts, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=parts[0].schema)
 
@@ -81,58 +86,52 @@ class MergeBlock:
 
         Raises: UsageError if two of them have the same key where that may not be.
         """
-        clause = self._clauses.insert
-        if clause is None:
-            return
-        groups = self._probe.groups
         seen = np.append(self._seen, False)
-        rows = np.flatnonzero(~seen[groups])
-        if clause.condition is not None:
-            rows = rows[self._holds(clause.condition, None, _taken(self._rows, rows))]
-        if self._clauses.unique:
-            self._require_distinct(rows)
-        for start in range(0, len(rows), _INSERT_ROWS):
-            part = _taken(self._rows, rows[start : start + _INSERT_ROWS])
-            columns = self._clauses.theirs.columns(None, part)
-            made = {each.field.name: each.value(columns, part.num_rows) for each in clause.values}
-            yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
+        rest = np.flatnonzero(~seen[self._probe.groups])
+        chosen = []
+        for clause in self._clauses.inserts:
+            rows = rest
+            if clause.condition is not None:
+                holds = self._holds(clause.condition, None, _taken(self._rows, rest))
+                rows, rest = rest[holds], rest[~holds]
+            chosen.append((clause, rows))
+        if self._clauses.unique and chosen:
+            self._require_distinct(np.concatenate([rows for _, rows in chosen]))
+        for clause, rows in chosen:
+            assert clause.values is not None
+            for start in range(0, len(rows), _INSERT_ROWS):
+                part = _taken(self._rows, rows[start : start + _INSERT_ROWS])
+                columns = self._clauses.theirs.columns(None, part)
+                made = {each.field.name: each.value(columns, part.num_rows) for each in clause.values}
+                yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
 
-    def _decide(
-        self,
-        actions: np.ndarray[tuple[int], np.dtype[np.int8]],
-        rows: Ints,
-        batch: pa.RecordBatch,
-        matches: Ints | None,
-        clauses: tuple[Clause | None, Clause | None],
-    ) -> None:
-        """Note what becomes of some rows of a batch, by a clause that deletes and one that sets values."""
-        deleting, setting = clauses
-        for clause, action in ((setting, UPDATE), (deleting, DELETE)):
-            if clause is None:
-                continue
-            if clause.condition is None:
-                actions[rows] = action
-                continue
-            theirs = None if matches is None else self._picked(clause.condition.names, matches)
-            actions[rows[self._holds(clause.condition, _taken(batch, rows), theirs)]] = action
+    def _decide(self, decision: Decision, rows: Ints, batch: pa.RecordBatch, clauses: Sequence[Clause]) -> None:
+        """Note what becomes of some rows of a batch, all with a match or all without."""
+        assert decision.matches is not None and decision.choices is not None
+        for number, clause in enumerate(clauses):
+            taken = rows
+            if clause.condition is not None:
+                matches = decision.matches[rows]
+                theirs = self._picked(clause.condition.names, matches) if clauses is self._clauses.matched else None
+                holds = self._holds(clause.condition, _taken(batch, rows), theirs)
+                taken, rows = rows[holds], rows[~holds]
+            decision.actions[taken] = DELETE if clause.values is None else UPDATE
+            decision.choices[taken] = number
 
     def _holds(self, condition: Condition, target: pa.RecordBatch | None, source: pa.RecordBatch | None) -> Mask:
         mask: Mask = numpy_values(condition.mask(self._clauses.both.columns(target, source)))
         return mask
 
-    def _from_source(self, batch: pa.RecordBatch, matches: Ints) -> pa.RecordBatch:
-        clause = self._clauses.matched_update
-        assert clause is not None
+    def _set(self, clause: Clause, batch: pa.RecordBatch, matches: Ints) -> pa.RecordBatch:
+        """Rows with the values of a clause; a match of −1 is none."""
+        assert clause.values is not None
+        if matches[0] < 0:
+            return with_values(self._schema, batch, clause.values, self._clauses.ours.columns(batch, None))
         names: frozenset[str] | None = frozenset()
         for each in clause.values:
             names = None if names is None or each.names is None else names | each.names
         columns = self._clauses.both.columns(batch, self._picked(names, matches))
         return with_values(self._schema, batch, clause.values, columns)
-
-    def _from_table(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        clause = self._clauses.by_source_update
-        assert clause is not None
-        return with_values(self._schema, batch, clause.values, self._clauses.ours.columns(batch, None))
 
     def _picked(self, names: frozenset[str] | None, rows: Ints) -> pa.RecordBatch | None:
         """Rows of the source, with the columns that some names in a scope mean; None: with all."""
@@ -143,7 +142,7 @@ class MergeBlock:
 
     def _require_one(self, groups: Ints) -> None:
         twice = groups[self._probe.counts[groups] > 1]
-        if len(twice):
+        if len(twice) and not self._clauses.takes_any_match:
             raise UsageError(
                 f"{int(self._probe.counts[twice[0]])} rows of the source want to change the row with"
                 f" {self._shown(int(self._probe.firsts[twice[0]]))}; leave one of them. Nothing was changed"

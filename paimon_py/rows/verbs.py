@@ -71,7 +71,7 @@ def merge(
         check_deletable(schema)
     try:
         source.load()
-        predicate = None if clauses.changes_unmatched else _reach(schema, source, keys)
+        predicate = None if clauses.unmatched else _reach(schema, source, keys)
         blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
         return _run(root, schema, predicate, blocks, "MERGE", alone=source.blocks == 1)
     finally:

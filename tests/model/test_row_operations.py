@@ -45,6 +45,7 @@ CONDITIONS = [
     ("p = 2", lambda r: r["p"] == 2),
     ("v = 'nobody'", lambda r: False),
     ("k IN (1, 7, 13, 19)", lambda r: r["k"] in (1, 7, 13, 19)),
+    ("n > k AND NOT p = k", lambda r: r["n"] is not None and r["n"] > r["k"] != r["p"]),
 ]
 
 
@@ -77,7 +78,7 @@ class Life:
         self.rows += rows
 
     def step(self) -> None:
-        verb = self.rng.choice(["write", "write", "delete", "update", "upsert", "merge", "merge", "sync", "compact"])
+        verb = self.rng.choice(["write", "write", "delete", "update", "upsert", "merge", "choose", "sync", "compact"])
         getattr(self, verb)()
         self.check()
 
@@ -168,6 +169,37 @@ class Life:
         new = [row for key, row in by_key.items() if key not in known and row["n"] is not None and row["n"] > 20]
         self.rows = kept + [{"p": r["p"], "k": r["k"], "v": r["v"], "n": 1, "a": [7]} for r in new]
 
+    def choose(self) -> None:
+        """Several clauses of a kind, of which the first that applies counts, with columns of both sides compared."""
+        rows = self.some_rows(15)
+        source = pa.Table.from_pylist(
+            [{"p": r["p"], "k": r["k"], "w": r["v"], "m": r["n"]} for r in rows],
+            pa.schema([("p", pa.int32()), ("k", pa.int64()), ("w", pa.string()), ("m", pa.float64())]),
+        )
+        other = "other" if self.fills else None
+        result = self.table.merge(
+            source, ["p", "k"],
+            when_matched_delete=["source.m = target.n", "source.w = target.v AND target.k < 5"],
+            when_matched_update=[("m > n", {"v": "more"}), ("target.v IS DISTINCT FROM source.w", {"v": other, "n": 5})],
+            when_not_matched_insert=[("source.m > source.k", {"p": "source.p", "k": "source.k", "v": "m", "n": 1, "a": [1]}),
+                                     ("source.m <= 3", {"p": "source.p", "k": "source.k", "v": "few", "a": [2], "n": 2})],
+            when_not_matched_by_source_update=[("n < k", {"n": 99}), ("n < 50", {"v": "low"})],
+        )  # fmt: skip
+        by_key = {(row["p"], row["k"]): row for row in rows}
+        known = {(row["p"], row["k"]) for row in self.rows}
+        after, updated = [], 0
+        for row in self.rows:
+            changes = _chosen(row, by_key.get((row["p"], row["k"])), other)
+            updated += bool(changes)
+            after += [] if changes is None else [{**row, **changes}]
+        new = []
+        for key, row in by_key.items():
+            if key not in known and row["n"] is not None and (row["n"] > row["k"] or row["n"] <= 3):
+                more = row["n"] > row["k"]
+                new.append({"p": key[0], "k": key[1], "v": "m" if more else "few", "n": 1 if more else 2, "a": [1 if more else 2]})
+        assert (result.deleted, result.updated, result.inserted) == (len(self.rows) - len(after), updated, len(new))
+        self.rows = after + new
+
     def sync(self) -> None:
         """Rows of which the source knows nothing go or change."""
         rows = self.some_rows(25)
@@ -184,6 +216,22 @@ class Life:
             elif row["k"] <= 15:
                 kept.append({**row, "v": "alone"} if row["p"] == 0 else row)
         self.rows = kept
+
+
+def _chosen(row: dict, other: dict | None, text: str | None) -> dict | None:
+    """What `choose` sets in a row; None if the row goes."""
+    n, v = row["n"], row["v"]
+    if other is None:
+        if n is None:
+            return {}
+        return {"n": 99} if n < row["k"] else {"v": "low"} if n < 50 else {}
+    m, w = other["n"], other["v"]
+    both = m is not None and n is not None
+    if (both and m == n) or (w is not None and w == v and row["k"] < 5):
+        return None
+    if both and m > n:
+        return {"v": "more"}
+    return {"v": text, "n": 5} if v != w else {}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -348,6 +348,30 @@ def test_two_source_rows_for_one_row_are_refused_before_anything_is_touched(cata
         keyed_table.merge(twice.select(["k"]), ["k"], when_not_matched_insert=True)
 
 
+def test_it_does_not_matter_which_of_several_rows_a_row_goes_for(catalog):
+    table = make(catalog)
+    assert table.merge(pa.table({"k": [3, 3, 50, 50, 4]}), ["k"], when_matched_delete=True).deleted == 2
+    with pytest.raises(UsageError, match="2 rows of the source"):
+        table.merge(pa.table({"k": [5, 5], "x": [True, False]}), ["k"], when_matched_delete="source.x")
+
+
+def test_of_several_clauses_the_first_that_applies_counts(catalog):
+    table = make(catalog)
+    source = pa.table({"k": [0, 1, 2, 3, 60, 61], "at": [0.0, 0.5, 2.5, None, 4.0, 70.0]})
+    result = table.merge(
+        source, on={"k": "k"},
+        when_matched_delete=["source.at = target.n", col("target", "n") == 11],
+        when_matched_update=[(col("source", "at") > col("target", "n"), {"v": "newer"}), {"v": "older"}],
+        when_not_matched_insert=[("source.at < source.k", {"k": "source.k", "p": 0}), {"k": "source.k", "p": 1}],
+        when_not_matched_by_source_update=[("n > 10", {"v": "high"}), ("n BETWEEN 9 AND k", {"v": "same"})],
+    )  # fmt: skip
+    assert (result.deleted, result.updated, result.inserted) == (1, 6, 2)
+    assert {k: v for k, v in values(table, "v").items() if v != f"v{k}"} == {
+        1: "older", 2: "newer", 3: "older", 9: "same", 10: "same", 11: "high", 60: None, 61: None,
+    }  # fmt: skip
+    assert {k: p for k, p in values(table, "p").items() if k > 50} == {60: 0, 61: 1}
+
+
 @pytest.mark.parametrize(("on", "clauses", "error", "word"), [
     ([], {"when_matched_delete": True}, UsageError, "on="), (None, {"when_matched_delete": True}, UsageError, "on="),
     (["nobody"], {"when_matched_delete": True}, UsageError, "nobody"), (["d"], {"when_matched_delete": True}, UsageError, "'d'"),
@@ -365,6 +389,14 @@ def test_two_source_rows_for_one_row_are_refused_before_anything_is_touched(cata
     (["k"], {"when_not_matched_insert": {"k": "source.k", "p": "target.p"}}, UsageError, "p"),
     (["k"], {"when_not_matched_by_source_update": True}, UsageError, "by_source_update"),
     (["k"], {"when_not_matched_by_source_delete": "source.n > 1"}, UsageError, "n"),
+    (["k"], {"when_matched_update": [{"n": 1}, ("source.n > 1", {"n": 2})]}, UsageError, "no clause after it is reached"),
+    (["k"], {"when_matched_delete": True, "when_matched_update": {"n": 1}}, UsageError, "no clause after it is reached"),
+    (["k"], {"when_matched_update": []}, UsageError, "when_matched_update: a list"),
+    (["k"], {"when_matched_delete": ["source.x", False]}, UsageError, "when_matched_delete: a list"),
+    (["k"], {"when_matched_update": [("source.n > 1", {"nobody": 2}), {"n": 1}]}, UsageError, "nobody"),
+    (["k"], {"when_matched_update": ("source.n > target.v", {"n": 2})}, UsageError, r"source.n.* is INT .*target.v.* STRING"),
+    (["k"], {"when_matched_update": ("source.n > target.nobody", {"n": 2})}, UsageError, "nobody"),
+    (["k"], {"when_not_matched_insert": ("source.n > target.n", {"k": "source.k", "p": 1})}, UsageError, "'n' in the table"),
 ])  # fmt: skip
 def test_merges_that_make_no_sense_are_refused_by_name(catalog, on, clauses, error, word):
     table = make(catalog)
