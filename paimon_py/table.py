@@ -347,7 +347,6 @@ class Table(TableCare):
             SchemaError: a key of a wrong type, or NULL.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
-        check_readable(self._schema)
         return self._lookups.rows(self._schema, keys, columns, missing)
 
     # -- metadata ---------------------------------------------------------------------------------------------------

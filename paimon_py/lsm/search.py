@@ -57,6 +57,18 @@ def search(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Found:
     return Found(low, equal)
 
 
+def equal_rows(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Mask:
+    """Which rows are the key beside them, as `search` sees it.
+
+    Shapes: columns of the same types and lengths on both sides, without nulls.
+    """
+    equal = np.ones(len(rows[0]), np.bool_)
+    for column, key in zip(rows, keys, strict=True):
+        left, right = _numbers(column), _numbers(key)
+        equal &= left == right if left is not None and right is not None else numpy_values(pc.equal(column, key))
+    return equal
+
+
 def _joined(columns: Sequence[Compare]) -> Compare:
     """The comparison of whole keys."""
     if len(columns) == 1:

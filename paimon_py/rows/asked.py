@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
-from paimon_py.codec.columns import Ints, binary_array, combine, from_numpy, integer_array
+from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import all_of, bind
+from paimon_py.expr.predicate import Predicate, col
 from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.lsm.probe import KeyProbe
+from paimon_py.lsm.words import Words
+from paimon_py.rows.key_index import key_words
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.write.align import open_stream
 from paimon_py.write.convert import Refusal, place_of, plan
 
-_EPOCH = date(1970, 1, 1).toordinal()
+_NAMED_MAX = 64
+"""So many values of a column are named one by one in a predicate; of more only the range is."""
 
 
 class AskedKeys:
@@ -38,12 +45,17 @@ class AskedKeys:
         self.fields: tuple[Field, ...] = (*outside, *schema.key_fields)
         given = _keys(keys, tuple(schema.field(name) for name in schema.primary_keys))
         columns = [_column(given, field) for field in self.fields]
+        self._trimmed = schema.key_fields
+        if KeyProbe(columns).ascends():
+            self.numbers: Ints = np.arange(len(columns[0]))
+            self.columns: list[pa.Array] = columns
+            return
         named = {field.name: column for field, column in zip(self.fields, columns, strict=True)}
         order, starts = sort_batch(MergeOrder(keys=self.fields), named, runs_sorted=False)
-        self.numbers: Ints = np.empty(len(order), np.int64)
+        self.numbers = np.empty(len(order), np.int64)
         self.numbers[order] = np.cumsum(starts) - 1
         firsts = from_numpy(order[starts], pa.int64())
-        self.columns: list[pa.Array] = [column.take(firsts) for column in columns]
+        self.columns = [column.take(firsts) for column in columns]
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -52,6 +64,25 @@ class AskedKeys:
         """Some of the columns."""
         by_name = {field.name: column for field, column in zip(self.fields, self.columns, strict=True)}
         return [by_name[field.name] for field in fields]
+
+    @cached_property
+    def words(self) -> Words:
+        """The numbers of the trimmed keys in an index."""
+        return key_words(self.of(self._trimmed), self._trimmed)
+
+
+def key_predicate(fields: Sequence[Field], columns: Sequence[pa.Array]) -> Predicate:
+    """What rows with one of these keys fulfil at least: for files, row groups and indexes to be left out.
+
+    Shapes: the keys ascend.
+    """
+    parts = []
+    for at, (field, column) in enumerate(zip(fields, columns, strict=True)):
+        if len(column) <= _NAMED_MAX:
+            parts.append(bind(col(field.name).isin(list(column.unique())), fields))
+        elif at == 0:
+            parts.append(bind(col(field.name).between(column[0], column[len(column) - 1]), fields))
+    return all_of(parts)
 
 
 def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
@@ -79,7 +110,7 @@ def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
         rows = [_named(key, names) for key in keys]
         columns = [[row[name] for row in rows] for name in names]
     try:
-        arrays = [_array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+        arrays = [python_array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(f"these are not keys of {', '.join(names)}: {error}", fields=tuple(names)) from error
     return pa.table(dict(zip(names, arrays, strict=True)))
@@ -93,18 +124,6 @@ def _named(key: object, names: Sequence[str]) -> Mapping[str, object]:
     if isinstance(key, tuple) and len(key) == len(names):
         return dict(zip(names, key, strict=True))
     raise UsageError(f"a key is {{{', '.join(f'{name!r}: …' for name in names)}}}, not {key!r}")
-
-
-def _array(values: list[object], kind: pa.DataType) -> pa.Array:
-    """The values as a column; the usual ones without `pa.array`, which takes 0.2 s to import pandas."""
-    given = {type(value) for value in values}
-    if given == {int} and pa.types.is_signed_integer(kind):
-        return integer_array(values, kind)
-    if given == {str} and pa.types.is_string(kind):
-        return binary_array([str(value).encode() for value in values], kind)
-    if given == {date} and pa.types.is_date32(kind):
-        return integer_array([value.toordinal() - _EPOCH for value in values if isinstance(value, date)], kind)
-    return pa.array(values, kind)
 
 
 def _check_names(given: Sequence[object], names: Sequence[str]) -> None:

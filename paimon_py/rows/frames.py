@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from paimon_py.rows.key_index import KeyIndex
 from paimon_py.spec.types import Field
 
 
 class FrameId(NamedTuple):
-    """Some columns of a file, in the types they are read with."""
+    """Some columns of a file, in the types they are read with. `number`: that of `Columns`."""
 
     path: str
+    number: int
+
+
+class Columns(NamedTuple):
+    """Some columns, and a number that stands for them."""
+
     fields: tuple[Field, ...]
+    number: int
 
 
 class Stretch(NamedTuple):
@@ -38,17 +47,27 @@ class _Frame(NamedTuple):
 class Frames:
     """What was decoded of files, at most `max_bytes` of it; what was not used for longest goes first.
 
+    Indexes of keys lie in the room that is left, and go before anything else.
+
     Threads may share it: a race costs a second read, nothing else.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._frames: dict[FrameId, _Frame] = {}
+        self._indexes: dict[FrameId, KeyIndex] = {}
+        self._searches: dict[FrameId, int] = {}
+        self._columns: dict[tuple[Field, ...], int] = {}
+        self._numbers = itertools.count()
 
     @property
     def nbytes(self) -> int:
         """Memory of everything held."""
-        return sum(frame.nbytes for frame in list(self._frames.values()))
+        return self._decoded_bytes() + self._index_bytes()
+
+    def columns(self, fields: tuple[Field, ...]) -> Columns:
+        """Some columns with their number."""
+        return Columns(fields, self._columns.setdefault(fields, next(self._numbers)))
 
     def get(self, frame: FrameId) -> tuple[Stretch, ...]:
         """What is held of these columns, by position; no two overlap."""
@@ -70,11 +89,50 @@ class Frames:
                 held = _Frame(together, sum(part.rows.nbytes for part in together))
         self._frames.pop(frame, None)
         self._frames[frame] = held
-        while self.nbytes > self.max_bytes:
-            oldest = next(iter(self._frames), None)
-            if oldest is None:
+        self._make_room()
+
+    def index(self, bucket: FrameId) -> KeyIndex | None:
+        """The index of the keys of a bucket, if one is held. `bucket`: its directory, and the columns of the key."""
+        return self._indexes.get(bucket)
+
+    def searches(self, bucket: FrameId) -> int:
+        """How many keys were searched for file by file since the bucket has its index."""
+        return self._searches.get(bucket, 0)
+
+    def note_searches(self, bucket: FrameId, count: int) -> None:
+        """Count searches for keys in a file."""
+        self._searches[bucket] = self._searches.get(bucket, 0) + count
+
+    def hold_index(self, bucket: FrameId, index: KeyIndex | None) -> None:
+        """Hold an index instead of the one that is there, unless it needs more than what decoded rows leave."""
+        self._indexes.pop(bucket, None)
+        self._searches.pop(bucket, None)
+        if index is not None and index.nbytes <= self.max_bytes - self.nbytes:
+            self._indexes[bucket] = index
+
+    def room(self, bucket: FrameId) -> int:
+        """How many bytes the index of a bucket may have."""
+        held = self._indexes.get(bucket)
+        return self.max_bytes - self.nbytes + (held.nbytes if held is not None else 0)
+
+    def _decoded_bytes(self) -> int:
+        return sum(frame.nbytes for frame in list(self._frames.values()))
+
+    def _index_bytes(self) -> int:
+        return sum(index.nbytes for index in list(self._indexes.values()))
+
+    def _make_room(self) -> None:
+        decoded, indexes = self._decoded_bytes(), self._index_bytes()
+        for bucket in list(self._indexes):
+            if decoded + indexes <= self.max_bytes:
                 return
-            self._frames.pop(oldest, None)
+            gone = self._indexes.pop(bucket, None)
+            indexes -= gone.nbytes if gone is not None else 0
+        for frame in list(self._frames):
+            if decoded <= self.max_bytes:
+                return
+            dropped = self._frames.pop(frame, None)
+            decoded -= dropped.nbytes if dropped is not None else 0
 
 
 def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:
@@ -86,6 +144,12 @@ def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:
         elif other.start < stop <= other.stop:
             stop = other.start
     return Stretch(start, stretch.rows.slice(start - stretch.start, stop - start))
+
+
+def is_whole(stretches: Iterable[Stretch], row_count: int) -> bool:
+    """Whether stretches of a frame are all rows of its file."""
+    held: int = sum(stretch.rows.num_rows for stretch in stretches)
+    return held == row_count
 
 
 def _start(stretch: Stretch) -> int:

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
@@ -21,10 +20,11 @@ from paimon_py.files.file_index import has_index, matching
 from paimon_py.files.reader import read_positions
 from paimon_py.files.stamps import Stamps
 from paimon_py.lsm.probe import KeyProbe
-from paimon_py.lsm.search import search
+from paimon_py.lsm.search import equal_rows, search
 from paimon_py.lsm.words import Ints, Mask
-from paimon_py.rows.frames import FrameId, Frames, Stretch, joined
-from paimon_py.rows.lookup_plan import key_predicate
+from paimon_py.rows.asked import key_predicate
+from paimon_py.rows.frames import Columns, FrameId, Frames, Stretch, is_whole, joined
+from paimon_py.rows.key_index import Located, Worded, key_words
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
@@ -46,14 +46,16 @@ class Hits(NamedTuple):
 class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     """How files of one partition and bucket are read.
 
-    `keys`: fields of the trimmed primary key. `path_of`, `schema_of`, `dead_of`: where a file lies, the schema it was
-    written with, its deletion vector. `asks_indexes`: whether file indexes may be looked at.
+    `keys`: fields of the trimmed primary key. `bucket`: the name of their index. `path_of`, `schema_of`, `dead_of`:
+    where a file lies, the schema it was written with, its deletion vector. `asks_indexes`: whether file indexes may be
+    looked at.
     """
 
     store: OpenRead
     frames: Frames
     keys: tuple[Field, ...]
     stamps: Stamps
+    bucket: FrameId
     path_of: Callable[[DataFile], str]
     schema_of: Callable[[int], TableSchema]
     dead_of: Callable[[DataFile], DeletionVector | None]
@@ -67,32 +69,68 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         Raises: FileMissingError, CorruptionError
         """
         path = self.path_of(file)
-        frame = FrameId(path, self.keys)
+        frame = FrameId(path, self.bucket.number)
+        held = self.frames.get(frame)
+        if is_whole(held, file.row_count) and len(held) == 1:
+            found = search(held[0].rows.columns, wanted)
+            keys = np.flatnonzero(found.equal)
+            return self._live(file, Hits(found.places[keys], keys))
         asked = _Search(wanted, file.row_count)
-        for stretch in self.frames.get(frame):
+        for stretch in held:
             asked.look_into(stretch)
         if len(asked.undecided()):
             self._read_keys(file, path, frame, asked)
-        hits = asked.hits()
+        return self._live(file, asked.hits())
+
+    def proven(self, file: DataFile, located: Located, wanted: Sequence[pa.Array] | None) -> Hits:
+        """What really has its key of the rows that an index has found; dead rows are left out.
+
+        Shapes: `wanted` — columns of `keys`, of which `located.keys` counts the rows; None if the index is sure.
+        Cost: what is not held is read.
+        Raises: FileMissingError, CorruptionError
+        """
+        if wanted is None or not len(located.keys):
+            return self._live(file, Hits(*located))
+        rows = self._stored_rows(file, Columns(self.keys, self.bucket.number), located.positions)
+        asked = from_numpy(located.keys, pa.int64())
+        same = equal_rows(rows.columns, [column.take(asked) for column in wanted])
+        hits = Hits(*located) if same.all() else Hits(located.positions[same], located.keys[same])
+        return self._live(file, hits)
+
+    def take(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
+        """Columns of the rows at positions, which ascend.
+
+        Cost: what is not held is read: row groups with one of the positions, up to the last one.
+        Raises: FileMissingError, CorruptionError
+        """
+        fields = columns.fields
+        stored = self.stamps.stored(file, fields)
+        if stored and len(positions):
+            told = columns if stored is fields else self.frames.columns(tuple(stored))
+            rows = self._stored_rows(file, told, positions)
+        else:
+            rows = pa.RecordBatch.from_arrays([pa.nulls(len(positions))], ["rows"]).select([])
+        (complete,) = self.stamps.complete(file, fields, [rows])
+        return complete
+
+    def holds_keys(self, file: DataFile) -> bool:
+        """Whether all keys of a file are held."""
+        return is_whole(self.frames.get(FrameId(self.path_of(file), self.bucket.number)), file.row_count)
+
+    def words(self, file: DataFile) -> Worded | None:
+        """All keys of a file for an index; None if they are not held any more."""
+        held = self.frames.get(FrameId(self.path_of(file), self.bucket.number))
+        if not is_whole(held, file.row_count):
+            return None
+        return Worded(file.name, np.concatenate([key_words(part.rows.columns, self.keys) for part in held]))
+
+    def _live(self, file: DataFile, hits: Hits) -> Hits:
         dead = self.dead_of(file)
         if dead is None or not len(hits.positions):
             return hits
         first, last = int(hits.positions[0]), int(hits.positions[-1])
         live = ~np.isin(hits.positions, dead.within(first, last + 1))
         return hits if live.all() else Hits(hits.positions[live], hits.keys[live])
-
-    def take(self, file: DataFile, fields: Sequence[Field], positions: Ints) -> pa.RecordBatch:
-        """Columns of the rows at positions, which ascend.
-
-        Cost: what is not held is read: row groups with one of the positions, up to the last one.
-        Raises: FileMissingError, CorruptionError
-        """
-        stored = tuple(self.stamps.stored(file, fields))
-        rows = pa.RecordBatch.from_arrays([pa.nulls(len(positions))], ["rows"]).select([])
-        if stored and len(positions):
-            rows = self._stored_rows(file, stored, positions)
-        (complete,) = self.stamps.complete(file, fields, [rows])
-        return complete
 
     def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search) -> None:
         schema = self.schema_of(file.schema_id)
@@ -118,9 +156,9 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
                 break
         self.frames.add(frame, joined(kept))
 
-    def _stored_rows(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> pa.RecordBatch:
+    def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
         path = self.path_of(file)
-        frame = FrameId(path, fields)
+        frame = FrameId(path, columns.number)
         taking = _Taking(positions)
         for stretch in self.frames.get(frame):
             taking.take(stretch)
@@ -128,7 +166,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         if len(missing):
             kept = []
             room = self.frames.max_bytes
-            for stretch in self._stretches(file, path, fields, missing):
+            for stretch in self._stretches(file, path, columns.fields, missing):
                 taking.take(stretch)
                 room -= stretch.rows.nbytes
                 if room >= 0:
@@ -136,7 +174,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             self.frames.add(frame, kept)
         if len(taking.missing()):
             raise CorruptionError(f"{path} lacks rows that it had a moment ago", path=path)
-        return taking.rows(to_arrow_schema(fields))
+        return taking.rows()
 
     def _stretches(self, file: DataFile, path: str, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
         """What holds the positions, not further than the last."""
@@ -223,11 +261,15 @@ class _Taking:
         missing: Ints = self._positions[self._open]
         return missing
 
-    def rows(self, schema: pa.Schema) -> pa.RecordBatch:
+    def rows(self) -> pa.RecordBatch:
         """The rows, in order of their positions."""
         if len(self._parts) == 1:
             return self._parts[0]
+        schema = self._parts[0].schema
         columns = [pa.concat_arrays([part.column(at) for part in self._parts]) for at in range(len(schema))]
+        firsts = [int(places[0]) for places in self._taken]
+        if firsts == sorted(firsts):
+            return pa.RecordBatch.from_arrays(columns, schema=schema)
         order = from_numpy(np.argsort(np.concatenate(self._taken), kind="stable"), pa.int64())
         return pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
 

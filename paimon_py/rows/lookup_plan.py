@@ -1,4 +1,4 @@
-"""Which files of a snapshot may hold keys: by partition, bucket and key range; and which keys each split is asked for.
+"""Which files of a snapshot may hold keys: by partition, bucket and key range; and which keys each bucket is asked for.
 
 A file without any of the keys can be left out whatever else lies in its section: keys are merged one by one.
 
@@ -7,7 +7,8 @@ Source: format.md §7, §17; Java `LocalTableQuery`, `KeyAndBucketExtractor`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,102 +16,198 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import Mask, distinct_integers, from_numpy, numpy_values
+from paimon_py.codec.columns import Mask, from_numpy, numpy_values
 from paimon_py.codec.manifest_columns import EntryColumns
-from paimon_py.expr.bind import all_of, bind
-from paimon_py.expr.predicate import Predicate, col
-from paimon_py.lsm.order import dense_ranks
+from paimon_py.lsm.runs import SortedRun
+from paimon_py.lsm.search import search
 from paimon_py.lsm.words import Ints
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
-from paimon_py.rows.asked import AskedKeys
+from paimon_py.rows.asked import AskedKeys, key_predicate
 from paimon_py.scan import prune_entries as prune
-from paimon_py.scan.plan import Deletions, Packing, Place, keyed_sections, settled, splits_of
-from paimon_py.scan.split import Split
+from paimon_py.scan.plan import keyed_sections, settled
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 
-_NAMED_MAX = 64
-"""So many values of a column are named one by one in a predicate; of more only the range is."""
+_KNOWN_MAX = 100_000
+"""So many files, and partitions, a plan remembers."""
+_CHOICES_MAX = 256
 
-_WHOLE = Packing(target_bytes=1 << 62, open_file_bytes=0)
+Sections = tuple[tuple[SortedRun, ...], ...]
+"""Sorted runs of sections, oldest first."""
+
+
+class Bucket:
+    """The files of one partition and bucket.
+
+    Attributes:
+        partition: serialized BinaryRow.
+        number: of the bucket.
+    """
+
+    def __init__(self, schema: TableSchema, entries: EntryColumns, keys: tuple[Sequence[pa.Array], ...]) -> None:
+        """`keys`: the columns of the smallest and of the largest keys of the files."""
+        self.partition: bytes = entries.distinct("partition").values[0].as_py()
+        self.number = int(entries.bucket[0])
+        self._kills = kills_older_rows(schema)
+        self._entries = entries
+        self._lows, self._highs = keys
+        self._choices: dict[bytes, Sections] = {}
+
+    def __len__(self) -> int:
+        """How many files."""
+        return len(self._entries)
+
+    def names(self) -> list[str]:
+        """The names of all files."""
+        names: list[str] = self._entries.names().to_pylist()
+        return names
+
+    def holding(self, keys: Sequence[pa.Array]) -> Sections:
+        """The files whose key range has one of the keys, ascending, in it."""
+        first, last = search(keys, self._lows), search(keys, self._highs)
+        kept = last.places + last.equal > first.places
+        choice = kept.tobytes()
+        sections = self._choices.get(choice)
+        if sections is None:
+            sections = self._sections(np.flatnonzero(kept))
+            if len(self._choices) >= _CHOICES_MAX:
+                self._choices = {}
+            self._choices[choice] = sections
+        return sections
+
+    def _sections(self, kept: Ints) -> Sections:
+        if not len(kept):
+            return ()
+        entries, picked = self._entries.take(kept), from_numpy(kept, pa.int64())
+        alone = settled(entries) if self._kills else None
+        lows, highs = ([column.take(picked) for column in columns] for columns in (self._lows, self._highs))
+        grouped = keyed_sections(entries, lows, highs, alone, indexed=True)
+        return tuple(
+            tuple(SortedRun(tuple(grouped.files[file] for file in run)) for run in section)
+            for section in grouped.sections
+        )
 
 
 class Part(NamedTuple):
-    """A split, and the numbers of the asked keys that it may hold, ascending."""
+    """Sections of a bucket, and the numbers of the asked keys that they may hold, ascending."""
 
-    split: Split
+    bucket: Bucket
+    sections: Sections
     keys: Ints
 
 
-class LookupPlanner:
-    """Plans lookups in one snapshot of a table."""
+_Known = dict[int, dict[int, list[Bucket]]]
+"""The buckets of what a key says of its partition: by how many there are, if its hash tells which one, else −1."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, deletions: Deletions) -> None:
+
+class LookupPlanner:
+    """Plans lookups in one snapshot of a table, and remembers the files of partitions that were asked for."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> None:
         self._root = root
         self._schema = schema
-        self._place = Place(snapshot_id=snapshot.id, schema_id=schema.id, deletions=deletions)
         self._snapshot = snapshot
         self._told = tuple(field for field in schema.partition_fields if field.name in schema.primary_keys)
+        self._known: dict[bytes, _Known] = {}
+        self._files = 0
 
-    def plan(self, asked: AskedKeys) -> list[Part]:
-        """What to read for keys, in any order.
+    def plan(self, asked: AskedKeys) -> Iterator[Part]:
+        """What to read for keys.
 
-        Cost: as planning a scan; some µs per file of the partitions and 1 µs per key.
+        Cost: partitions that are new cost as much as planning a scan, some µs per file; then 0.1 ms per bucket.
         Raises: UnsupportedError for files that need a feature which is not built.
         """
-        partitions = self._partitions(asked) if self._told else (np.zeros(len(asked), np.int64), {})
-        entries = self._entries(asked, partitions[1])
-        if not len(entries) or not len(asked):
-            return []
-        groups, keys = self._groups(entries, asked, partitions)
+        if not len(asked):
+            return
+        values, members = self._partitions(asked)
+        known = self._loaded(values, asked)
+        wanted = asked.of(self._schema.key_fields)
+        for value, mine in zip(values, members, strict=True):
+            for buckets, keys in self._shares(known[value], mine, asked):
+                rows = from_numpy(keys, pa.int64())
+                columns = wanted if len(keys) == len(asked) else [column.take(rows) for column in wanted]
+                for bucket in buckets:
+                    sections = bucket.holding(columns)
+                    if sections:
+                        yield Part(bucket, sections, keys)
+
+    def _shares(self, known: _Known, mine: Ints, asked: AskedKeys) -> Iterator[tuple[Sequence[Bucket], Ints]]:
+        """Which buckets of a partition may hold which of its keys."""
+        for total, buckets in known.items():
+            if total < 2:
+                yield list(itertools.chain.from_iterable(buckets.values())), mine
+                continue
+            for number, keys in _by_number(mine, self._bucket_numbers(asked, mine, total)):
+                yield buckets.get(number, ()), keys
+
+    def _partitions(self, asked: AskedKeys) -> tuple[list[bytes], list[Ints]]:
+        """What the keys say of their partitions, and which keys say so."""
+        if not self._told:
+            return [b""], [np.arange(len(asked))]
+        coded = encode(asked.of(self._told), [field.type for field in self._told]).dictionary_encode()
+        return coded.dictionary.to_pylist(), _members(numpy_values(coded.indices), len(coded.dictionary))
+
+    def _loaded(self, values: list[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+        known = {value: self._known.get(value) for value in values}
+        missing = {value for value, buckets in known.items() if buckets is None}
+        found = self._load(missing, asked) if missing else {}
+        if self._files + len(self._known) > _KNOWN_MAX:
+            self._known, self._files = {}, 0
+        self._known.update(found)
+        self._files += sum(
+            len(bucket)
+            for new in found.values()
+            for buckets in new.values()
+            for bucket in itertools.chain.from_iterable(buckets.values())
+        )
+        return {value: found[value] if buckets is None else buckets for value, buckets in known.items()}
+
+    def _load(self, missing: set[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+        """The buckets of partitions."""
+        found: dict[bytes, _Known] = {value: {} for value in missing}
+        entries = self._entries(missing, asked)
+        if not len(entries):
+            return found
         lows = prune.key_columns(entries, "min_key", self._schema, self._root.schemas.get)
         highs = prune.key_columns(entries, "max_key", self._schema, self._root.schemas.get)
-        kept = np.flatnonzero(self._holds(groups, keys, asked, (lows, highs)))
-        if not len(kept):
-            return []
-        entries, groups = entries.take(kept), groups[kept]
-        picked = from_numpy(kept, pa.int64())
-        alone = settled(entries) if kills_older_rows(self._schema) else None
-        grouped = keyed_sections(
-            entries, [low.take(picked) for low in lows], [high.take(picked) for high in highs], alone, indexed=True
-        )
-        group_of = {file.name: int(group) for file, group in zip(grouped.files, groups.tolist(), strict=True)}
-        splits = splits_of(entries, grouped, None, self._place, _WHOLE)
-        return [Part(split, keys[group_of[split.files[0].name]]) for split in splits]
+        codes, partitions = entries.distinct("partition")
+        said = self._said(partitions)
+        totals = self._totals(entries)
+        kinds = np.stack([codes, totals, entries.bucket])
+        places, groups = np.unique(kinds, axis=1, return_inverse=True)
+        members = _members(groups.reshape(-1), places.shape[1])
+        for (code, total, number), rows in zip(places.T.tolist(), members, strict=True):
+            picked = from_numpy(rows, pa.int64())
+            bounds = [column.take(picked) for column in lows], [column.take(picked) for column in highs]
+            bucket = Bucket(self._schema, entries.take(rows), bounds)
+            found[said[code]].setdefault(total, {}).setdefault(number, []).append(bucket)
+        return found
 
-    def _partitions(self, asked: AskedKeys) -> tuple[Ints, dict[bytes, int]]:
-        """What the keys say of their partitions: a number for each key, and the number of what is said."""
-        fields = self._told
-        coded = encode(asked.of(fields), [field.type for field in fields]).dictionary_encode()
-        numbers = {value: number for number, value in enumerate(coded.dictionary.to_pylist())}
-        return numpy_values(coded.indices).astype(np.int64), numbers
-
-    def _said(self, partitions: pa.Array, numbers: dict[bytes, int]) -> Ints:
-        """Of each partition, the number of what keys say of it; −1 if none does."""
-        fields = self._schema.partition_fields
-        columns = decode(partitions, [field.type for field in fields])
-        told = [column for field, column in zip(fields, columns, strict=True) if field in self._told]
-        if not told:
-            return np.zeros(len(partitions), np.int64)
-        rows = encode(told, [field.type for field in self._told]).to_pylist()
-        return np.array([numbers.get(row, -1) for row in rows], np.int64)
-
-    def _entries(self, asked: AskedKeys, numbers: dict[bytes, int]) -> EntryColumns:
-        """The live files of the partitions, less those that no reader sees."""
+    def _said(self, partitions: pa.Array) -> list[bytes]:
+        """What a key in each of these partitions says of it."""
+        if not self._told:
+            return [b""] * len(partitions)
         schema = self._schema
+        columns = decode(partitions, [field.type for field in schema.partition_fields])
+        by_name = dict(zip(schema.partition_keys, columns, strict=True))
+        told = [by_name[field.name] for field in self._told]
+        rows: list[bytes] = encode(told, [field.type for field in self._told]).to_pylist()
+        return rows
+
+    def _entries(self, missing: set[bytes], asked: AskedKeys) -> EntryColumns:
+        """The live files of the partitions, less those that no reader sees."""
         wanted = None
         if self._told:
             wanted = EntryFilter(
                 manifests=lambda files: self._manifests(files, asked),
-                partitions=lambda values: self._said(values, numbers) >= 0,
+                partitions=lambda values: np.array([said in missing for said in self._said(values)], np.bool_),
             )
         entries = self._root.manifests.live_entries(self._snapshot, wanted)
         visible = entries.bucket != prune.POSTPONE_BUCKET
-        if skips_level_zero(schema):
+        if skips_level_zero(self._schema):
             visible = visible & (entries.level > 0)
         if not visible.all():
             entries = entries.take(np.flatnonzero(visible))
@@ -120,66 +217,30 @@ class LookupPlanner:
     def _manifests(self, files: Sequence[ManifestFile], asked: AskedKeys) -> Mask:
         return prune.manifest_mask(files, key_predicate(self._told, asked.of(self._told)), self._schema)
 
-    def _groups(
-        self, entries: EntryColumns, asked: AskedKeys, partitions: tuple[Ints, dict[bytes, int]]
-    ) -> tuple[Ints, dict[int, Ints]]:
-        """A number for each partition, count of buckets and bucket; which one each file has; which keys go there."""
-        codes, values = entries.distinct("partition")
-        totals = self._bucket_counts(entries)
-        kinds = np.stack([codes, totals, np.where(totals > 0, entries.bucket, 0)])
-        places, groups = np.unique(kinds, axis=1, return_inverse=True)
-        numbers = {total: self._buckets(asked, total) for total in distinct_integers(totals).tolist()}
-        said = self._said(values, partitions[1])
-        keys: dict[int, Ints] = {}
-        for group, (code, total, bucket) in enumerate(places.T.tolist()):
-            mine, buckets = partitions[0] == said[code], numbers[total]
-            keys[group] = np.flatnonzero(mine if buckets is None else mine & (buckets == bucket))
-        return groups.reshape(-1).astype(np.int64), keys
-
-    def _bucket_counts(self, entries: EntryColumns) -> Ints:
+    def _totals(self, entries: EntryColumns) -> Ints:
         """Of how many buckets the file's one is, where the key tells which; else −1."""
         known = prune.hashed_keys(entries, self._schema, self._root.schemas.get)
         totals = entries.total_buckets.astype(np.int64)
         found: Ints = np.where(totals > 0, totals, -1) if known is not None else np.full(len(entries), -1, np.int64)
         return found
 
-    def _buckets(self, asked: AskedKeys, total: int) -> Ints | None:
-        if total < 1:
-            return None
+    def _bucket_numbers(self, asked: AskedKeys, mine: Ints, total: int) -> Ints:
         fields = [self._schema.field(name) for name in self._schema.bucket_keys]
-        return bucket_numbers(asked.of(fields), [field.type for field in fields], total).astype(np.int64)
-
-    def _holds(
-        self,
-        groups: Ints,
-        keys: dict[int, Ints],
-        asked: AskedKeys,
-        bounds: tuple[Sequence[pa.Array], Sequence[pa.Array]],
-    ) -> Mask:
-        """Which files have a key range with one of their keys in it."""
-        wanted = asked.of(self._schema.key_fields)
-        ranks = dense_ranks(
-            [pa.chunked_array([key, low, high]) for key, low, high in zip(wanted, *bounds, strict=True)]
-        )
-        own, lows, highs = np.split(ranks, [len(asked), len(asked) + len(groups)])
-        holds = np.zeros(len(groups), np.bool_)
-        for group, members in keys.items():
-            files = np.flatnonzero(groups == group)
-            mine = own[members]
-            first = np.searchsorted(mine, lows[files])
-            holds[files] = np.searchsorted(mine, highs[files], side="right") > first
-        return holds
+        rows = from_numpy(mine, pa.int64())
+        columns = [column.take(rows) for column in asked.of(fields)]
+        return bucket_numbers(columns, [field.type for field in fields], total).astype(np.int64)
 
 
-def key_predicate(fields: Sequence[Field], columns: Sequence[pa.Array]) -> Predicate:
-    """What rows with one of these keys fulfil at least: for files, row groups and indexes to be left out.
+def _members(groups: Ints, count: int) -> list[Ints]:
+    """The rows of every group, ascending."""
+    if count == 1:
+        return [np.arange(len(groups))]
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.searchsorted(groups[order], np.arange(1, count)))
 
-    Shapes: the keys ascend.
-    """
-    parts = []
-    for at, (field, column) in enumerate(zip(fields, columns, strict=True)):
-        if len(column) <= _NAMED_MAX:
-            parts.append(bind(col(field.name).isin(list(column.unique())), fields))
-        elif at == 0:
-            parts.append(bind(col(field.name).between(column[0], column[len(column) - 1]), fields))
-    return all_of(parts)
+
+def _by_number(keys: Ints, numbers: Ints) -> Iterator[tuple[int, Ints]]:
+    """The keys that have each of the numbers."""
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
+    yield from zip(found.tolist(), np.split(keys[order], starts[1:]), strict=True)

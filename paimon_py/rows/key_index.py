@@ -1,0 +1,208 @@
+"""Which rows of several files have a key: one sorted list for all files of a bucket, searched once.
+
+Keys of at most eight bytes are in the list themselves. Of others their hashes are, and since a hash is no proof,
+whoever looks here compares the keys of what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.columns import numpy_values
+from paimon_py.lsm.words import Ints, Words, float_words
+from paimon_py.spec.types import Atomic, Field, Root
+
+ROW_BYTES = 12
+"""Memory per row, at most."""
+
+Rows = npt.NDArray[np.uint32]
+
+_LOW = np.uint64(32)
+_LOW_BITS = np.uint64(0xFFFF_FFFF)
+_FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
+_BITS = {
+    Root.BOOLEAN: 8, Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64, Root.FLOAT: 64, Root.DOUBLE: 64,
+    Root.DATE: 32, Root.TIME: 32, Root.TIMESTAMP: 64, Root.TIMESTAMP_LTZ: 64,
+}  # fmt: skip
+
+
+class Located(NamedTuple):
+    """Rows of a file that have the word of a key: positions, ascending, and the number of the key."""
+
+    positions: Ints
+    keys: Ints
+
+
+class Worded(NamedTuple):
+    """The words of all keys of a file, by position."""
+
+    name: str
+    words: Words
+
+
+class KeyIndex(NamedTuple):
+    """Rows of files by the words of their keys.
+
+    `words`: ascending, less `base`; uint32 if they fit. `rows`: which row has each. `names`, `starts`: the files, and
+    the number of the first row of each, with one more for the end. `is_sure`: whether rows that are located have the
+    key.
+    """
+
+    words: Rows | Words
+    base: np.uint64
+    rows: Rows
+    names: tuple[str, ...]
+    starts: Ints
+    is_sure: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        return self.words.nbytes + self.rows.nbytes
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all files."""
+        return len(self.words)
+
+    def locate(self, asked: Words) -> dict[str, Located]:
+        """Where keys may lie, for every file of the index.
+
+        Shapes: `asked` — the word of each key, fastest if ascending.
+        Cost: one binary search per key in all, and a few ns per row found.
+        """
+        wanted, numbers = self._within(asked)
+        first = np.searchsorted(self.words, wanted)
+        found = [np.zeros(0, np.uint64)]
+        inside = first < len(self.words)
+        while inside.any():
+            if not inside.all():
+                first, wanted, numbers = first[inside], wanted[inside], numbers[inside]
+            inside = self.words[first] == wanted
+            found.append(self.rows[first[inside]].astype(np.uint64) << _LOW | numbers[inside])
+            first = first + 1
+            inside &= first < len(self.words)
+        return self._by_file(np.sort(np.concatenate(found)))
+
+    def _within(self, asked: Words) -> tuple[Rows | Words, Words]:
+        """The words as they would be here, ascending, and their numbers."""
+        numbers = np.arange(len(asked), dtype=np.uint64)
+        wanted: Rows | Words = asked - self.base
+        if self.words.dtype == np.uint32:
+            possible = wanted <= _LOW_BITS
+            wanted, numbers = wanted[possible].astype(np.uint32), numbers[possible]
+        if not (wanted[1:] >= wanted[:-1]).all():
+            order = np.argsort(wanted)
+            wanted, numbers = wanted[order], numbers[order]
+        return wanted, numbers
+
+    def _by_file(self, found: Words) -> dict[str, Located]:
+        """Row and key in one, ascending → by file."""
+        rows, keys = (found >> _LOW).view(np.int64), (found & _LOW_BITS).view(np.int64)
+        ends = np.searchsorted(rows, self.starts).tolist()
+        return {
+            name: Located(rows[low:high] - start, keys[low:high])
+            for name, start, low, high in zip(self.names, self.starts.tolist(), ends, ends[1:], strict=False)
+        }
+
+
+def can_index(fields: Sequence[Field]) -> bool:
+    """Whether equal keys have equal words: floats have no hash, since there are many NaNs."""
+    kinds = [field.type for field in fields]
+    if not all(isinstance(kind, Atomic) for kind in kinds):
+        return False
+    return _are_words(fields) or not any(isinstance(kind, Atomic) and kind.root in _FLOATS for kind in kinds)
+
+
+def key_words(columns: Sequence[pa.Array], fields: Sequence[Field]) -> Words:
+    """A number for every key.
+
+    Cost: 1-5 ns a row for keys of at most eight bytes, 5-120 ns for others.
+    """
+    if not _are_words(fields):
+        return hash_rows(columns, [field.type for field in fields]).view(np.uint32).astype(np.uint64)
+    words: Words = np.zeros(len(columns[0]), np.uint64)
+    for column, field in zip(columns, fields, strict=True):
+        width = _bits(field)
+        word = float_words(column) if pa.types.is_floating(column.type) else _unsigned(column, width)
+        words = word if width == 64 else words << np.uint64(width) | word
+    return words
+
+
+def extended(
+    index: KeyIndex | None, more: Sequence[Worded], living: Iterable[str], fields: Sequence[Field]
+) -> KeyIndex | None:
+    """An index with more files, at least one, and of those it had with the living only.
+
+    Returns: None if there are too many rows for one.
+    Cost: 10 ns a row of the index that comes out, up to 100 ns if its words do not fit into 32 bits; 20 ns more if it
+        had a file that does not live.
+    """
+    parts: list[Words] = []
+    rows: list[Rows] = []
+    names: list[str] = []
+    counts: list[int] = []
+    if index is not None:
+        kept = np.isin(np.array(index.names), np.array(list(living)))
+        places, numbers = _living(index, kept)
+        parts.append(index.words[places].astype(np.uint64) + index.base)
+        rows.append(numbers)
+        names += [name for name, lives in zip(index.names, kept.tolist(), strict=True) if lives]
+        counts += np.diff(index.starts)[kept].tolist()
+    for file in more:
+        start = sum(counts)
+        if start + len(file.words) > int(_LOW_BITS):
+            return None
+        parts.append(file.words)
+        rows.append(np.arange(start, start + len(file.words), dtype=np.uint32))
+        names.append(file.name)
+        counts.append(len(file.words))
+    words = np.concatenate(parts)
+    base = words.min() if len(words) else np.uint64(0)
+    words -= base
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return KeyIndex(*_sorted(words, base, np.concatenate(rows)), tuple(names), starts, _are_words(fields))
+
+
+def _sorted(words: Words, base: np.uint64, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
+    """By word; keys of a file ascend already."""
+    if len(words) and words.max() > _LOW_BITS:
+        order = np.argsort(words, kind="stable")
+        return words[order], base, rows[order]
+    both = words << _LOW | rows
+    both.sort()
+    return (both >> _LOW).astype(np.uint32), base, both.astype(np.uint32)
+
+
+def _living(index: KeyIndex, kept: npt.NDArray[np.bool_]) -> tuple[Ints | slice, Rows]:
+    """Where the rows of the kept files are in the index, and these rows counted anew."""
+    if kept.all():
+        return slice(None), index.rows
+    counts = np.where(kept, np.diff(index.starts), 0)
+    moves = index.starts[:-1] - (np.cumsum(counts) - counts)
+    files = np.searchsorted(index.starts, index.rows, side="right") - 1
+    places = np.flatnonzero(kept[files])
+    return places, (index.rows[places] - moves[files[places]]).astype(np.uint32)
+
+
+def _are_words(fields: Sequence[Field]) -> bool:
+    return sum(map(_bits, fields)) <= 64
+
+
+def _bits(field: Field) -> int:
+    kind = field.type
+    return _BITS.get(kind.root, 65) if isinstance(kind, Atomic) else 65
+
+
+def _unsigned(column: pa.Array, width: int) -> Words:
+    """Integers as unsigned ones of so many bits that are in the same order."""
+    values: Words = numpy_values(column).astype(np.int64).view(np.uint64)
+    values += np.uint64(1 << (width - 1))
+    values &= np.uint64((1 << width) - 1)
+    return values
