@@ -14,8 +14,10 @@ from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.split import columns_of, translate
 from paimon_py.files.evolve import Evolution
+from paimon_py.files.meter import Meter
 from paimon_py.files.physical import readable_fields
 from paimon_py.formats.base import OpenFile, ReadSettings, empty_rows
+from paimon_py.formats.parts import Parts
 from paimon_py.formats.registry import by_extension
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
@@ -71,31 +73,84 @@ def read_positions(
 
     `rows`: positions that are wanted; parts of the file without one may be left out.
     """
-    if file.write_columns is not None:
-        raise UnsupportedError(
-            f"{path} holds only some columns of its rows", feature="data-evolution.enabled", path=path
-        )
-    file_fields = readable_fields(file_schema)
-    evolution = Evolution(file_fields, read_fields)
-    if not evolution.sources:
-        yield from _nulls(evolution, file.row_count, batch_rows)
-        return
-    pushed = None if predicate is None else translate(predicate, file_fields)
-    pushed = None if isinstance(pushed, Constant) and pushed.value else pushed
-    path = file.external_path or path
-    opened = _open(store, path, file, _needed(file_fields, evolution, pushed))
-    try:
-        _check_rows(path, file, opened.row_count)
-        found = 0
-        for position, batch in opened.positioned_batches(
-            evolution.columns, batch_rows=batch_rows, predicate=pushed, rows=rows
-        ):
-            found += batch.num_rows
-            yield position, _evolved(evolution, batch, path)
-        if pushed is None and rows is None:
-            _check_rows(path, file, found)
-    finally:
-        opened.close()
+    reader = FileReader(store, path, file, file_schema, read_fields)
+    return reader.positions(batch_rows=batch_rows, predicate=predicate, rows=rows)
+
+
+class FileReader:
+    """One data file in the columns that are read; nothing is opened before it is asked for."""
+
+    def __init__(
+        self, store: OpenRead, path: str, file: DataFile, file_schema: TableSchema, read_fields: Sequence[Field]
+    ) -> None:
+        """See `read_file`."""
+        self._store = store
+        self._path = path
+        self._file = file
+        self._fields = readable_fields(file_schema)
+        self._evolution = Evolution(self._fields, read_fields)
+
+    def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
+        """The row groups or stripes of the file that `positions` takes and leaves; None if it does not open the file.
+
+        Cost: the file is opened and its footer read.
+        """
+        if not self._evolution.sources:
+            return None
+        pushed = self._pushed(predicate)
+        opened = self._opened(pushed)
+        try:
+            return opened.parts(pushed, rows)
+        finally:
+            opened.close()
+
+    def positions(
+        self, *, batch_rows: int, predicate: Predicate | None, rows: BitMap | None, meter: Meter | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """See `read_positions`; `meter` counts what is done."""
+        file, evolution = self._file, self._evolution
+        if file.write_columns is not None:
+            message = f"{self._path} holds only some columns of its rows"
+            raise UnsupportedError(message, feature="data-evolution.enabled", path=self._path)
+        if not evolution.sources:
+            if meter is not None:
+                meter.files_by_metadata += 1
+            yield from _nulls(evolution, file.row_count, batch_rows)
+            return
+        pushed = self._pushed(predicate)
+        opened = self._opened(pushed)
+        try:
+            self._check_rows(opened.row_count)
+            counted = None if meter is None else meter.opened(opened, pushed, rows)
+            found = 0
+            for position, batch in opened.positioned_batches(
+                evolution.columns, batch_rows=batch_rows, predicate=pushed, rows=rows
+            ):
+                found += batch.num_rows
+                if counted is not None:
+                    counted.took(position, batch.num_rows)
+                yield position, _evolved(evolution, batch, self._place)
+            if pushed is None and rows is None:
+                self._check_rows(found)
+        finally:
+            opened.close()
+
+    @property
+    def _place(self) -> str:
+        return self._file.external_path or self._path
+
+    def _pushed(self, predicate: Predicate | None) -> Predicate | None:
+        """The predicate in terms of the file's columns; None if it leaves nothing out."""
+        pushed = None if predicate is None else translate(predicate, self._fields)
+        return None if isinstance(pushed, Constant) and pushed.value else pushed
+
+    def _opened(self, pushed: Predicate | None) -> OpenFile:
+        return _open(self._store, self._place, self._file, _needed(self._fields, self._evolution, pushed))
+
+    def _check_rows(self, found: int | None) -> None:
+        if found is not None and found != self._file.row_count:
+            message = f"{self._place} has {found} rows, its manifest entry says {self._file.row_count}"
+            raise CorruptionError(message, path=self._place)
 
 
 def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field]) -> OpenFile:
@@ -121,11 +176,6 @@ def _evolved(evolution: Evolution, batch: pa.RecordBatch, path: str) -> pa.Recor
     except SchemaError as error:
         error.path = path
         raise
-
-
-def _check_rows(path: str, file: DataFile, found: int | None) -> None:
-    if found is not None and found != file.row_count:
-        raise CorruptionError(f"{path} has {found} rows, its manifest entry says {file.row_count}", path=path)
 
 
 def _nulls(evolution: Evolution, row_count: int, batch_rows: int) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -31,6 +31,7 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.bounds import RunningBounds
+from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field, Root
 
@@ -115,6 +116,9 @@ class AvroOpenFile:
         for batch in self._read(reader, plan, batch_rows):
             yield position, batch
             position += batch.num_rows
+
+    def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:  # noqa: ARG002
+        return Parts()
 
     def close(self) -> None:
         self._source.close()

@@ -16,6 +16,7 @@ from pyroaring import BitMap
 
 from paimon_py.errors import CorruptionError, OptionError, PaimonError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.formats.parts import Parts
 from paimon_py.spec.types import Field
 
 ROW_GROUP_ROWS = 131_072
@@ -99,6 +100,13 @@ class OpenFile(Protocol):
         """Like `batches`, each with the position in the file of its first row.
 
         `rows`: positions that are wanted; row groups without one may be left out, the others come whole.
+        """
+        ...
+
+    def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
+        """The row groups or stripes that `positioned_batches` takes and leaves for these arguments.
+
+        Cost: nothing is decoded; ORC reads the end of the file once more.
         """
         ...
 

@@ -15,8 +15,11 @@ from pyarrow import orc
 from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field
+from paimon_py.codec.columns import integer_array
 from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.prune import may_match
+from paimon_py.expr.split import columns_of
 from paimon_py.formats.base import (
     FileWriter,
     OpenFile,
@@ -27,8 +30,11 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.guards import GuardedSource
+from paimon_py.formats.orc_footer import Tail, read_tail
+from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import NANOS_FEATURE, OrcFileWriter
+from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.spec.types import Atomic, Field, Root
 
@@ -68,8 +74,7 @@ class OrcOpenFile:
 
     Instants are read as stored; a file that Java wrote with `orc.timestamp-ltz.legacy.type` = true in a zone other than
     UTC gives what Java gives under UTC.
-    Cost: one stripe of the columns asked for in memory. Predicates prune nothing: pyarrow does not show the statistics
-    of stripes.
+    Cost: one stripe of the columns asked for in memory; the end of the file once more where stripes may be left out.
     """
 
     def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field]) -> None:
@@ -101,16 +106,35 @@ class OrcOpenFile:
         columns: Sequence[str],
         *,
         batch_rows: int,
-        predicate: Predicate | None = None,  # noqa: ARG002
-        rows: BitMap | None = None,  # noqa: ARG002
+        predicate: Predicate | None = None,
+        rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._column(self._fields[name]) for name in columns]
         schema = pa.schema([column.target for column in plan])
-        position = 0
-        for stripe in self._stripes([column.field.name for column in plan if column.present]):
+        names = [column.field.name for column in plan if column.present]
+        stripes = self._stripes(names) if predicate is None and rows is None else self._chosen(names, predicate, rows)
+        for position, stripe in stripes:
             for piece in row_batches(stripe, batch_rows):
                 yield position, self._result(piece, plan, schema)
                 position += piece.num_rows
+
+    def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
+        """See `OpenFile`; nothing is known of files under LZO, which only pyarrow unpacks."""
+        try:
+            with self._decoding():
+                tail = read_tail(self._guard)
+                counts = [stripe.row_count for stripe in tail.stripes]
+                matching = None if predicate is None or not counts else self._matching(tail, predicate, counts)
+        except UnsupportedError:
+            return Parts()
+        return Parts.of(counts, matching, rows)
+
+    def _matching(self, tail: Tail, predicate: Predicate, counts: Sequence[int]) -> list[bool]:
+        """Which stripes may hold a match; unknown counts as yes."""
+        fields = [self._fields[name] for name in columns_of(predicate) if name in self._fields]
+        bounds = stripe_bounds(self._guard, tail, fields)
+        found: list[bool] = may_match(predicate, bounds, integer_array(counts, pa.int64())).tolist()
+        return found
 
     def close(self) -> None:
         self._source.close()
@@ -123,19 +147,42 @@ class OrcOpenFile:
         padded = any(leaf.root is Root.CHAR for leaf in leaves(field.type))
         return _Column(field, target, True, not padded and self._schema.field(index).type.equals(target.type))
 
-    def _stripes(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _stripes(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """All stripes, with the position of their first row."""
         if not names:
-            yield empty_rows(self.row_count)
+            yield 0, empty_rows(self.row_count)
             return
-        rows = 0
+        position = 0
         for number in range(self._file.nstripes):
             with self._decoding():
                 stripe = self._read_stripe(number, names)
-            yield stripe
-            rows += stripe.num_rows
-        if rows != self.row_count:
-            message = f"{self._path} has {rows} rows in its stripes, {self.row_count} by its footer"
+            yield position, stripe
+            position += stripe.num_rows
+        if position != self.row_count:
+            message = f"{self._path} has {position} rows in its stripes, {self.row_count} by its footer"
             raise CorruptionError(message, path=self._path)
+
+    def _chosen(
+        self, names: list[str], predicate: Predicate | None, rows: BitMap | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The stripes that are not left out, with the position of their first row."""
+        parts = self.parts(predicate, rows)
+        if not parts.row_counts:
+            yield from self._stripes(names)
+            return
+        if len(parts.row_counts) != self._file.nstripes or sum(parts.row_counts) != self.row_count:
+            message = f"{self._path} has {sum(parts.row_counts)} rows in its stripes, {self.row_count} by its footer"
+            raise CorruptionError(message, path=self._path)
+        for position, numbers in parts.stretches():
+            for number in numbers:
+                count = parts.row_counts[number]
+                with self._decoding():
+                    stripe = self._read_stripe(number, names) if names else empty_rows(count)
+                if stripe.num_rows != count:
+                    message = f"{self._path} has {stripe.num_rows} rows in a stripe of {count} by its footer"
+                    raise CorruptionError(message, path=self._path)
+                yield position, stripe
+                position += count
 
     @contextlib.contextmanager
     def _decoding(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """What stands at the end of an ORC file and of its stripes.
 
-Source: ORC v1 specification, `orc_proto.proto`. Only what the decoding of timestamps needs is kept.
+Source: ORC v1 specification, `orc_proto.proto`. Kept is what decoding timestamps and choosing stripes need.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ class OrcType(NamedTuple):
 
 
 class Stripe(NamedTuple):
-    """Where a stripe lies in the file."""
+    """Where a stripe lies in the file, and how many rows it has."""
 
     offset: int
     index_bytes: int
     data_bytes: int
     footer_bytes: int
+    row_count: int
 
 
 class Stream(NamedTuple):
@@ -210,14 +211,14 @@ def _tail(chunks: Chunks, footer: bytes, footer_at: int, postscript: bytes) -> T
     for part in parts(footer):
         if part.number == 3:
             numbers = {inner.number: inner.value for inner in parts(part.data)}
-            stripes.append(Stripe(*(numbers.get(number, 0) for number in (1, 2, 3, 4))))
+            stripes.append(Stripe(*(numbers.get(number, 0) for number in (1, 2, 3, 4, 5))))
         elif part.number == 4:
             types.append(_type(part))
         elif part.number == 7:
             bounds.append(_bounds(part.data))
     if not types or any(not at < child < len(types) for at, node in enumerate(types) for child in node.children):
         raise ValueError("the types of a footer are no tree")
-    if any(sum(stripe) > footer_at for stripe in stripes):
+    if any(sum(stripe[:4]) > footer_at for stripe in stripes):
         raise ValueError("a stripe overlaps the footer")
     bounds += [None] * (len(types) - len(bounds))
     return Tail(chunks, footer, footer_at, postscript, tuple(types), tuple(stripes), tuple(bounds))

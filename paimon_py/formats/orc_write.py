@@ -33,6 +33,7 @@ _STRATEGIES = ("speed", "compression")
 _SMALL_LEVEL = 3
 _PER_MILLI = {"us": 1_000, "ns": 1_000_000}
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}
+_MEMORY_BLOCK = 64 << 10
 _UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
 
 
@@ -169,8 +170,13 @@ def _arguments(settings: WriteSettings) -> dict[str, Any]:
         "compression_strategy": strategy,
         "stripe_size": settings.block_size_bytes or number_option(options, "orc.stripe.size", 64 << 20),
         "row_index_stride": number_option(options, "orc.row.index.stride", 10_000),
-        "compression_block_size": number_option(options, "orc.compress.size", 256 << 10),
+        "compression_block_size": _whole_blocks(number_option(options, "orc.compress.size", 256 << 10)),
     }
+
+
+def _whole_blocks(size: int) -> int:
+    """The next size that the native writer takes."""
+    return -(-size // _MEMORY_BLOCK) * _MEMORY_BLOCK
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:

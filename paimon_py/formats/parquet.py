@@ -32,6 +32,7 @@ from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
 from paimon_py.formats.parquet_statistics import bound_array, group_statistics
 from paimon_py.formats.parquet_write import ParquetFileWriter
+from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field, RowType
 
@@ -102,10 +103,13 @@ class ParquetOpenFile:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._column(self._fields[name]) for name in columns]
         schema = pa.schema([column.target for column in plan])
-        for position, groups in self._stretches(predicate, rows):
+        for position, groups in self.parts(predicate, rows).stretches():
             for batch in self._stretch(groups, plan, batch_rows):
                 yield position, self._result(batch, plan, schema)
                 position += batch.num_rows
+
+    def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
+        return Parts.of(self._group_rows(), self._matching_groups(predicate), rows)
 
     def close(self) -> None:
         self._file.close()
@@ -121,10 +125,13 @@ class ParquetOpenFile:
         )
 
     def _check_rows(self) -> None:
+        rows, stated = sum(self._group_rows()), self._file.metadata.num_rows
+        if rows != stated:
+            raise ValueError(f"{rows} rows in row groups, {stated} by the footer")
+
+    def _group_rows(self) -> list[int]:
         metadata = self._file.metadata
-        rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        if rows != metadata.num_rows:
-            raise ValueError(f"{rows} rows in row groups, {metadata.num_rows} by the footer")
+        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
     def _column(self, field: Field) -> _Column:
         target = to_arrow_field(field)
@@ -141,24 +148,6 @@ class ParquetOpenFile:
         if column.as_is or not isinstance(column.field.type, RowType) or not pa.types.is_struct(stored):
             return [column.name]
         return _inner_paths(column.name, column.field.type, stored) or [column.name]
-
-    def _stretches(self, predicate: Predicate | None, rows: BitMap | None) -> Iterator[tuple[int, list[int]]]:
-        """Neighbouring row groups to read, with the position of their first row."""
-        metadata = self._file.metadata
-        keep = self._matching_groups(predicate)
-        stretch: list[int] = []
-        start = position = 0
-        for group in range(metadata.num_row_groups):
-            end = position + metadata.row_group(group).num_rows
-            if keep[group] and (rows is None or rows.range_cardinality(position, end)):
-                start = start if stretch else position
-                stretch.append(group)
-            elif stretch:
-                yield start, stretch
-                stretch = []
-            position = end
-        if stretch:
-            yield start, stretch
 
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
         names = [path for column in plan for path in self._stored_paths(column)]
@@ -195,11 +184,11 @@ class ParquetOpenFile:
                     arrays.append(reshape(batch.column(column.name), column.field.type, column.target.type, _leaf))
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _matching_groups(self, predicate: Predicate | None) -> list[bool]:
-        """Which row groups may hold a match; unknown counts as yes."""
+    def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
+        """Which row groups may hold a match; None for all."""
         metadata = self._file.metadata
         if predicate is None or metadata.num_row_groups == 0:
-            return [True] * metadata.num_row_groups
+            return None
         wanted = columns_of(predicate)
         bounds = {}
         for index in range(metadata.num_columns):
@@ -208,8 +197,9 @@ class ParquetOpenFile:
                 field = self._fields.get(column.path)
                 if field is not None and isinstance(field.type, Atomic):
                     bounds[field.name] = self._bounds(field, index)
-        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        return [bool(kept) for kept in may_match(predicate, bounds, integer_array(rows, pa.int64()))]
+        rows = integer_array(self._group_rows(), pa.int64())
+        found: list[bool] = may_match(predicate, bounds, rows).tolist()
+        return found
 
     def _bounds(self, field: Field, column: int) -> Bounds:
         metadata = self._file.metadata

@@ -42,11 +42,81 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
     stats: str | None = None
 
 
+class RowGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """Row groups of Parquet files and stripes of ORC files that will be opened; Avro files have none.
+
+    Of `all` row groups `statistics` cannot hold a matching row by the footer, and `index` of the others hold none of
+    the rows that file indexes leave.
+    """
+
+    all: int = 0
+    statistics: int = 0
+    index: int = 0
+
+    @property
+    def skipped(self) -> int:
+        """Row groups that are not decoded."""
+        return self.statistics + self.index
+
+    @property
+    def read(self) -> int:
+        """Row groups that are decoded, unless enough rows are found before."""
+        return self.all - self.skipped
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened when a scan was carried out.
+
+    Attributes:
+        files_opened: data files opened, of the files of the plan. Not opened were:
+        files_by_index: those of which no living row can match by their indexes;
+        files_by_key: those behind the last key of their run that can match;
+        files_by_order: those that cannot hold one of the first rows (`order_by`);
+        files_by_limit: those that follow once the limit was reached;
+        files_by_metadata: those that have no wanted column, of which the number of rows is all that counts.
+        row_groups: of the opened files, as planned while reading: top-N narrows the predicate as it goes.
+        row_groups_read: those of which rows came; fewer than `row_groups.read` if the scan ended before.
+        rows_read: rows that came out of opened files, dead ones included, before anything was merged or filtered.
+        rows_merged: rows that were left where each key has one row and the dead are gone, before the filter.
+        rows_returned: rows of the result.
+        bytes_read: bytes of data files, their indexes and deletion vectors; not of metadata.
+    """
+
+    files_opened: int
+    files_by_index: int
+    files_by_key: int
+    files_by_order: int
+    files_by_limit: int
+    files_by_metadata: int
+    row_groups: RowGroups
+    row_groups_read: int
+    rows_read: int
+    rows_merged: int
+    rows_returned: int
+    bytes_read: int
+
+    def __str__(self) -> str:
+        groups = self.row_groups
+        others = _named(
+            index=self.files_by_index, key=self.files_by_key, order=self.files_by_order, limit=self.files_by_limit,
+            metadata=self.files_by_metadata,
+        )  # fmt: skip
+        lines = [f"files      {self.files_opened} opened{', not: ' + others if others else ''}"]
+        if groups.all:
+            lines.append(f"row groups {self.row_groups_read} of {groups.all} read{_because(groups)}")
+        lines += [
+            f"rows       {self.rows_read} read, {self.rows_merged} after merging, {self.rows_returned} returned",
+            f"bytes      {self.bytes_read} read",
+        ]
+        return "\n".join(lines)
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The plan of a scan. `print` it, or look at its attributes.
 
     Of the files of the splits, `index_files` will not be read because of their indexes; `index_rows` are the living
-    rows that indexes leave out, those of these files included.
+    rows that indexes leave out, those of these files included. `row_groups` are those of the files that will be opened.
+    `analysis` says what happened, if the scan was carried out.
     """
 
     table: str
@@ -55,11 +125,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...]
     predicate: str | None
     limit: int | None
+    order_by: str | None = None
     splits: tuple[Split, ...]
     pushed: Pushed
     skipped: Skipped
     index_files: int = 0
     index_rows: int = 0
+    row_groups: RowGroups = RowGroups()
+    analysis: Analysis | None = None
 
     @property
     def file_count(self) -> int:
@@ -100,6 +173,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
             ]
             if pushed.bucket:
                 lines.append("    bucket     pinned by the bucket key")
+        if self.order_by is not None:
+            lines.append(f"  order      {self.order_by}")
         if self.limit is not None:
             lines.append(f"  limit      {self.limit}")
         lines += [
@@ -109,10 +184,23 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
             f"  rows       {self.row_count} in files, {self.size_bytes} bytes",
             f"  splits     {len(self.splits)}, {sum(split.raw for split in self.splits)} of them without merging",
         ]
+        groups = self.row_groups
+        if groups.all:
+            lines.append(f"  row groups {groups.read} of {groups.all} read{_because(groups)}")
         if self.index_files or self.index_rows:
             lines.append(f"  indexes    skip {self.index_files} of these files and {self.index_rows} of their rows")
         if self.deletion_count:
             lines.append(f"  deletions  {self.deletion_count} files have deletion vectors")
+        if self.analysis is not None:
+            lines += ["carried out", *(f"  {line}" for line in str(self.analysis).splitlines())]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _because(groups: RowGroups) -> str:
+    return f", skipped: {_named(statistics=groups.statistics, index=groups.index)}" if groups.skipped else ""
+
+
+def _named(**counts: int) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count)

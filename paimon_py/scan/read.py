@@ -5,8 +5,10 @@ Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,11 +25,13 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.alive import alive, check_fits, selected
 from paimon_py.files.file_index import has_index, matching
+from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_positions
+from paimon_py.files.reader import FileReader
 from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
+from paimon_py.formats.parts import Parts
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
@@ -68,15 +72,17 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return to_arrow_schema(self.fields)
 
 
-def read_split(root: TableRoot, request: Request, split: Split) -> Iterator[pa.RecordBatch]:
-    """The rows of a split, in the order of its sections.
+def read_split(
+    root: TableRoot, request: Request, split: Split, meter: Meter | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a split, in the order of its sections; `meter` counts what is done for them.
 
     Shapes: out — batches of `request.arrow_schema`, none empty.
     Cost: one raw batch or one merge window in memory besides the open files.
     Raises: SnapshotExpiredError if the files have been expired meanwhile; CorruptionError for damaged files.
     """
     schema = request.arrow_schema
-    for batch in _SplitReader(root, request, split).batches():
+    for batch in _SplitReader(root, request, split, meter).batches():
         if batch.num_rows:
             picked = batch.select(list(request.columns))
             yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
@@ -107,16 +113,25 @@ def sure_rows(split: Split) -> int:
     return 0 if unknown or not split.raw else split.row_count - sum(map(split.dead_rows, split.deletions))
 
 
-def left_by_indexes(root: TableRoot, request: Request, split: Split) -> tuple[int, int]:
-    """How many files of a split, and rows of all its files, are not looked at because of file indexes."""
-    reader = _SplitReader(root, request, split)
-    files = rows = 0
-    for file in (file for section in split.sections if len(section.runs) == 1 for file in section.files):
-        wanted = reader.wanted_rows(file)
-        if wanted is not None:
-            files += not wanted
-            rows += file.row_count - split.dead_rows(file.name) - len(wanted)
-    return files, rows
+class Foreseen(NamedTuple):
+    """What reading a split takes and leaves, as far as indexes and footers tell.
+
+    `index_files` and `index_rows`: files, and rows of all files, that indexes leave out. `parts`: the row groups or
+    stripes of every file that will be opened.
+    """
+
+    index_files: int
+    index_rows: int
+    parts: tuple[Parts, ...]
+
+
+def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
+    """What `read_split` would do.
+
+    Cost: index files that the predicate needs and the footers of all files that it would open are read.
+    Raises: as `read_split`
+    """
+    return _SplitReader(root, request, split).foreseen()
 
 
 def _count(root: TableRoot, request: Request, split: Split) -> int:
@@ -124,14 +139,23 @@ def _count(root: TableRoot, request: Request, split: Split) -> int:
     return sum(batch.num_rows for batch in _SplitReader(root, bare, split).batches())
 
 
+class _Asked(NamedTuple):
+    """What a file is asked for: a predicate that leaves out row groups, and positions of rows; None for everything."""
+
+    predicate: Predicate | None
+    rows: BitMap | None
+
+
 class _SplitReader:
     """One pass over a split: what its sections have in common."""
 
-    def __init__(self, root: TableRoot, request: Request, split: Split) -> None:
+    def __init__(self, root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> None:
         schema = request.schema
         self._root = root
         self._request = request
         self._split = split
+        self._meter = meter
+        self._store = root.files if meter is None else meter.watch(root.files)
         self._directory = partition_directory(schema, split.partition)
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
@@ -145,40 +169,67 @@ class _SplitReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for section in self._split.sections:
-            if section.raw:
-                yield from self._raw(section)
-            elif len(section.runs) == 1:
-                yield from self._single(section)
-            else:
-                yield from self._merged(section)
+            for batch in self._living(section):
+                if self._meter is not None:
+                    self._meter.rows_merged += batch.num_rows
+                yield keep(batch, self._mask)
 
-    def _raw(self, section: Section) -> Iterator[pa.RecordBatch]:
-        if not self._fields:
-            yield from (empty_rows(file.row_count - len(self._dead.get(file.name, ()))) for file in section.files)
-            return
-        for batch in self._run(section.files, self._fields, self._request.predicate, RAW_BATCH_ROWS, alone=True):
-            yield keep(batch, self._mask)
+    def foreseen(self) -> Foreseen:
+        """What `batches` would do, section by section as there."""
+        index_files = index_rows = 0
+        parts = []
+        for section in self._split.sections:
+            fields = self._stored_fields(section)
+            for file in section.files if fields else ():
+                asked = self._asked_of(section, file)
+                if asked.rows is not None:
+                    index_files += not asked.rows
+                    index_rows += file.row_count - self._split.dead_rows(file.name) - len(asked.rows)
+                    if not asked.rows:
+                        continue
+                with self._present(file):
+                    found = self._reader(file, fields).parts(asked.predicate, asked.rows)
+                parts += [] if found is None else [found]
+        return Foreseen(index_files, index_rows, tuple(parts))
 
-    def _single(self, section: Section) -> Iterator[pa.RecordBatch]:
-        """One run that may hold −U and −D."""
-        fields = (*self._fields, KIND_FIELD)
-        for batch in self._run(section.files, fields, self._request.predicate, RAW_BATCH_ROWS, alone=True):
-            yield keep(keep(batch, _additions), self._mask)
+    def _living(self, section: Section) -> Iterator[pa.RecordBatch]:
+        """One row per key, the dead ones gone; rows that cannot match may be missing."""
+        fields = self._stored_fields(section)
+        if not fields:
+            yield from self._uncolumned(section)
+        elif section.raw:
+            yield from self._run(section, fields, section.files, RAW_BATCH_ROWS)
+        elif len(section.runs) == 1:
+            for batch in self._run(section, fields, section.files, RAW_BATCH_ROWS):
+                yield keep(batch, _additions)
+        else:
+            yield from self._merged(section, fields)
 
-    def _merged(self, section: Section) -> Iterator[pa.RecordBatch]:
+    def _stored_fields(self, section: Section) -> tuple[Field, ...]:
+        """The columns to decode of a section's files; none if their row counts are enough."""
+        if section.raw:
+            return self._fields
+        if len(section.runs) == 1:
+            return (*self._fields, KIND_FIELD)
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
-        runs = [SortedRun(files) for files in section.runs]
-        fields = merge_fields(self._request.schema, self._fields, runs, order, engine)
-        mask = None if self._keys is None else prepare(self._keys)
-        sources = [self._source(run, fields, mask) for run in runs]
-        columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
-        plan = Plan(order=order, engine=engine, columns=columns)
-        for batch in merge(sources, plan):
-            yield keep(batch, self._mask)
+        return merge_fields(self._request.schema, self._fields, _sorted_runs(section), order, engine)
 
-    def _source(self, run: SortedRun, fields: tuple[Field, ...], mask: Mask | None) -> RunSource:
+    def _uncolumned(self, section: Section) -> Iterator[pa.RecordBatch]:
+        if self._meter is not None:
+            self._meter.files_by_metadata += len(section.files)
+        for file in section.files:
+            yield empty_rows(file.row_count - len(self._dead.get(file.name, ())))
+
+    def _merged(self, section: Section, fields: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
+        order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
+        mask = None if self._keys is None else prepare(self._keys)
+        sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
+        columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
+        return merge(sources, Plan(order=order, engine=engine, columns=columns))
+
+    def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Mask | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
-            for batch in self._run(run.files, fields, self._keys, batch_rows):
+            for batch in self._run(section, fields, run.files, batch_rows):
                 yield keep(batch, mask)
 
         all_fields = len(self._request.schema.fields)
@@ -186,62 +237,50 @@ class _SplitReader:
         return RunSource(run.files[0].name, run.row_count, row_bytes + 8 * len(fields), batches)
 
     def _run(
-        self,
-        files: Sequence[DataFile],
-        fields: Sequence[Field],
-        predicate: Predicate | None,
-        batch_rows: int,
-        *,
-        alone: bool = False,
+        self, section: Section, fields: Sequence[Field], files: Sequence[DataFile], batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Files one after the other; in key order no further than a key can match.
-
-        `alone`: no other run has rows of the same keys, so that rows which cannot match may be left out unseen.
-        """
-        for file in files:
-            wanted = self.wanted_rows(file) if alone else None
-            if wanted is not None and not wanted:
+        """Files one after the other; in key order no further than a key can match."""
+        for number, file in enumerate(files):
+            asked = self._asked_of(section, file)
+            if asked.rows is not None and not asked.rows:
+                if self._meter is not None:
+                    self._meter.files_by_index += 1
                 continue
-            for batch in self._file(file, fields, predicate, batch_rows, wanted):
+            for batch in self._file(file, fields, asked, batch_rows):
                 if self._beyond is not None and self._beyond(batch):
+                    if self._meter is not None:
+                        self._meter.files_by_key += len(files) - number - 1
                     return
                 yield batch
 
     def _file(
-        self,
-        file: DataFile,
-        fields: Sequence[Field],
-        predicate: Predicate | None,
-        batch_rows: int,
-        wanted: BitMap | None,
+        self, file: DataFile, fields: Sequence[Field], asked: _Asked, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        file_schema, path = self._schema_of(file), self._path(file)
-        stored = self._stamps.stored(file, fields)
-        try:
-            pieces = read_positions(
-                self._root.files,
-                path,
-                file,
-                file_schema,
-                stored,
-                predicate=predicate,
-                batch_rows=batch_rows,
-                rows=wanted,
+        with self._present(file):
+            pieces = self._reader(file, fields).positions(
+                batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
-            rows = alive(pieces, self._dead.get(file.name)) if wanted is None else selected(pieces, wanted)
+            dead = self._dead.get(file.name)
+            rows = alive(pieces, dead) if asked.rows is None else selected(pieces, asked.rows)
             yield from self._stamps.complete(file, fields, rows)
-        except FileMissingError as error:
-            raise self._missing(path) from error
 
-    def wanted_rows(self, file: DataFile) -> BitMap | None:
+    def _reader(self, file: DataFile, fields: Sequence[Field]) -> FileReader:
+        stored = self._stamps.stored(file, fields)
+        return FileReader(self._store, self._path(file), file, self._schema_of(file), stored)
+
+    def _asked_of(self, section: Section, file: DataFile) -> _Asked:
+        """What to ask of a file. Where other runs have rows of the same keys, rows may be left out by key alone."""
+        if len(section.runs) > 1:
+            return _Asked(self._keys, None)
+        return _Asked(self._request.predicate, self._wanted_rows(file))
+
+    def _wanted_rows(self, file: DataFile) -> BitMap | None:
         """The living rows of a file that may match by its indexes; None if they do not know."""
         if self._request.predicate is None or not self._asks_indexes or not has_index(file):
             return None
         path = self._path(file)
-        try:
-            rows = matching(self._root.files, path, file, self._schema_of(file).fields, self._request.predicate)
-        except FileMissingError as error:
-            raise self._missing(error.path or path) from error
+        with self._present(file):
+            rows = matching(self._store, path, file, self._schema_of(file).fields, self._request.predicate)
         dead = self._dead.get(file.name)
         return rows if rows is None or dead is None else rows - dead.bitmap(0)
 
@@ -257,15 +296,27 @@ class _SplitReader:
         files = {file.name: file for file in self._split.files}
         places = {name: place for name, place in self._split.deletions.items() if name in files}
         try:
-            vectors = read_deletions(self._root.files, places)
+            vectors = read_deletions(self._store, places)
         except FileMissingError as error:
             raise self._missing(error.path or "an index file") from error
         for name, vector in vectors.items():
             check_fits(files[name], vector, places[name].path)
         return vectors
 
+    @contextlib.contextmanager
+    def _present(self, file: DataFile) -> Iterator[None]:
+        """A file that turns out to be missing is told from one that has expired."""
+        try:
+            yield
+        except FileMissingError as error:
+            raise self._missing(error.path or self._path(file)) from error
+
     def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
         return missing_file(self._root, self._split.snapshot_id, path)
+
+
+def _sorted_runs(section: Section) -> list[SortedRun]:
+    return [SortedRun(files) for files in section.runs]
 
 
 def merge_fields(

@@ -17,10 +17,11 @@ from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
-from paimon_py.scan.explain import Explanation
+from paimon_py.scan.explain import Analysis, Explanation
+from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
 from paimon_py.scan.projection import Projection, projection_of
-from paimon_py.scan.read import Request, count_split, left_by_indexes, read_split
+from paimon_py.scan.read import Request, count_split, foresee, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
 from paimon_py.scan.top_n import OrderColumn, TopN, both, order_columns
@@ -151,12 +152,21 @@ class Scan:
             )
         return pa.RecordBatchReader.from_batches(self.schema, self._batches([value]))
 
-    def explain(self) -> Explanation:
+    def explain(self, *, analyze: bool = False) -> Explanation:
         """What would be read and why the rest would not; prints as text.
 
-        Cost: as `splits`, and index files that the predicate needs are read.
+        With `analyze` the scan is also carried out, as `to_reader` does it, and `.analysis` says what was opened, read,
+        merged and returned; the rows are dropped.
+
+        Cost: as `splits`; the footers of all planned files that the scan would open, and index files that the predicate
+            needs, are read. With `analyze` also what the scan costs.
         """
-        left = [left_by_indexes(self._root, self._request, split) for split in self._planned.splits]
+        foreseen = list(
+            self._root.env.pool.map(lambda split: foresee(self._root, self._request, split), self._planned.splits)
+        )
+        order = None
+        if self._order:
+            order = ", ".join(f"{field.name} {'descending' if down else 'ascending'}" for field, down in self._order)
         return Explanation(
             table=self._root.path,
             snapshot_id=None if self._resolved is None else self._resolved.id,
@@ -164,12 +174,21 @@ class Scan:
             columns=tuple(field.name for field in self._projection.fields),
             predicate=None if self._request.predicate is None else repr(self._request.predicate),
             limit=self._limit,
+            order_by=order,
             splits=self._planned.splits,
             pushed=self._planned.pushed,
             skipped=self._planned.skipped,
-            index_files=sum(files for files, _ in left),
-            index_rows=sum(rows for _, rows in left),
+            index_files=sum(each.index_files for each in foreseen),
+            index_rows=sum(each.index_rows for each in foreseen),
+            row_groups=row_groups_of(foreseen),
+            analysis=self._analyzed() if analyze else None,
         )
+
+    def _analyzed(self) -> Analysis:
+        """Carry the scan out and count."""
+        meter = ScanMeter()
+        returned = sum(batch.num_rows for batch in self._rows(meter))
+        return meter.analysis(files=sum(len(split.files) for split in self._planned.splits), rows_returned=returned)
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
@@ -212,25 +231,28 @@ class Scan:
     def _order(self) -> tuple[OrderColumn, ...]:
         return () if self._order_by is None else order_columns(self._order_by, self._request.schema)
 
-    def _rows(self) -> Iterator[pa.RecordBatch]:
+    def _rows(self, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         if not self._order or self._resolved is None or not self._limit:
-            yield from self._batches(self._planned.splits)
+            yield from self._batches(self._planned.splits, meter)
             return
         names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
         request = msgspec.structs.replace(self._request, columns=tuple(names))
         plan = plan_ordered(self._root, request, self._resolved, self._order[0].field)
-        found = TopN(self._order, self._limit).collect(plan, lambda split, threshold: read_split(
-            self._root, msgspec.structs.replace(request, predicate=both(request.predicate, threshold)), split
+        first = TopN(self._order, self._limit)
+        found = first.collect(plan, lambda split, threshold: read_split(
+            self._root, msgspec.structs.replace(request, predicate=both(request.predicate, threshold)), split, meter
         ))  # fmt: skip
+        if meter is not None:
+            meter.files_by_order = first.skipped_files
         if found is not None:
             for batch in found.select(list(self._request.columns)).to_batches():
                 rows = self._projection.apply(batch)
                 yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema) if rows.num_columns else rows
 
-    def _batches(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         left = self._limit
         for split in splits:
-            for batch in map(self._projection.apply, read_split(self._root, self._request, split)):
+            for batch in map(self._projection.apply, read_split(self._root, self._request, split, meter)):
                 if left is None:
                     yield batch
                     continue

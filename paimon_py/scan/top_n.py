@@ -66,13 +66,13 @@ def order_columns(order_by: object, schema: TableSchema) -> tuple[OrderColumn, .
 
 
 class TopN:
-    """Collects the first `limit` rows of an order. `skipped`: how many splits were not read."""
+    """Collects the first `limit` rows of an order. `skipped_files`: how many files were not read."""
 
     def __init__(self, order: Sequence[OrderColumn], limit: int) -> None:
         self._order = tuple(order)
         self._limit = limit
         self._rows: pa.Table | None = None
-        self.skipped = 0
+        self.skipped_files = 0
 
     def collect(self, plan: Ordered, read: ReadSplit) -> pa.Table | None:
         """The rows in order; None if there are none.
@@ -86,7 +86,7 @@ class TopN:
                 slots = from_numpy(np.array(plan.files[place], np.int64), pa.int64())
                 known = {self._order[0].field.name: _at(plan.bounds, slots)}
                 if not may_match(threshold, known, plan.rows.take(slots)).any():
-                    self.skipped += 1
+                    self.skipped_files += len(plan.planned.splits[place].files)
                     continue
             for batch in read(plan.planned.splits[place], threshold):
                 self._add(batch)

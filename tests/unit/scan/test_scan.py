@@ -206,13 +206,13 @@ def test_system_columns_and_unwanted_columns_are_not_decoded(monkeypatch):
     made.write_arrow(batch([("x", k, k) for k in range(6)]))
     made.write_arrow(batch([("x", k, -k) for k in range(3)]))
     seen = []
-    real = read_module.read_positions
+    real = read_module.FileReader
 
-    def spy(store, path, file, schema, fields, **rest):
+    def spy(store, path, file, schema, fields):
         seen.append([field.name for field in fields])
-        return real(store, path, file, schema, fields, **rest)
+        return real(store, path, file, schema, fields)
 
-    monkeypatch.setattr(read_module, "read_positions", spy)
+    monkeypatch.setattr(read_module, "FileReader", spy)
     assert made.scan(columns=["v"]).to_arrow().num_rows == 6
     assert seen == [["k", "v"], ["k", "v"]]
     seen.clear()

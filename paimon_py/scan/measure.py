@@ -1,0 +1,43 @@
+"""From counts to what `scan.explain()` says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paimon_py.files.meter import Meter
+from paimon_py.scan.explain import Analysis, RowGroups
+from paimon_py.scan.read import Foreseen
+
+
+class ScanMeter(Meter):
+    """What a scan has read so far. `files_by_order`: files that cannot hold one of the first rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files_by_order = 0
+
+    def analysis(self, *, files: int, rows_returned: int) -> Analysis:
+        """The counts of a scan of `files` planned files that has ended; what it did not come to, the limit kept off."""
+        known = self.files_opened + self.files_by_index + self.files_by_key + self.files_by_metadata
+        return Analysis(
+            files_opened=self.files_opened,
+            files_by_index=self.files_by_index,
+            files_by_key=self.files_by_key,
+            files_by_order=self.files_by_order,
+            files_by_limit=files - known - self.files_by_order,
+            files_by_metadata=self.files_by_metadata,
+            row_groups=RowGroups(all=self.groups, statistics=self.groups_by_statistics, index=self.groups_by_index),
+            row_groups_read=self.groups_read,
+            rows_read=self.rows_read,
+            rows_merged=self.rows_merged,
+            rows_returned=rows_returned,
+            bytes_read=self.bytes_read,
+        )
+
+
+def row_groups_of(foreseen: Iterable[Foreseen]) -> RowGroups:
+    """The row groups of all files that will be opened."""
+    parts = [part for each in foreseen for part in each.parts]
+    left = sum(part.taken.count(False) for part in parts)
+    statistics = sum(part.may_match.count(False) for part in parts)
+    return RowGroups(all=sum(len(part.row_counts) for part in parts), statistics=statistics, index=left - statistics)
