@@ -131,10 +131,10 @@ class Condition(msgspec.Struct):
         return self.text if rng.random() < 0.6 else self.predicate
 
 
-def condition(rng, names, depth=2):
-    """A random condition over some of the columns."""
+def condition(rng, names, depth=2, columns=True):
+    """A random condition over some of the columns. `columns`: these may be compared with each other."""
     if depth and rng.random() < 0.45:
-        one, two = condition(rng, names, depth - 1), condition(rng, names, depth - 1)
+        one, two = condition(rng, names, depth - 1, columns), condition(rng, names, depth - 1, columns)
         shape = rng.choice(["and", "or", "not"])
         if shape == "and":
             return Condition(f"({one.text} AND {two.text})", one.predicate & two.predicate, lambda row: _and(one.truth(row), two.truth(row)))
@@ -144,6 +144,9 @@ def condition(rng, names, depth=2):
                 lambda row: _not(_and(_not(one.truth(row)), _not(two.truth(row)))),
             )  # fmt: skip
         return Condition(f"NOT ({one.text})", ~one.predicate, lambda row: _not(one.truth(row)))
+    numbers = [name for name in names if name != "v"]
+    if columns and len(numbers) > 1 and rng.random() < 0.15:
+        return _pair_leaf(rng, *rng.sample(numbers, 2))
     name = rng.choice(names)
     return _text_leaf(rng, name) if name == "v" else _number_leaf(rng, name)
 
@@ -165,6 +168,20 @@ def _number_leaf(rng, name):
     made = {"<": there < low, ">=": there >= low, "=": there == low, "!=": there != low}[kind]
     means = {"<": lambda v: v < low, ">=": lambda v: v >= low, "=": lambda v: v == low, "!=": lambda v: v != low}[kind]
     return Condition(f"{name} {kind} {low}", made, _known(name, means))
+
+
+def _pair_leaf(rng, one, two):
+    kind = rng.choice(["<", ">=", "="])
+    left, right = col(one), col(two)
+    made = {"<": left < right, ">=": left >= right, "=": left == right}[kind]
+
+    def truth(row):
+        a, b = row.get(one), row.get(two)
+        if a is None or b is None:
+            return None
+        return {"<": a < b, ">=": a >= b, "=": a == b}[kind]
+
+    return Condition(f"{one} {kind} {two}", made, truth)
 
 
 def _text_leaf(rng, name):
