@@ -93,6 +93,8 @@ class AppendRows:
         try:
             with self._writer as writer:
                 for operation in operations:
+                    if operation.is_doubtful:
+                        self._rehearse(operation)
                     self._pass(operation, at_once=alone and not self._marks)
                 for touched in self._touched.values():
                     if not self._marks and not touched.is_done:
@@ -109,6 +111,14 @@ class AppendRows:
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
     # -- rows -------------------------------------------------------------------------------------------------------
+
+    def _rehearse(self, operation: Operation) -> None:
+        """Decide on all rows, so that what is refused is refused before a file is written."""
+        for split in self._splits:
+            vectors = read_deletions(self._root.files, split.deletions)
+            for file in split.files:
+                self._decided(operation, split, file, vectors.get(file.name, _NONE))
+        operation.check()
 
     def _pass(self, operation: Operation, *, at_once: bool) -> None:
         """Carry out one operation. `at_once`: write touched files anew, with all that stays in them."""

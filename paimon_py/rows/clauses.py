@@ -12,6 +12,8 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import any_of
+from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.rows.rules import check_assigned
 from paimon_py.rows.values import SOURCE, Assignment, Condition, Scope, assignments
 from paimon_py.spec.schema import TableSchema
@@ -65,6 +67,11 @@ class Clauses(msgspec.Struct, frozen=True, kw_only=True):
     def takes_any_match(self) -> bool:
         """Whether it does not matter which row of the source a row matches, because it goes in any case."""
         return bool(self.matched) and self.matched[0] == Clause(None)
+
+    @property
+    def unmatched_where(self) -> Predicate:
+        """What holds for rows of the table that change without one of the source."""
+        return any_of(Constant(True) if each.condition is None else each.condition.own for each in self.unmatched)
 
     @property
     def condition_names(self) -> frozenset[str]:
@@ -182,6 +189,8 @@ def _setting(schema: TableSchema, asked: object, scope: Scope, name: str, on: Ma
         condition, asked = scope.condition(asked[0]), asked[1]
     if asked is True and scope.source is not None:
         asked = _all(schema, scope.source, on, insert=insert)
+    elif isinstance(asked, Mapping) and not asked:
+        raise UsageError(f"{name} sets nothing")
     if not isinstance(asked, Mapping) or not all(isinstance(column, str) for column in asked):
         every = "True, " if scope.source is not None else ""
         raise UsageError(

@@ -43,9 +43,12 @@ class Operation(Protocol):
 
     Attributes:
         names: columns of the table that `decide` reads.
+        is_doubtful: whether it may turn out not to be defined. Then all rows are decided on, and `check` is called,
+            before one is written.
     """
 
     names: frozenset[str]
+    is_doubtful: bool
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
         """What becomes of rows that hold at least `names`.
@@ -56,12 +59,20 @@ class Operation(Protocol):
     def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         """Rows of the whole table, all of which are to be updated, as they are afterwards."""
 
+    def check(self) -> None:
+        """Once all rows have been decided on.
+
+        Raises: UsageError if `inserts` would.
+        """
+
     def inserts(self) -> Iterator[pa.RecordBatch]:
         """Rows to add, once all rows have been decided on."""
 
 
 class DeleteWhere:
     """Rows for which a condition is true go."""
+
+    is_doubtful = False
 
     def __init__(self, mask: Mask, names: frozenset[str]) -> None:
         self.names = names
@@ -73,12 +84,17 @@ class DeleteWhere:
     def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         raise AssertionError(f"nothing is updated, of {batch.num_rows} rows and {decision}")
 
+    def check(self) -> None:
+        """Nothing is refused."""
+
     def inserts(self) -> Iterator[pa.RecordBatch]:
         return iter(())
 
 
 class UpdateWhere:
     """Columns of rows for which a condition is true get values."""
+
+    is_doubtful = False
 
     def __init__(
         self, mask: Mask, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope
@@ -95,6 +111,9 @@ class UpdateWhere:
     def updated(self, batch: pa.RecordBatch, decision: Decision) -> pa.RecordBatch:
         del decision
         return with_values(self._schema, batch, self._values, self._scope.columns(batch, None))
+
+    def check(self) -> None:
+        """Nothing is refused."""
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
         return iter(())

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
@@ -44,17 +46,30 @@ class KeyedRows:
         """
         with self._writer as writer:
             for operation in operations:
+                if operation.is_doubtful:
+                    self._rehearse(operation, splits)
                 for batch in self._rows(splits):
                     self._change(operation, batch)
                 for batch in operation.inserts():
-                    self._counts = self._counts.plus(inserted=batch.num_rows)
-                    self._write(batch, "+I")
+                    self._insert(batch)
             changes = writer.changes()
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
     def _rows(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         for split in splits:
             yield from read_split(self._root, self._request, split)
+
+    def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
+        """Decide on all rows, so that what is refused is refused before a row is written."""
+        for batch in self._rows(splits):
+            operation.decide(batch)
+        operation.check()
+
+    def _insert(self, batch: pa.RecordBatch) -> None:
+        if self._kind_field is not None:
+            batch = _told(batch, self._kind_field)
+        self._counts = self._counts.plus(inserted=batch.num_rows)
+        self._write(batch, "+I")
 
     def _change(self, operation: Operation, batch: pa.RecordBatch) -> None:
         decision = operation.decide(batch)
@@ -81,6 +96,19 @@ class KeyedRows:
 
     def _discard(self, changes: Changes) -> None:
         self._writer.discard(changes)
+
+
+def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
+    """New rows in a table where a column holds the kinds."""
+    place = batch.schema.get_field_index(field)
+    if place < 0:
+        return batch.append_column(field, pa.repeat(pa.scalar("+I"), batch.num_rows))
+    if pc.any(pc.is_in(batch.column(place), value_set=pa.array(["-U", "-D"]))).as_py():
+        raise UsageError(
+            f"a row to insert has '-U' or '-D' in column {field!r}, which holds the kinds of rows (option"
+            " 'rowkind.field'); leave it out. Nothing was changed"
+        )
+    return batch
 
 
 def _taken(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:

@@ -38,6 +38,8 @@ class MergeBlock:
         self._keys = source.keys(self._rows)
         self._probe = Probe(self._keys)
         self._seen = np.zeros(len(self._probe.counts), np.bool_)
+        needs_one = bool(clauses.matched and not clauses.takes_any_match) or (clauses.unique and bool(clauses.inserts))
+        self.is_doubtful = needs_one and bool((self._probe.counts > 1).any())
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
         """What becomes of rows.
@@ -81,11 +83,28 @@ class MergeBlock:
         arrays = [pa.concat_arrays(columns).take(_index(order)) for columns in zip(*parts, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=parts[0].schema)
 
-    def inserts(self) -> Iterator[pa.RecordBatch]:
-        """Rows of the source that no row of the table has the key of.
+    def check(self) -> None:
+        """Whether new rows may be added.
 
         Raises: UsageError if two of them have the same key where that may not be.
         """
+        self._new_rows()
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Rows of the source that no row of the table has the key of.
+
+        Raises: as `check`.
+        """
+        for clause, rows in self._new_rows():
+            assert clause.values is not None
+            for start in range(0, len(rows), _INSERT_ROWS):
+                part = _taken(self._rows, rows[start : start + _INSERT_ROWS])
+                columns = self._clauses.theirs.columns(None, part)
+                made = {each.field.name: each.value(columns, part.num_rows) for each in clause.values}
+                yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
+
+    def _new_rows(self) -> list[tuple[Clause, Ints]]:
+        """Rows of the source that are added, by the clause that adds them."""
         seen = np.append(self._seen, False)
         rest = np.flatnonzero(~seen[self._probe.groups])
         chosen = []
@@ -97,13 +116,7 @@ class MergeBlock:
             chosen.append((clause, rows))
         if self._clauses.unique and chosen:
             self._require_distinct(np.concatenate([rows for _, rows in chosen]))
-        for clause, rows in chosen:
-            assert clause.values is not None
-            for start in range(0, len(rows), _INSERT_ROWS):
-                part = _taken(self._rows, rows[start : start + _INSERT_ROWS])
-                columns = self._clauses.theirs.columns(None, part)
-                made = {each.field.name: each.value(columns, part.num_rows) for each in clause.values}
-                yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
+        return chosen
 
     def _decide(self, decision: Decision, rows: Ints, batch: pa.RecordBatch, clauses: Sequence[Clause]) -> None:
         """Note what becomes of some rows of a batch, all with a match or all without."""

@@ -67,7 +67,15 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
     unknown = [name for name in wanted if name not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))
-        raise UsageError(f"{verb} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}")
+        inner = any(name.partition(".")[0] in schema.names for name in unknown)
+        hint = "; a ROW is set as a whole" if inner else ""
+        raise UsageError(f"{verb} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}{hint}")
+    kinds = Options(schema.options).find_str("rowkind.field")
+    if schema.primary_keys and kinds in wanted:
+        raise UsageError(
+            f"{verb} cannot set {kinds!r}: the column holds the kinds of rows (option 'rowkind.field'), which say"
+            " whether a row is there"
+        )
     fixed = [name for name in wanted if name in schema.primary_keys or name in schema.partition_keys]
     if fixed:
         shown = ", ".join(map(repr, fixed))

@@ -96,10 +96,13 @@ class Scope(msgspec.Struct, frozen=True):
         Raises: UsageError if it does not fit the columns.
         """
         predicate = parse_where(condition) if isinstance(condition, str) else as_predicate(condition)
-        moved = self._moved(predicate)
+        moved = _renamed(predicate, self.path)
         names = sorted(columns_of(moved))
         bound = bind(moved, [self._as_field(number, name) for number, name in enumerate(names)])
-        return Condition(frozenset(names), prepare(bound))
+        own: Predicate = Constant(True)
+        if all(self._side(name)[0] == TARGET for name in names):
+            own = bind(_renamed(moved, lambda path: (self._side(path[0])[1], *path[1:])), self.target)
+        return Condition(frozenset(names), prepare(bound), own)
 
     def target_columns(self, names: Iterable[str]) -> frozenset[str]:
         """Those of some names in `columns` that are the table's, as the table calls them."""
@@ -111,19 +114,14 @@ class Scope(msgspec.Struct, frozen=True):
         if side == TARGET:
             field = self._field(column)
             return field if not self.is_merge else msgspec.structs.replace(field, name=name)
-        return Field(number, name, from_arrow_type(self.arrow_type((name,))))
+        try:
+            return Field(number, name, from_arrow_type(self.arrow_type((name,))))
+        except SchemaError as error:
+            raise SchemaError(f"a condition speaks of {name}: {error}", fields=(column,)) from error
 
-    def _moved(self, predicate: Predicate) -> Predicate:
-        if isinstance(predicate, (And, Or)):
-            return type(predicate)(tuple(map(self._moved, predicate.parts)))
-        if isinstance(predicate, Not):
-            return Not(self._moved(predicate.part))
-        if isinstance(predicate, Constant):
-            return predicate
-        if isinstance(predicate, CompareColumns):
-            left, right = Ref(self.path(predicate.left.path)), Ref(self.path(predicate.right.path))
-            return CompareColumns(left, predicate.operator, right)
-        return msgspec.structs.replace(predicate, column=Ref(self.path(predicate.column.path)))
+    def has(self, side: str, name: str) -> bool:
+        """Whether one side has a column of this name."""
+        return name in self._names(side)
 
     def _names(self, side: str) -> Sequence[str]:
         if side == SOURCE:
@@ -153,10 +151,27 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class Condition(NamedTuple):
-    """A condition over a scope's columns: the names it reads, and the rows for which it is true."""
+    """A condition over a scope's columns.
+
+    `names`: those it reads. `mask`: the rows for which it is true. `own`: what it says of rows of the table alone.
+    """
 
     names: frozenset[str]
     mask: Mask
+    own: Predicate
+
+
+def _renamed(predicate: Predicate, path: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Predicate:
+    """A predicate over columns of other names."""
+    if isinstance(predicate, (And, Or)):
+        return type(predicate)(tuple(_renamed(part, path) for part in predicate.parts))
+    if isinstance(predicate, Not):
+        return Not(_renamed(predicate.part, path))
+    if isinstance(predicate, Constant):
+        return predicate
+    if isinstance(predicate, CompareColumns):
+        return CompareColumns(Ref(path(predicate.left.path)), predicate.operator, Ref(path(predicate.right.path)))
+    return msgspec.structs.replace(predicate, column=Ref(path(predicate.column.path)))
 
 
 class Assignment(NamedTuple):
@@ -217,7 +232,7 @@ def _reference(value: object, scope: Scope) -> tuple[str, ...] | None:
     if isinstance(value, str) and scope.is_merge:
         side, dot, name = value.partition(".")
         if dot and side in (SOURCE, TARGET):
-            return side, name
+            return (side, name) if scope.has(side, name) else (side, *name.split("."))
     return None
 
 

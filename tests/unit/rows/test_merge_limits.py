@@ -1,0 +1,131 @@
+"""What merges refuse before they touch a file, and what they leave unread."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from unit.public import files, new_catalog, reopened
+
+from paimon_py import Schema, SchemaError, Table, UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.testing.counting_store import CountingStore
+
+VECTORS = {"deletion-vectors.enabled": "true"}
+SETTINGS = [
+    {}, {"options": VECTORS}, {"options": {"bucket": "2", "bucket-key": "k"}}, {"primary_key": ["p", "k"], "options": {"bucket": "1"}},
+    {"primary_key": ["p", "k"], "options": {"bucket": "-1"}},
+]  # fmt: skip
+SCHEMA = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
+ENGINE = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32()), ("g", pa.int32())])
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return new_catalog(tmp_path / "w")
+
+
+def counted(table):
+    """The table over a store that counts."""
+    root = table._root
+    store = CountingStore(root.store)
+    return Table(TableRoot(store, root.path, root.env), table._schema, table.name), store
+
+
+def rows_of(table):
+    return sorted(reopened(table).scan().to_arrow().to_pylist(), key=repr)
+
+
+def make(catalog, **settings):
+    table = catalog.create_table("d.t", SCHEMA, partition_by=["p"], **settings)
+    for low in (0, 6):
+        rows = [{"p": k % 3, "k": k, "v": f"v{k}"} for k in range(low, low + 6)]
+        table.write_arrow(pa.Table.from_pylist(rows, SCHEMA))
+    return table
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("clauses", [
+    {"when_matched_update": {"v": "source.v"}}, {"when_matched_delete": "source.v = 'b'"},
+    {"when_not_matched_insert": True, "when_matched_update": {"v": lambda rows: rows["source.v"]}},
+], ids=["update", "delete", "insert"])  # fmt: skip
+def test_an_ambiguous_merge_is_refused_before_anything_is_written(catalog, settings, clauses):
+    table, store = counted(make(catalog, **settings))
+    source = pa.table({"p": pa.array([0, 2, 2], pa.int32()), "k": [0, 8, 8], "v": ["a", "b", "c"]})
+    with pytest.raises(UsageError, match="2 rows of the source want to change the row with p=2, k=8"):
+        table.merge(source, ["p", "k"], **clauses)
+    assert not {verb for verb in store.calls if "write" in verb or "put" in verb or "create" in verb or "delete" in verb}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_new_rows_with_one_key_are_refused_before_others_are_changed(catalog, settings):
+    table, store = counted(make(catalog, **settings))
+    source = pa.table({"p": pa.array([0, 7, 7], pa.int32()), "k": [0, 8, 8], "v": ["a", "b", "c"]})
+    with pytest.raises(UsageError, match="the source has 2 rows with p=7, k=8"):
+        table.upsert(source, on=["p", "k"])
+    assert not {verb for verb in store.calls if "write" in verb or "put" in verb or "create" in verb or "delete" in verb}
+
+
+def read_partitions(store):
+    return {part for verb, path in store.paths for part in path.split("/") if part.startswith("p=") and verb.startswith("open")}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_files_of_other_partitions_are_not_read(catalog, settings):
+    table, store = counted(make(catalog, **settings))
+    source = pa.table({"p": pa.array([1], pa.int32()), "k": [4], "v": ["x"]})
+    assert table.merge(source, ["p", "k"], when_matched_update={"v": "source.v"}, when_not_matched_insert=True).updated == 1
+    assert read_partitions(store) <= {"p=1"}
+    store.reset()
+    found = table.merge(
+        source, ["p", "k"], when_not_matched_by_source_delete="target.p = 1 AND k > 4", when_matched_update={"v": "y"},
+        when_not_matched_by_source_update=("p = k", {"v": "pk"}),
+    )  # fmt: skip
+    assert (found.deleted, found.updated) == (2, 4)
+    store.reset()
+    table.merge(source, ["p", "k"], when_not_matched_by_source_delete="target.p = 1 AND v != 'y'")
+    assert read_partitions(store) <= {"p=1"}
+    assert {(row["k"], row["v"]) for row in rows_of(table) if row["p"] == 1} == {(4, "y")}
+    assert [row["v"] for row in rows_of(table) if row["p"] == 0] == ["pk", "v3", "v6", "v9"]
+
+
+def test_a_column_of_kinds_stays_what_it_is(catalog):
+    table = catalog.create_table(
+        "d.t", pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string()), ("kind", pa.string())]),
+        primary_key=["k"], options={"bucket": "1", "rowkind.field": "kind"},
+    )  # fmt: skip
+    table.write_arrow(pa.table({"k": [1, 2], "v": ["a", "b"], "kind": ["+I", "+U"]}))
+    for refused in (
+        lambda: table.update("k = 1", {"kind": "-D"}),
+        lambda: table.merge(pa.table({"k": [1], "kind": ["-D"]}), ["k"], when_matched_update=True),
+        lambda: table.merge(pa.table({"k": [9], "kind": ["-D"]}), ["k"], when_not_matched_insert=True),
+    ):
+        before = files(table.location)
+        with pytest.raises(UsageError, match="'kind'.*holds the kinds"):
+            refused()
+        assert files(table.location) == before
+    source = pa.table({"k": [2, 3], "v": ["B", "C"]})
+    result = table.merge(source, ["k"], when_matched_update=True, when_not_matched_insert=True)
+    assert (result.updated, result.inserted) == (1, 1)
+    assert [(row["k"], row["v"]) for row in rows_of(table)] == [(1, "a"), (2, "B"), (3, "C")]
+
+
+def test_values_reach_into_rows_of_the_source(catalog):
+    table = catalog.create_table("d.t", ENGINE)
+    table.write_arrow(pa.table({"k": [1, 2]}))
+    source = pa.table({"k": [1], "s": pa.array([{"a": {"b": 7}, "t": "x"}]), "s.t": ["literally"]})
+    at = pa.schema([source.schema.field("k"), ("s", pa.struct([("a", pa.struct([("b", pa.int32())])), ("t", pa.string())])), ("s.t", pa.string())])
+    table.merge(source.cast(at), ["k"], when_matched_update={"n": "source.s.a.b", "v": "source.s.t"})
+    assert rows_of(table)[0] == {"k": 1, "v": "literally", "n": 7, "g": None}
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda t: t.merge(pa.table({"k": [1]}), ["k"], when_matched_update={}), UsageError, "when_matched_update sets nothing"),
+    (lambda t: t.update("true", {"r.x": 1}), UsageError, "'r.x'.*a ROW is set as a whole"),
+    (lambda t: t.merge(pa.table({"k": [1], "w": pa.array([1], pa.uint8())}), ["k"], when_matched_delete="source.w = 1"), SchemaError, "source.w.*uint8"),
+    (lambda t: t.delete("blob = blob"), UsageError, "no column 'blob'"),
+], ids=range(4))  # fmt: skip
+def test_mistakes_are_named(catalog, call, error, words):
+    table = catalog.create_table("d.t", Schema([("k", "BIGINT"), ("r", "ROW<x INT>")]))
+    with pytest.raises(error, match=words):
+        call(table)
+    assert table.snapshots() == []
