@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import mmap
 import os
 import random
 import shutil
@@ -20,6 +21,9 @@ from typing import BinaryIO, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+MAP_ALIGNMENT = 1 << 16
+"""Parts of spilled files that are mapped begin at a multiple of so many bytes."""
 
 _SPILL_BUFFER_BYTES = 1 << 16
 
@@ -78,6 +82,10 @@ class SpillFile(Protocol):
 
     def open_read(self) -> BinaryIO:
         """Read it from its beginning."""
+        ...
+
+    def map(self, offset: int, size: int) -> memoryview:
+        """Some bytes of it, read when they are looked at; `offset` is a multiple of `MAP_ALIGNMENT`."""
         ...
 
     def delete(self) -> None:
@@ -170,6 +178,10 @@ class _LocalSpillFile:
 
     def open_read(self) -> BinaryIO:
         return io.BufferedReader(io.FileIO(self.path, "rb"), _SPILL_BUFFER_BYTES)
+
+    def map(self, offset: int, size: int) -> memoryview:
+        with io.FileIO(self.path, "rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), size, offset=offset, access=mmap.ACCESS_READ))
 
     def delete(self) -> None:
         try:

@@ -14,6 +14,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import Asked
+from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.lookup import Lookups
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
@@ -119,7 +120,10 @@ class Table(TableCare):
         """
         check_writable(self._schema)
         part = None if share is None else Share.of(self._schema, *share)
-        return Writer(self._root, self._schema, ignore_existing=overwrite, share=part)
+        return Writer(
+            self._root, self._schema, ignore_existing=overwrite, share=part,
+            read_keys=live_keys(self._root, self._schema),
+        )  # fmt: skip
 
     def writer_numbers(self, data: object, writers: int) -> pa.Array:
         """For each row which of several writers it goes to, where these fill dynamic buckets at the same time.

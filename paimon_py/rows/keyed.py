@@ -17,6 +17,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.effect import Effect
+from paimon_py.rows.live_keys import live_keys
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
 from paimon_py.spec.options import Options
@@ -34,7 +35,7 @@ class KeyedRows:
         self._root = root
         self._request = request
         self._schema = schema
-        self._writer = Writer(root, schema)
+        self._writer = Writer(root, schema, read_keys=live_keys(root, schema))
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
         self._counts = Counts()

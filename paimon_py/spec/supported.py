@@ -19,7 +19,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Root, VectorType
-from paimon_py.spec.validation import is_cross_partition
+from paimon_py.spec.validation import moves_keys
 
 Detect = Callable[[TableSchema, Options], str | None]
 
@@ -137,9 +137,12 @@ def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
     return f"changelog-producer={producer}" if producer != "none" else None
 
 
-def _cross_partition(schema: TableSchema, options: Options) -> str | None:
-    dynamic = bool(schema.primary_keys) and options.get_int("bucket") == -1
-    return "bucket=-1 and a key without all partition keys" if dynamic and is_cross_partition(schema) else None
+def _kept_twice(schema: TableSchema, options: Options) -> str | None:
+    """Where a key that moves to another partition must be deleted from the old one, and deletes are ignored."""
+    if not moves_keys(schema) or options.get_enum("merge-engine") != "deduplicate":
+        return None
+    ignores = options.get_bool("ignore-delete")
+    return "ignore-delete and keys that move between partitions" if ignores else None
 
 
 def _format(_schema: TableSchema, options: Options) -> str | None:
@@ -226,7 +229,7 @@ _FEATURES = (
     Feature(_in_text("manifest.format", "avro")),
     Feature(_start, writable=True),
     Feature(_changelog_producer, readable=True),
-    Feature(_cross_partition, readable=True, hint="set the option 'bucket' to a number of buckets such as '4'"),
+    Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),

@@ -53,6 +53,11 @@ def is_cross_partition(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) and not set(schema.partition_keys) <= set(schema.primary_keys)
 
 
+def moves_keys(schema: TableSchema) -> bool:
+    """Whether writers must know where every key lies: keys can move, and nothing else says in which bucket they are."""
+    return is_cross_partition(schema) and Options(schema.options).get_int("bucket") == -1
+
+
 def _columns(schema: TableSchema, _options: Options) -> None:
     if not schema.fields:
         raise SchemaError("a table needs at least one column")

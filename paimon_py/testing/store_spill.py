@@ -43,5 +43,10 @@ class StoreSpillFile:
     def open_read(self) -> BinaryIO:
         return self._store.open_read(self.path)
 
+    def map(self, offset: int, size: int) -> memoryview:
+        with self._store.open_read(self.path) as source:
+            source.seek(offset)
+            return memoryview(source.read(size))
+
     def delete(self) -> None:
         self._store.delete(self.path)

@@ -65,6 +65,18 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
         return self.new_files + self.changelog_files + self.compact_after + self.compact_changelog
 
 
+class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
+    """What changes of a table whose keys move between partitions rely on: where all keys were.
+
+    `writer`: who wrote. `snapshot_id`: the state that the writer knew, 0 for an empty table. `files`: new files that it
+    had handed over before these changes and after that snapshot; they must be in the table, and nothing else.
+    """
+
+    writer: str
+    snapshot_id: int
+    files: tuple[str, ...] = ()
+
+
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """What one or more writers did; commit it with `Table.commit`.
 
@@ -77,6 +89,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
             times, wrote to it, the earlier first.
         watermark: event-time watermark in epoch milliseconds, None for unknown.
+        keys: where all keys of the table were, if they can move between partitions.
     """
 
     version: int = VERSION
@@ -84,6 +97,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     base_snapshot_id: int | None
     buckets: tuple[BucketChanges, ...]
     watermark: int | None = None
+    keys: KeyBase | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -127,7 +141,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         The base is the oldest one, the watermark the largest.
 
         Raises:
-            UsageError: nothing is given.
+            UsageError: nothing is given, or several writers changed a table whose keys move between partitions.
         """
         parts = list(parts)
         if len(parts) == 1:
@@ -141,6 +155,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
             base_snapshot_id=None if None in bases else min(base for base in bases if base is not None),
             buckets=tuple(bucket for part in parts for bucket in part.buckets),
             watermark=max(watermarks, default=None),
+            keys=_joined([part.keys for part in parts if part.keys is not None], parts),
         )
 
     def __repr__(self) -> str:
@@ -148,3 +163,19 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
             f"Changes(schema_id={self.schema_id}, base_snapshot_id={self.base_snapshot_id}, "
             f"buckets={len(self.buckets)}, files={self.file_count}, rows={self.row_count})"
         )
+
+
+def _joined(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
+    """What all parts rely on together: what one of them hands over, later ones of the same writer find there."""
+    if not bases:
+        return None
+    if any(base.writer != bases[0].writer for base in bases):
+        raise UsageError(
+            "changes of several writers cannot be committed together where keys move between partitions: none of them "
+            "knew where the others put their keys; write all rows with one writer, or commit one after the other"
+        )
+    own = {file.name for part in parts for bucket in part.buckets for file in bucket.new_files}
+    files = {name for base in bases for name in base.files} - own
+    return KeyBase(
+        writer=bases[0].writer, snapshot_id=min(base.snapshot_id for base in bases), files=tuple(sorted(files))
+    )

@@ -57,6 +57,7 @@ from paimon_py.write.index_plan import (
     missing_index,
     written_index,
 )
+from paimon_py.write.key_base import KeyFollower, require_replacing
 from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.write.presence import check_origin, missing_file
@@ -121,6 +122,7 @@ class _Commit:
         self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         replaces = request.overwrite is not None
         self.hashes = HashIndexes(root, schema, changes.base_snapshot_id)
+        self.keys = None if changes.keys is None else KeyFollower(root, changes.keys)
         self.own_names = frozenset(entry.file.name for entry in part.adds)
         self.foreign = Foreign(
             root,
@@ -225,6 +227,7 @@ class _Commit:
         if self.request.overwrite is not None:
             if isinstance(self.request.overwrite, DynamicOverwrite) and not part.adds:
                 return None
+            require_replacing(self.changes)
             if self.missing is None:
                 self._renumber({})
             adds = self._upgraded(write_part(self._current()).adds)
@@ -245,7 +248,7 @@ class _Commit:
         already = self._already()
         if already is not None:
             return already
-        overtaken = self.request.check(latest) if self.request.check is not None else None
+        overtaken = self._moved_keys(latest) or (self.request.check(latest) if self.request.check is not None else None)
         if overtaken is not None:
             return overtaken
         self._require_files()
@@ -257,6 +260,12 @@ class _Commit:
         if conflict is None and part.deletes:
             conflict = deletion_conflict(self._live(latest, part), part.entries)
         return conflict or self._with_index(latest, part, current)
+
+    def _moved_keys(self, latest: Snapshot | None) -> Conflict | None:
+        """Whether a key that can move between partitions may lie elsewhere than its writer knew."""
+        if self.keys is None or not any(bucket.new_files for bucket in self.changes.buckets):
+            return None
+        return self.keys.advance(latest) or self.keys.missing()
 
     def _with_index(self, latest: Snapshot | None, part: Part, current: Changes) -> Part | Conflict:
         """The part with the index files that the table has after it."""

@@ -25,10 +25,10 @@ from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.spec.validation import is_cross_partition
+from paimon_py.spec.validation import moves_keys
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
-from paimon_py.write.changes import BucketChanges
+from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import Bucket
 from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.leftovers import delete_index_files
@@ -40,7 +40,7 @@ Live = Callable[[], EntryColumns]
 def is_dynamic(schema: TableSchema) -> bool:
     """Whether keys get their buckets from a hash index per partition."""
     dynamic = bool(schema.primary_keys) and Options(schema.options).get_int("bucket") == -1
-    return dynamic and not is_cross_partition(schema)
+    return dynamic and not moves_keys(schema)
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -56,6 +56,8 @@ class Share(msgspec.Struct, frozen=True):
 
         Raises: UsageError if buckets are not dynamic, or there is no such writer.
         """
+        if moves_keys(schema):
+            raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
         if not is_dynamic(schema):
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
         if not 0 <= number < writers:
@@ -163,8 +165,9 @@ class DynamicBuckets:
                 found[key] = BucketChanges(partition=key[0], bucket=key[1], total_buckets=-1)
         return [self._indexed(key, one) for key, one in found.items()]
 
-    def hand_over(self) -> None:
+    def hand_over(self, changes: Changes) -> None:
         """What was made so far is the receiver's from now on."""
+        del changes
         self._made = []
 
     def abort(self) -> None:

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Mask, binary_array, numpy_values
-from paimon_py.errors import UsageError
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind
 from paimon_py.expr.predicate import col
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.validation import moves_keys
 
 Matcher = Callable[[pa.Array], Mask]
 """From serialized partitions to which of them are replaced."""
@@ -51,9 +52,16 @@ def overwrite_of(
 
     Raises:
         UsageError: something else, or what the table has no partitions for.
+        UnsupportedError: some partitions of a table whose keys move between partitions.
     """
     if overwrite is None:
         return None
+    if overwrite and moves_keys(schema):
+        raise UnsupportedError(
+            "paimon_py cannot overwrite some partitions of a table whose keys move between partitions: new rows may "
+            "have keys that lie elsewhere. Use overwrite={} for the whole table, or drop_partitions, then write_arrow",
+            feature="overwriting partitions between which keys move",
+        )
     if isinstance(overwrite, str):
         if overwrite != "dynamic":
             raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')

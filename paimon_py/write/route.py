@@ -76,32 +76,16 @@ class Router:
         """
         if batch.num_rows == 0:
             return []
-        parts, partitions = self._partitions(batch)
+        parts, partitions = partition_codes(batch, self._partition_fields)
         buckets = self._buckets(batch) if self._assign is None else self._assigned(batch, parts, partitions)
         if parts is None and buckets is None:
             return [Routed(partitions[0], self._only, batch, kinds)]
         width = max(self.total_buckets, 1) if self._assign is None or buckets is None else int(buckets.max()) + 1
-        codes = _combined(parts, buckets, width)
-        codes, groups = _narrowed(codes, len(partitions) * width)
-        counts = np.bincount(codes, minlength=len(groups))
-        used = np.flatnonzero(counts)
-        if len(used) > 1 and bool((codes[1:] < codes[:-1]).any()):
-            order = from_numpy(np.argsort(codes, kind="stable"), pa.int64())
-            batch = batch.take(order)
-            kinds = None if kinds is None else kinds.take(order)
-        out, start = [], 0
-        for code, size in zip(groups[used].tolist(), counts[used].tolist(), strict=True):
-            part, bucket = divmod(code, width)
-            bucket = bucket or self._only
-            rows = batch if size == batch.num_rows else batch.slice(start, size)
-            own = kinds if kinds is None or size == batch.num_rows else kinds.slice(start, size)
-            out.append(Routed(partitions[part], bucket, rows, own))
-            start += size
-        return out
+        return spread(batch, kinds, _combined(parts, buckets, width), width, partitions, only=self._only)
 
     def bucket_numbers(self, batch: pa.RecordBatch) -> Codes:
         """What is assigned to each row, in their order."""
-        return self._assigned(batch, *self._partitions(batch))
+        return self._assigned(batch, *partition_codes(batch, self._partition_fields))
 
     def _buckets(self, batch: pa.RecordBatch) -> Codes | None:
         if self.total_buckets <= 1:
@@ -124,25 +108,53 @@ class Router:
             buckets[rows] = self._assign(partition, hashes[rows])
         return buckets
 
-    def _partitions(self, batch: pa.RecordBatch) -> tuple[Ints | None, list[bytes]]:
-        """The partition of each row as an index (None: all the first), and the serialized partitions."""
-        fields = self._partition_fields
-        if not fields:
-            return None, [EMPTY_ROW]
-        encoded = [_distinct(batch.column(field.name)) for field in fields]
-        if all(len(values) == 1 for _, values in encoded):
-            return None, _serialized([values for _, values in encoded], fields)
-        codes, size = encoded[0][0], len(encoded[0][1])
-        for indices, values in encoded[1:]:
-            codes = codes * len(values) + indices
-            size *= len(values)
-        codes, groups = _compressed(codes, size)
-        columns = []
-        rest = groups
-        for _, values in reversed(encoded):
-            rest, own = np.divmod(rest, len(values))
-            columns.append(values.take(from_numpy(own, pa.int64())))
-        return codes, _serialized(columns[::-1], fields)
+
+def partition_codes(batch: pa.RecordBatch, fields: Sequence[Field]) -> tuple[Ints | None, list[bytes]]:
+    """The partition of each row as an index (None: all the first), and the serialized partitions."""
+    if not fields:
+        return None, [EMPTY_ROW]
+    encoded = [_distinct(batch.column(field.name)) for field in fields]
+    if all(len(values) == 1 for _, values in encoded):
+        return None, _serialized([values for _, values in encoded], fields)
+    codes, size = encoded[0][0], len(encoded[0][1])
+    for indices, values in encoded[1:]:
+        codes = codes * len(values) + indices
+        size *= len(values)
+    codes, groups = _compressed(codes, size)
+    columns = []
+    rest = groups
+    for _, values in reversed(encoded):
+        rest, own = np.divmod(rest, len(values))
+        columns.append(values.take(from_numpy(own, pa.int64())))
+    return codes, _serialized(columns[::-1], fields)
+
+
+def spread(
+    batch: pa.RecordBatch,
+    kinds: pa.Array | None,
+    codes: Ints,
+    width: int,
+    partitions: Sequence[bytes],
+    *,
+    only: int = 0,
+) -> list[Routed]:
+    """The rows of each code, which is the number of a partition times `width` plus a bucket; `only`: what 0 means."""
+    short, groups = _narrowed(codes, len(partitions) * width)
+    counts = np.bincount(short, minlength=len(groups))
+    used = np.flatnonzero(counts)
+    if len(used) > 1 and bool((short[1:] < short[:-1]).any()):
+        order = from_numpy(np.argsort(short, kind="stable"), pa.int64())
+        batch = batch.take(order)
+        kinds = None if kinds is None else kinds.take(order)
+    out, start = [], 0
+    for code, size in zip(groups[used].tolist(), counts[used].tolist(), strict=True):
+        part, bucket = divmod(code, width)
+        bucket = bucket or only
+        rows = batch if size == batch.num_rows else batch.slice(start, size)
+        own = kinds if kinds is None or size == batch.num_rows else kinds.slice(start, size)
+        out.append(Routed(partitions[part], bucket, rows, own))
+        start += size
+    return out
 
 
 def _distinct(column: pa.Array) -> tuple[Ints, pa.Array]:

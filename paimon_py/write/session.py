@@ -27,6 +27,7 @@ from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.validation import moves_keys
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter, counts_anew
 from paimon_py.write.changes import BucketChanges, Changes
@@ -35,6 +36,7 @@ from paimon_py.write.dynamic import DynamicBuckets, Share, is_dynamic
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.index_plan import made_index, written_files
 from paimon_py.write.leftovers import delete_index_files
+from paimon_py.write.moving import MovingKeys, ReadKeys
 from paimon_py.write.route import UNAWARE, Routed, Router
 from paimon_py.write.waiting import WaitingWriter, is_postponed, waiting_layout, waiting_schema
 from paimon_py.write.writer_compaction import WriterCompaction
@@ -84,21 +86,26 @@ class Writer:
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, *, ignore_existing: bool = False, share: Share | None = None
-    ) -> None:
+        self, root: TableRoot, schema: TableSchema, *, ignore_existing: bool = False, share: Share | None = None,
+        read_keys: ReadKeys | None = None,
+    ) -> None:  # fmt: skip
         """`ignore_existing`: what the table holds will be replaced, so sequence numbers start anew; `share`: of the
-        rows, where several writers fill dynamic buckets."""
+        rows, where several writers fill dynamic buckets; `read_keys`: needed where keys move between partitions."""
         options = Options(schema.options)
         self._root = root
         self._schema = schema
         self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
         self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
         self._snapshot = root.snapshots.latest()
+        base = None if ignore_existing else self._snapshot
         self._dynamic: DynamicBuckets | None = None
+        self._moving: MovingKeys | None = None
         if is_dynamic(schema):
-            base = None if ignore_existing else self._snapshot
             self._dynamic = DynamicBuckets(root, schema, base, self._live_files, share)
-        self._router = Router(schema, None if self._dynamic is None else self._dynamic.assign)
+        elif moves_keys(schema):
+            self._moving = MovingKeys(root, schema, base, read_keys)
+        self._indexes = self._dynamic or self._moving
+        self._router = self._moving or Router(schema, None if self._dynamic is None else self._dynamic.assign)
         self._waiting = waiting_schema(schema, root.env.ids) if is_postponed(schema) else None
         plain = self._waiting is not None or (self._router.total_buckets == UNAWARE and not schema.primary_keys)
         self._layout = file_layout(schema) if self._waiting is None else waiting_layout(self._waiting)
@@ -185,14 +192,16 @@ class Writer:
             self._sequences[key] = writer.next_sequence
             writer.take()
         self._writers = {}
-        if self._dynamic is not None:
-            self._dynamic.hand_over()
         self._live = EntryColumns.empty() if self._existing is NOTHING else None
-        return Changes(
+        changes = Changes(
             schema_id=self._schema.id,
             base_snapshot_id=self.base_snapshot_id,
             buckets=tuple(buckets),
+            keys=None if self._moving is None else self._moving.base,
         )
+        if self._indexes is not None:
+            self._indexes.hand_over(changes)
+        return changes
 
     def restrict(self, partition: Mapping[str, object]) -> None:
         """Refuse rows outside a partition, given as `{"month": 3}` (some or all of the partition keys).
@@ -207,8 +216,8 @@ class Writer:
         """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
         if self._compaction is not None:
             self._compaction.forget(changes.buckets)
-        if self._dynamic is not None:
-            self._dynamic.forget(changes.buckets)
+        if self._indexes is not None:
+            self._indexes.forget(changes.buckets)
         for bucket in changes.buckets:
             delete_index_files(self._root, self._schema, (*written_files(bucket), *made_index(bucket)))
             directory = partition_directory(self._schema, bucket.partition)
@@ -222,6 +231,8 @@ class Writer:
         if self._end is None:
             self._flush_all()
             self._end = "closed"
+            if self._moving is not None:
+                self._moving.close()
 
     def abort(self) -> None:
         """Delete what was not handed over, and take no more rows; as many files as the store lets."""
@@ -342,7 +353,7 @@ class Writer:
             buckets = self._written()
             if self._compaction is not None:
                 buckets = self._compaction.finish({key: writer.files for key, writer in self._writers.items()})
-            return buckets if self._dynamic is None else self._dynamic.with_index(buckets)
+            return buckets if self._indexes is None else self._indexes.with_index(buckets)
         except BaseException:
             self._give_up("failed")
             raise
@@ -376,8 +387,8 @@ class Writer:
                 writer.abort()
         if self._compaction is not None:
             self._compaction.abort()
-        if self._dynamic is not None:
-            self._dynamic.abort()
+        if self._indexes is not None:
+            self._indexes.abort()
 
 
 class _Files:

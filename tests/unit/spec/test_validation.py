@@ -154,7 +154,10 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
     ("options", "feature"),
     [
         ({**PK, "changelog-producer": "lookup"}, "changelog-producer=lookup"),
-        ({"primary_keys": ("k",), "partition_keys": ("p",)}, "bucket=-1 and a key without all partition keys"),
+        (
+            {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
+            "ignore-delete and keys that move between partitions",
+        ),
         ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
     ],

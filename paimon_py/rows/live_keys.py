@@ -1,0 +1,52 @@
+"""All keys of a snapshot, with the partition and bucket of each: what writers must know where keys move.
+
+Source: Java `IndexBootstrap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.plan_snapshot import plan_snapshot
+from paimon_py.scan.read import Request, read_split
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.write.moving import LiveKeys, ReadKeys
+
+
+def live_keys(root: TableRoot, schema: TableSchema) -> ReadKeys:
+    """Reads the keys of snapshots, merged, of all levels. With `cross-partition-upsert.index-ttl` splits are left out
+    all files of which are older: their keys may lie twice.
+
+    Cost: reads the key columns of the table, and what else its engine needs to say which keys are alive.
+    """
+    request = Request(schema=_every_level(schema), columns=schema.primary_keys)
+    age = Options(schema.options).find_duration("cross-partition-upsert.index-ttl")
+
+    def read(snapshot: Snapshot) -> Iterator[LiveKeys]:
+        young = None if age is None else _made_since(root, snapshot, root.env.clock.local_millis() - age)
+        for split in plan_snapshot(root, request, snapshot).splits:
+            if young is None or any(file.name in young for file in split.files):
+                for batch in read_split(root, request, split):
+                    yield LiveKeys(split.partition, split.bucket, batch.columns)
+
+    return read
+
+
+def _made_since(root: TableRoot, snapshot: Snapshot, oldest_millis: int) -> set[str]:
+    """The files that are not older; one that does not say when it was made counts as new."""
+    entries = root.manifests.live_entries(snapshot).entries()
+    made = ((entry.file.name, entry.file.creation_time_millis) for entry in entries)
+    return {name for name, millis in made if millis is None or millis >= oldest_millis}
+
+
+def _every_level(schema: TableSchema) -> TableSchema:
+    """A schema whose reads see rows that no compaction has seen; of first rows only the keys are wanted."""
+    options = {**schema.options, "deletion-vectors.merge-on-read": "true"}
+    if Options(options).get_enum("merge-engine") == "first-row":
+        options["merge-engine"] = "deduplicate"
+    return msgspec.structs.replace(schema, options=options)

@@ -1,0 +1,78 @@
+"""Which bucket a new key of a partition goes to, where buckets are filled by counting. Pure.
+
+The first bucket with room takes a key, in the order of their numbers; if none has, the smallest free number becomes a
+new bucket. A key that leaves makes room.
+
+Source: Java `crosspartition.BucketAssigner`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paimon_py.codec.columns import Ints, Mask
+
+
+class BucketCounts:
+    """How many keys each bucket of one partition holds."""
+
+    def __init__(self, target_rows: int) -> None:
+        """`target_rows`: with so many keys a bucket is full."""
+        self._target = target_rows
+        self.counts: dict[int, int] = {}
+
+    def add(self, bucket: int, count: int) -> None:
+        """So many keys lie in a bucket, or, with a negative count, lie there no longer."""
+        self.counts[bucket] = self.counts.get(bucket, 0) + count
+
+    def assign(self, times: Ints, left: Ints, left_times: Ints) -> Ints:
+        """The bucket of every key that comes, while others leave.
+
+        Shapes: `times` and `left_times` ascend, and no time occurs twice; `left`: the buckets that keys leave.
+        Cost: one pass over what comes and leaves for each bucket that has room or loses keys.
+        """
+        found = np.full(len(times), -1, np.int64)
+        waiting = np.arange(len(times))
+        lost = np.bincount(left) if len(left) else np.empty(0, np.int64)
+        for bucket in sorted(self.counts):
+            count = self.counts[bucket]
+            gone = int(lost[bucket]) if bucket < len(lost) else 0
+            if len(waiting) and (gone or count < self._target):
+                taken = _taken(self._target - count, times[waiting], left_times[left == bucket] if gone else _NEVER)
+                found[waiting[taken]] = bucket
+                count += int(np.count_nonzero(taken))
+                waiting = waiting[~taken]
+            self.counts[bucket] = count - gone
+        number = 0
+        while len(waiting):
+            while number in self.counts:
+                number += 1
+            found[waiting[: self._target]] = number
+            self.counts[number] = min(self._target, len(waiting))
+            waiting = waiting[self._target :]
+        return found
+
+
+_NEVER = np.empty(0, np.int64)
+
+
+def _taken(room: int, times: Ints, left_times: Ints) -> Mask:
+    """Which keys a bucket with so much room takes; `room` is negative if it holds more than it should."""
+    if not len(left_times):
+        taken: Mask = np.arange(len(times)) < room
+        return taken
+    if room < 0:
+        if len(left_times) < -room:
+            return np.zeros(len(times), np.bool_)
+        late = times > left_times[-room - 1]
+        taken = np.zeros(len(times), np.bool_)
+        taken[late] = _taken(0, times[late], left_times[-room:])
+        return taken
+    events = np.concatenate([times, left_times])
+    order = np.argsort(events, kind="stable")
+    comes = order < len(times)
+    over = np.cumsum(np.where(comes, 1, -1)) - room
+    refused = np.maximum.accumulate(np.maximum(over, 0))
+    taken = np.zeros(len(times), np.bool_)
+    taken[order[comes]] = (np.diff(refused, prepend=0) == 0)[comes]
+    return taken
