@@ -85,7 +85,8 @@ class _Round:
     def run(self) -> CommitResult:
         if not self._partitions:
             return CommitResult()
-        if skips_level_zero(self._schema) and any(entry.file.level == 0 for entry in self._known):
+        skips = bool(self._schema.primary_keys) and skips_level_zero(self._schema)
+        if skips and any(entry.file.level == 0 for entry in self._known):
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
         schema = self._schema
         with Writer(self._root, schema, ignore_existing=True) as writer:

@@ -48,7 +48,7 @@ from paimon_py.write.compaction_fit import (
 )
 from paimon_py.write.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
 from paimon_py.write.deletion_index import index_entries
-from paimon_py.write.foreign import Foreign, committed_by, names_added
+from paimon_py.write.foreign import Foreign, committed_by, indexes_named, names_added
 from paimon_py.write.hash_plan import HashIndexes, replaced_hashes
 from paimon_py.write.index_plan import (
     compacted_index,
@@ -465,6 +465,8 @@ class _Commit:
             elif self.request.overwrite is not None:
                 gone.append((bucket, bucket.changelog_files))
         self._delete(gone)
+        if not self.request.check_files:
+            self.hashes.delete_unused()
 
     def _give_up(self) -> None:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
@@ -480,12 +482,14 @@ class _Commit:
         known = names_added(self.root, self.changes.base_snapshot_id)
         kept = {file.name for bucket in self.fitting.buckets for file in bucket.added_files} | (known or set())
         for bucket in (self.changes.buckets[at] for at in positions):
-            if known is None and not (self.has_written and bucket.new_files):
+            is_new = self.has_written and bool(bucket.new_files)
+            if known is None and not is_new:
                 continue
-            made = compaction_files(bucket)
-            self._delete([(bucket, [file for file in made if file.name not in kept])])
-            if made and not any(file.name in kept for file in made):
-                delete_index_files(self.root, self.schema, made_index(bucket))
+            self._delete([(bucket, [file for file in compaction_files(bucket) if file.name not in kept])])
+            made = made_index(bucket)
+            named = set() if is_new or not made else indexes_named(self.root, self.changes.base_snapshot_id)
+            if named is not None:
+                delete_index_files(self.root, self.schema, [entry for entry in made if entry.name not in named])
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""

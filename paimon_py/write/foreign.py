@@ -5,6 +5,7 @@ Source: notes on reliability, §3 (b), (c), (h).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -158,6 +159,16 @@ def _mapped(root: TableRoot, ids: Sequence[int]) -> Iterator[Snapshot | None]:
     if "://" in root.path:
         return root.env.pool.map(root.snapshots.find, ids)
     return map(root.snapshots.find, ids)
+
+
+def indexes_named(root: TableRoot, base_id: int | None) -> set[str] | None:
+    """Names of the index files of all snapshots after a base; None if the store does not say."""
+    try:
+        after = itertools.takewhile(lambda snapshot: snapshot.id > (base_id or 0), newest_first(root))
+        manifests = {snapshot.index_manifest for snapshot in after if snapshot.index_manifest is not None}
+        return {entry.name for name in manifests for entry in root.manifests.read_index(name)}
+    except PaimonError:
+        return None
 
 
 def names_added(root: TableRoot, base_id: int | None, *, last_id: int | None = None) -> set[str] | None:

@@ -38,6 +38,7 @@ class HashIndexes:
         self._schema = schema
         self._base_id = base_id
         self._made: list[IndexEntry] = []
+        self._unused: list[IndexEntry] = []
 
     def after(self, index: Index, latest: Snapshot | None, buckets: Iterable[BucketChanges]) -> Index | Conflict:
         """The index files of the table after the changes; united files are written anew.
@@ -57,12 +58,22 @@ class HashIndexes:
                 return found
             united += found
         fresh = [one for one in changes if one.partition not in stale and one.deleted != one.added]
-        return index_after(index, [*fresh, *united], by_bucket=True)
+        after = index_after(index, [*fresh, *united], by_bucket=True)
+        kept = {entry.name for one in changes for entry in one.deleted} | {entry.name for entry in after}
+        self._unused = [entry for one in changes for entry in one.added if entry.name not in kept]
+        return after
 
     def discard(self) -> None:
         """Delete the files that were made; no snapshot names them."""
-        made, self._made = self._made, []
+        made, self._made, self._unused = self._made, [], []
         delete_index_files(self._root, self._schema, made)
+
+    def delete_unused(self) -> None:
+        """After publication: delete the writers' files of which united ones took the place.
+
+        A writer that goes on needs them; it compares what it adds next with them.
+        """
+        delete_index_files(self._root, self._schema, self._unused)
 
     def _base(self, latest: Snapshot | None) -> Index | None:
         """The index that the writers found; None if it can no longer be read."""
@@ -103,7 +114,7 @@ class HashIndexes:
         return [self._written(change, now[bucket]) for bucket, change in result.items()]
 
     def _written(self, change: IndexChange, hashes: Int32s) -> IndexChange:
-        """With the writer's own file where that holds all; if not, it stays there for the writer's next round."""
+        """With the writer's own file where that holds all."""
         if change.added[0].row_count == len(hashes):
             return change
         entry = write_hashes(self._root, self._schema, change.partition, change.bucket, hashes)

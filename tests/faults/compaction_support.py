@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 
 import msgspec
@@ -10,14 +11,19 @@ import numpy as np
 import pyarrow as pa
 from unit.write.commit_support import Clock, Ids, below
 
-from paimon_py import Catalog, CommitUnknownError, PaimonError, Table
+from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table
+from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.env import Env, SerialPool
-from paimon_py.files.places import file_path
+from paimon_py.files.places import file_path, file_paths
+from paimon_py.files.reader import read_file
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places, index_file_path
+from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import snapshot_path
+from paimon_py.spec.manifest import HASH
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
 from paimon_py.testing.store_spill import StoreSpill
@@ -38,7 +44,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """A table and how it came about.
 
     `loads`: one commit each, none of which compacts. `raised`: after so many loads everything is compacted, 0 for never.
-    `dead`: so many of the first rows of an append table are deleted in the end, by a deletion vector.
+    `dead`: so many of the first rows of an append table are deleted in the end, by a deletion vector. `altered`: options
+    that are set in the end. `loses_index`: the table's index files are forgotten.
     """
 
     engine: str = "deduplicate"
@@ -47,12 +54,14 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     loads: tuple[tuple[Row, ...], ...]
     raised: int = 0
     dead: int = 0
+    altered: dict[str, str] = {}
+    loses_index: bool = False
 
     @property
     def skips_level_0(self) -> bool:
-        """Whether rows are read only once they are compacted."""
+        """Whether rows are read only once they are compacted, or published."""
         vectors = self.options.get("deletion-vectors.enabled") == "true" and self.engine != "append"
-        return vectors or self.engine == "first-row"
+        return vectors or self.engine == "first-row" or self.options.get("bucket") == "-2"
 
     def after(self, state: State, rows: tuple[Row, ...]) -> State:
         """What the table holds when rows are written to it."""
@@ -92,7 +101,9 @@ ENGINES = {
 
 
 def env(owner: str, store) -> Env:
-    return Env(Clock(), Ids(owner), SerialPool(), StoreSpill(store, f"{SPILL}/{owner}"))
+    """Time goes on with every snapshot: files that wait for their bucket are published by age."""
+    snapshots = getattr(store, "store", store).list(f"{WAREHOUSE}/db.db/t/snapshot")
+    return Env(Clock(1_700_000_000_000 + 1000 * len(snapshots)), Ids(owner), SerialPool(), StoreSpill(store, f"{SPILL}/{owner}"))
 
 
 def table_on(store, owner: str, **options: str) -> Table:
@@ -135,6 +146,14 @@ def _built(scene_bytes: bytes) -> tuple[MemoryStore, State, State]:
         _kill(table, scene.dead)
         for row in scene.loads[0][: scene.dead]:
             del state[tuple(row)]
+    if scene.altered:
+        table.alter(*(SetOption(name, text) for name, text in scene.altered.items()))
+    if scene.loses_index:
+        for number in table._root.snapshots.ids():
+            path = snapshot_path(table.location, number)
+            store.put(path, json.dumps({**json.loads(store.get(path)), "indexManifest": None}).encode())
+        for path in orphans(table_on(store, "setup")):
+            store.delete(path)
     return store, seen if scene.skips_level_0 else state, state
 
 
@@ -170,28 +189,51 @@ def content(table: Table, scene: Scene) -> State:
     return found
 
 
-def check_table(table: Table) -> None:
+def check_table(table: Table, scene: Scene | None = None) -> set[str]:
     """What must hold of any table at any time: everything that snapshots name is there, levels do not overlap,
-    deletion vectors are of live files, and a bucket has one index file of them."""
-    root, schema = table._root, table.schema
+    deletion vectors and hashes are of live files, and a bucket has one index file of a type.
+
+    `scene`: how the table began; its first snapshots need no second look.
+
+    Returns: the files that snapshots name.
+    """
+    root = table._root
     ids = root.snapshots.ids()
     assert not ids or ids == list(range(ids[0], ids[-1] + 1)), f"gap in {ids}"
-    names = needed(table)
+    known = {} if scene is None else _first_snapshots(msgspec.msgpack.encode(scene))
+    names: set[str] = set()
+    for number in ids:
+        names |= known[number] if number in known else _checked(table, number, last=number == ids[-1])
     lost = names - set(below(root.store, WAREHOUSE))
     assert not lost, f"snapshots name files that are gone: {sorted(lost)}"
-    for number in ids:
-        snapshot = root.snapshots.get(number)
-        entries = root.manifests.live_entries(snapshot).entries()
-        assert sum(entry.file.row_count for entry in entries) == snapshot.total_record_count
-        live = {(entry.partition, entry.bucket, entry.file.name) for entry in entries}
-        assert len(live) == len(entries), "a file is there twice"
-        if schema.primary_keys:
-            _check_levels(schema, entries)
-        index = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
-        places = deletion_places(root.path, schema, index)
-        assert {(*key, name) for key, files in places.items() for name in files} <= live, "a deletion vector dangles"
-        buckets = [(entry.partition, entry.bucket) for entry in index]
-        assert not schema.primary_keys or len(set(buckets)) == len(buckets), "a bucket has two index files"
+    return names
+
+
+@functools.cache
+def _first_snapshots(scene_bytes: bytes) -> dict[int, set[str]]:
+    table = table_on(_built(scene_bytes)[0], "checker")
+    ids = table._root.snapshots.ids()
+    return {number: _checked(table, number, last=number == ids[-1]) for number in ids}
+
+
+def _checked(table: Table, number: int, *, last: bool) -> set[str]:
+    """Look at one snapshot; the files that it names."""
+    root, schema = table._root, table.schema
+    snapshot = root.snapshots.get(number)
+    entries = root.manifests.live_entries(snapshot).entries()
+    assert sum(entry.file.row_count for entry in entries) == snapshot.total_record_count
+    live = {(entry.partition, entry.bucket, entry.file.name) for entry in entries}
+    assert len(live) == len(entries), "a file is there twice"
+    if schema.primary_keys:
+        _check_levels(schema, entries)
+    index = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
+    places = deletion_places(root.path, schema, index)
+    assert {(*key, name) for key, files in places.items() for name in files} <= live, "a deletion vector dangles"
+    buckets = [(entry.partition, entry.bucket, entry.index_type) for entry in index]
+    assert not schema.primary_keys or len(set(buckets)) == len(buckets), "a bucket has two index files of a type"
+    if last:
+        _check_hashes(root, schema, entries, [entry for entry in index if entry.index_type == HASH])
+    return _named(table, snapshot, entries, index)
 
 
 def _check_levels(schema, entries) -> None:
@@ -206,28 +248,53 @@ def _check_levels(schema, entries) -> None:
         assert all(one[1] < next_[0] for one, next_ in zip(ranges, ranges[1:])), "files of a level overlap"
 
 
+def _check_hashes(root, schema, entries, index) -> None:
+    """The keys of every file of a dynamic bucket are in its hash index, and no hash is in two buckets."""
+    if not index:
+        return
+    known: dict[bytes, set[int]] = {}
+    hashes = {(entry.partition, entry.bucket): set(read_hashes(root, schema, entry).tolist()) for entry in index}
+    for (partition, _), own in hashes.items():
+        assert known.setdefault(partition, set()).isdisjoint(own), "a hash is in two buckets"
+        known[partition] |= own
+    types = [field.type for field in schema.key_fields]
+    for entry in entries:
+        if entry.partition not in known:
+            continue
+        path = file_path(root.path, schema, partition_directory(schema, entry.partition), entry.bucket, entry.file)
+        for found in read_file(root.files, path, entry.file, root.schemas.get(entry.file.schema_id), schema.key_fields):
+            own = hashes.get((entry.partition, entry.bucket), set())
+            assert set(hash_rows(found.columns, types).tolist()) <= own, "a key lacks in the index of its bucket"
+
+
 def needed(table: Table) -> set[str]:
-    """Paths of the metadata and data files that some snapshot needs."""
-    root, schema = table._root, table.schema
+    """Paths of the metadata, data and index files that some snapshot needs."""
+    root = table._root
     found: set[str] = set()
     for number in root.snapshots.ids():
         snapshot = root.snapshots.get(number)
-        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
-            found.add(f"{root.path}/manifest/{name}")
-            found |= {f"{root.path}/manifest/{file.name}" for file in root.manifests.read_list(name)}
-        for entry in root.manifests.live_entries(snapshot).entries():
-            directory = partition_directory(schema, entry.partition)
-            found.add(file_path(root.path, schema, directory, entry.bucket, entry.file))
-        if snapshot.index_manifest:
-            found.add(f"{root.path}/manifest/{snapshot.index_manifest}")
-            index = root.manifests.read_index(snapshot.index_manifest)
-            found |= {index_file_path(root.path, schema, entry) for entry in index}
+        index = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
+        found |= _named(table, snapshot, root.manifests.live_entries(snapshot).entries(), index)
     return found
 
 
-def orphans(table: Table) -> list[str]:
-    """Files that no snapshot needs."""
-    named = needed(table)
+def _named(table: Table, snapshot, entries, index) -> set[str]:
+    root, schema = table._root, table.schema
+    found: set[str] = set()
+    for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+        found.add(f"{root.path}/manifest/{name}")
+        found |= {f"{root.path}/manifest/{file.name}" for file in root.manifests.read_list(name)}
+    directories = {partition: partition_directory(schema, partition) for partition in {e.partition for e in entries}}
+    for entry in entries:
+        found.update(file_paths(root.path, schema, directories[entry.partition], entry.bucket, entry.file))
+    if snapshot.index_manifest:
+        found.add(f"{root.path}/manifest/{snapshot.index_manifest}")
+    return found | {index_file_path(root.path, schema, entry) for entry in index}
+
+
+def orphans(table: Table, named: set[str] | None = None) -> list[str]:
+    """Files that no snapshot needs; `named` are those that some do, if the caller knows."""
+    named = needed(table) if named is None else named
     places = ("/manifest/", "/bucket-", "/index/", "/spill/")
     return sorted(path for path in below(table._root.store, WAREHOUSE) if path not in named and any(place in path for place in places))
 

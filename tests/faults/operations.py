@@ -1,0 +1,294 @@
+"""Every kind of table, everything that can be done to one, and what that does to its rows by a model.
+
+Shared by the tests in which a store fails (`test_operation_faults`) and those in which somebody else is faster
+(`test_operation_races`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from faults.compaction_support import Row, Scene, State, batch, built, check_table, content, orphans, table_on
+
+from paimon_py import AddColumn, CommitUnknownError, PaimonError, Table
+
+FIRST = (*((1, k, k, k) for k in range(1, 7)), *((2, k, k, k) for k in range(1, 5)))
+OVERLAPPING = (FIRST, ((1, 1, 10, 1), (1, 7, 7, None), (2, 2, 20, 2)), ((1, 2, 30, 30), (1, 3, None, 3), (2, 5, 5, 5)))
+DISTINCT = (FIRST, ((1, 7, 7, None), (1, 8, 8, 8), (2, 5, 5, 5)), ((1, 9, None, 9), (1, 10, 10, 10), (2, 6, 6, 6)))
+NEW = ((1, 1, 100, 100), (1, 50, 5, 5), (3, 1, 1, 1))
+OTHERS = ((1, 60, 6, 6), (1, 61, 6, 6), (3, 2, 2, 2))
+SOURCE = ((1, 2, -2, None), (1, 4, -4, 4), (2, 1, -1, 1), (2, 99, -99, 99))
+
+EAGER = {"num-sorted-run.compaction-trigger": "2"}
+VECTORS = {"deletion-vectors.enabled": "true"}
+BUCKETS = {"bucket": "2", "bucket-key": "k"}
+FEW = {"compaction.min.file-num": "2"}
+CURVE = {"clustering.incremental": "true", "clustering.columns": "v,k", **EAGER}
+DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "4"}
+POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "2"}
+INDEXED = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "0 b"}
+
+
+def _append(dead: int = 0, altered: dict[str, str] | None = None, **options: str) -> Scene:
+    options = {**FEW, **options}
+    return Scene(engine="append", loads=DISTINCT, partitioned=True, options=options, dead=dead, altered=altered or {})
+
+
+def _keyed(options: dict[str, str], *, engine: str = "deduplicate", raised: int = 1, **more: object) -> Scene:
+    return Scene(engine=engine, loads=OVERLAPPING, partitioned=True, raised=raised, options=options, **more)
+
+
+KINDS = {
+    "files": _append(altered=INDEXED),
+    "vectors": _append(dead=3, **VECTORS),
+    "buckets": _append(**BUCKETS),
+    "vectors in buckets": _append(altered=INDEXED, **BUCKETS, **VECTORS),
+    "clustered": _append(**CURVE),
+    "keyed": _keyed({"bucket": "2", "write-only": "true"}, altered=INDEXED),
+    "eager": _keyed({"bucket": "1", **EAGER}),
+    "keyed vectors": _keyed({"bucket": "1", **VECTORS, **EAGER}, raised=2),
+    "settled vectors": _keyed({"bucket": "2", **VECTORS}, raised=3),
+    "sums": _keyed({"bucket": "1", **EAGER}, engine="aggregation"),
+    "dynamic": _keyed({**DYNAMIC, "write-only": "true"}, altered=INDEXED),
+    "dynamic vectors": _keyed({**DYNAMIC, **VECTORS}, raised=2),
+    "dynamic without index": _keyed({**DYNAMIC, "write-only": "true"}, raised=0, loses_index=True),
+    "postponed": _keyed(POSTPONED),
+    "postponed vectors": _keyed({**POSTPONED, **VECTORS}),
+    "postponed sums": _keyed(POSTPONED, engine="aggregation"),
+}
+
+Model = Callable[[Scene, State], State]
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """What is done, what it makes of the rows, and to which tables it can be done.
+
+    `beside`: rows that another process commits in the middle of it. `goes_on`: its writers may write another round, for
+    which their hash index files stay. `unseen`: what it makes of the rows that are seen before what it wrote is
+    compacted.
+    """
+
+    run: Callable[[Table], object]
+    effect: Model
+    fits: Callable[[Scene], bool] = lambda scene: True
+    beside: tuple[Row, ...] = ()
+    goes_on: bool = False
+    unseen: Model | None = None
+
+
+# -- models ---------------------------------------------------------------------------------------------------------
+
+
+def same(scene: Scene, state: State) -> State:
+    return state
+
+
+def adding(*loads: tuple[Row, ...]) -> Model:
+    return lambda scene, state: functools.reduce(scene.after, loads, state)
+
+
+def replacing(gone: Callable[[int], bool], rows: tuple[Row, ...] = ()) -> Model:
+    """Partitions go and rows come."""
+    return lambda scene, state: scene.after({key: value for key, value in state.items() if not gone(key[0])}, rows)
+
+
+def each_row(change: Callable[[Row], Row | None]) -> Model:
+    """What becomes of every row for itself."""
+
+    def model(scene: Scene, state: State) -> State:
+        found: State = {}
+        for key, value in state.items():
+            append = scene.engine == "append"
+            row = change(key if append else (*key, *value))
+            if row is None:
+                continue
+            if append:
+                found[row] = found.get(row, 0) + value
+            else:
+                found[row[:2]] = row[2:]
+        return found
+
+    return model
+
+
+def _deleted(row: Row) -> Row | None:
+    return None if row[1] == 2 or (row[0] == 2 and row[1] > 3) else row
+
+
+def _counted(row: Row) -> Row:
+    p, k, v, w = row
+    return (p, k, v + 1, 77) if k in (3, 4) and v is not None else row
+
+
+def _merged(scene: Scene, state: State) -> State:
+    """Rows with a source: gone if its w is NULL, else with its v; the others are added."""
+    source = {row[:2]: row for row in SOURCE}
+
+    def change(row: Row) -> Row | None:
+        own = source.get(row[:2])
+        if own is None:
+            return row
+        return None if own[3] is None else (*row[:2], own[2], row[3])
+
+    left = {key[:2] for key in state}
+    return scene.after(each_row(change)(scene, state), tuple(row for row in SOURCE if row[:2] not in left))
+
+
+def _upserted(scene: Scene, state: State) -> State:
+    new = {row[:2]: row for row in NEW}
+    left = {key[:2] for key in state}
+    changed = each_row(lambda row: new.get(row[:2], row))(scene, state)
+    return scene.after(changed, tuple(row for row in NEW if row[:2] not in left))
+
+
+# -- verbs ----------------------------------------------------------------------------------------------------------
+
+
+def merge(table: Table) -> object:
+    return table.merge(
+        batch(SOURCE), ["p", "k"], when_matched_delete="source.w IS NULL", when_matched_update={"v": "source.v"},
+        when_not_matched_insert=True,
+    )  # fmt: skip
+
+
+def count_up(table: Table) -> object:
+    return table.update("k IN (3, 4) AND v IS NOT NULL", {"v": lambda old: pc.add(old["v"], 1), "w": 77})
+
+
+def add_column(table: Table) -> object:
+    """Once; a call whose answer was lost may have done it."""
+    return None if "x" in table._root.schemas.latest().names else table.alter(AddColumn("x", "INT"))
+
+
+def shared(table: Table) -> object:
+    """Two writers share the keys, in processes of their own; one commit."""
+    data = batch(NEW)
+    numbers = table.writer_numbers(data, 2)
+    writers, parts = [], []
+    try:
+        for number in range(2):
+            with table.writer(share=(number, 2)) as writer:
+                writers.append(writer)
+                writer.write_arrow(data.filter(pc.equal(numbers, pa.scalar(number, pa.int32()))))
+            parts.append(writer.changes())
+        return table.commit([bytes(part) for part in parts])
+    except CommitUnknownError:
+        raise
+    except PaimonError:
+        for writer, part in zip(writers, parts):
+            writer.discard(part)
+        raise
+
+
+def overtaken(table: Table) -> object:
+    """Others add keys while the writer is at work: the commit unites both indexes."""
+    with table.writer() as writer:
+        writer.write_arrow(batch(NEW))
+        store = table._root.store
+        owner = f"other{table._root.env.ids.uuid()}"
+        table_on(getattr(store, "store", store), owner).write_arrow(batch(OTHERS))
+        changes = writer.changes()
+        try:
+            return table.commit(changes)
+        except CommitUnknownError:
+            raise
+        except PaimonError:
+            writer.discard(changes)
+            raise
+
+
+def option(scene: Scene, name: str) -> str | None:
+    return scene.options.get(name)
+
+
+def is_append(scene: Scene) -> bool:
+    return scene.engine == "append"
+
+
+def is_dynamic(scene: Scene) -> bool:
+    return option(scene, "bucket") == "-1"
+
+
+def changes_rows(scene: Scene) -> bool:
+    return scene.engine in ("append", "deduplicate") and option(scene, "bucket") != "-2"
+
+
+def has_fixed_buckets(scene: Scene) -> bool:
+    return option(scene, "bucket") not in (None, "-1") and (not scene.skips_level_0 or scene.raised == 3)
+
+
+def is_sortable(scene: Scene) -> bool:
+    return is_append(scene) and not option(scene, "bucket") and "clustering.incremental" not in scene.options
+
+
+OPERATIONS = {
+    "write": Operation(lambda t: t.write_arrow(batch(NEW)), adding(NEW)),
+    "delete": Operation(lambda t: t.delete("k = 2 OR (p = 2 AND k > 3)"), each_row(_deleted), changes_rows),
+    "update": Operation(count_up, each_row(_counted), changes_rows),
+    "upsert": Operation(lambda t: t.upsert(batch(NEW), on=["p", "k"]), _upserted, changes_rows),
+    "merge": Operation(merge, _merged, changes_rows),
+    "compact": Operation(lambda t: t.compact(), same),
+    "compact fully": Operation(lambda t: t.compact(full=True), same),
+    "sort": Operation(lambda t: t.compact(order_by=["v", "k"], strategy="zorder"), same, is_sortable),
+    "rescale": Operation(lambda t: t.rescale(3), same, has_fixed_buckets),
+    "index": Operation(lambda t: t.rewrite_file_index(), same, lambda scene: bool(scene.altered)),
+    "overwrite": Operation(
+        lambda t: t.write_arrow(batch(NEW), overwrite="dynamic"), replacing(lambda p: p in (1, 3), NEW),
+        unseen=replacing(lambda p: p in (1, 3)),
+    ),
+    "replace": Operation(
+        lambda t: t.write_arrow(batch(NEW[:2]), overwrite={"p": 1}), replacing(lambda p: p == 1, NEW[:2]),
+        unseen=replacing(lambda p: p == 1),
+    ),
+    "truncate": Operation(lambda t: t.truncate(), replacing(lambda p: True)),
+    "drop": Operation(lambda t: t.drop_partitions([{"p": 2}]), replacing(lambda p: p == 2)),
+    "alter": Operation(add_column, same),
+    "shared writers": Operation(shared, adding(NEW), is_dynamic, goes_on=True),
+    "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS, goes_on=True),
+}  # fmt: skip
+
+
+# -- what a table holds ---------------------------------------------------------------------------------------------
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What is read of a table, and what will be when everything is compacted or published."""
+
+    seen: State
+    full: State
+
+
+def held(store, scene: Scene) -> Held:
+    """What the table holds, as another process finds it; the store stays as it is."""
+    seen = content(table_on(store, "reader"), scene)
+    if not scene.skips_level_0:
+        return Held(seen, seen)
+    settled = store.copy()
+    table_on(settled, "settler").compact(full=True)
+    return Held(seen, content(table_on(settled, "reader"), scene))
+
+
+def left_over(table: Table, operation: Operation, named: set[str]) -> list[str]:
+    """Files that should not be there once an operation has ended; `named` are those that snapshots name."""
+    return [path for path in orphans(table, named) if not (operation.goes_on and "/index/index-" in path)]
+
+
+@functools.cache
+def prepared(kind: str) -> Held:
+    """What the tables of a kind hold in the beginning."""
+    return held(built(KINDS[kind])[0], KINDS[kind])
+
+
+@functools.cache
+def ended(kind: str, *names: str) -> Held:
+    """What a table holds after operations that nobody disturbs, one after the other."""
+    store = built(KINDS[kind])[0]
+    for place, name in enumerate(names):
+        OPERATIONS[name].run(table_on(store, f"one{place}"))
+        table = table_on(store, "checker")
+        assert left_over(table, OPERATIONS[name], check_table(table, KINDS[kind])) == []
+    return held(store, KINDS[kind])

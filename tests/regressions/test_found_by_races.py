@@ -1,0 +1,49 @@
+"""What the suites of failing stores and faster rivals found."""
+
+from __future__ import annotations
+
+import pytest
+from faults.compaction_support import batch, built, check_table, orphans, table_on
+from faults.operations import KINDS, NEW, OPERATIONS, OTHERS, held, prepared
+
+from paimon_py.testing.fault_store import FaultStore
+
+
+def test_a_bucketed_append_table_with_deletion_vectors_can_be_rescaled():
+    store = built(KINDS["vectors in buckets"])[0]
+    table_on(store, "one").delete("k = 2")
+    before = held(store, KINDS["vectors in buckets"])
+    table_on(store, "two").rescale(5)
+    assert held(store, KINDS["vectors in buckets"]) == before
+    check_table(table_on(store, "checker"))
+
+
+@pytest.mark.parametrize("theirs", [NEW, OTHERS])
+def test_a_writer_whose_hash_index_was_united_with_that_of_others_leaves_none_behind(theirs):
+    store = built(KINDS["dynamic"])[0]
+    write = OPERATIONS["write"].run
+
+    class Overtaken(FaultStore):
+        busy = False
+
+        def put_new(self, path, data):
+            if "/snapshot/" in path and not self.busy:
+                self.busy = True
+                table_on(store, "fast").write_arrow(batch(theirs))
+            return super().put_new(path, data)
+
+    write(table_on(Overtaken(store), "slow"))
+    assert orphans(table_on(store, "checker")) == []
+    check_table(table_on(store, "checker"))
+
+
+def test_a_dropped_compaction_of_deletion_vectors_alone_leaves_no_index_file_behind():
+    kind = "settled vectors"
+    scene, calls = KINDS[kind], FaultStore(built(KINDS[kind])[0])
+    OPERATIONS["write"].run(table_on(calls, "me"))
+    second = max(at for at, (verb, path) in enumerate(calls.log, 1) if verb == "open_write" and "manifest-" in path)
+    store = built(scene)[0]
+    result = OPERATIONS["write"].run(table_on(FaultStore(store, second, "lost"), "me"))
+    assert result.dropped_compaction is not None
+    assert orphans(table_on(store, "checker")) == []
+    assert held(store, scene).full == OPERATIONS["write"].effect(scene, prepared(kind).full)
