@@ -16,7 +16,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, positions_of, read_bitmap
-from paimon_py.codec.columns import Ints
+from paimon_py.codec.columns import Ints, distinct_integers
 from paimon_py.errors import CorruptionError
 
 VERSION = 1
@@ -46,7 +46,7 @@ class DeletionVector:
         Cost: 15 ns a position.
         """
         highs = positions >> 32
-        return cls({int(high): bitmap_of(positions[highs == high]) for high in np.unique(highs)})
+        return cls({int(high): bitmap_of(positions[highs == high]) for high in distinct_integers(highs)})
 
     def __len__(self) -> int:
         return sum(len(part) for part in self._parts.values())

@@ -7,6 +7,7 @@ Source: format.md §17; Java `ApplyDeletionVectorReader`, `ApplyBitmapIndexRecor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +68,41 @@ def positioned(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVecto
         numbers = from_numpy(np.arange(position, position + batch.num_rows, dtype=np.int64), pa.int64())
         batch = pa.RecordBatch.from_arrays([*batch.columns, numbers], names=[*batch.schema.names, POSITION])
         yield from alive([(position, batch)], dead)
+
+
+class Living(NamedTuple):
+    """Rows of a file that are not dead.
+
+    `places`: their positions in the file; None: one after the other from `start`.
+    """
+
+    start: int
+    places: Ints | None
+    rows: pa.RecordBatch
+
+    def positions(self, rows: Ints) -> Ints:
+        """The positions in the file of some rows of the batch."""
+        return rows + self.start if self.places is None else self.places[rows]
+
+    def find(self, wanted: DeletionVector) -> Ints:
+        """Which rows of the batch lie at some positions, none of which is dead."""
+        if self.places is None:
+            return wanted.within(self.start, self.start + self.rows.num_rows) - self.start
+        found: Ints = np.searchsorted(self.places, wanted.within(self.start, int(self.places[-1]) + 1))
+        return found
+
+
+def living(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVector) -> Iterator[Living]:
+    """Batches without their dead rows, with the positions of the others; none is empty.
+
+    Cost: 4 µs a batch, and a copy of batches that lose rows.
+    """
+    for start, batch in pieces:
+        gone = dead.within(start, start + batch.num_rows) - start
+        places = np.delete(np.arange(start, start + batch.num_rows), gone) if len(gone) else None
+        batch = _without(batch, gone)
+        if batch.num_rows:
+            yield Living(start, places, batch)
 
 
 def check_fits(file: DataFile, dead: DeletionVector, path: str) -> None:

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Ints, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.files.alive import POSITION, positioned
+from paimon_py.files.alive import Living, living
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import BATCH_ROWS, read_positions
 from paimon_py.formats.base import empty_rows
@@ -147,13 +147,11 @@ class AppendRows:
         updated: list[Ints] = [np.empty(0, np.int64)]
         if operation.names <= set(self._schema.partition_keys):
             return self._decided_together(operation, split, file, dead)
-        for batch in self._rows(split, file, operation.names, dead, self._predicate):
-            actions = operation.decide(batch).actions
-            if not actions.any():
-                continue
-            positions = numpy_values(batch.column(POSITION))
-            deleted.append(positions[actions == DELETE])
-            updated.append(positions[actions == UPDATE])
+        for found in self._rows(split, file, operation.names, dead, self._predicate):
+            actions = operation.decide(found.rows).actions
+            if actions.any():
+                deleted.append(found.positions(np.flatnonzero(actions == DELETE)))
+                updated.append(found.positions(np.flatnonzero(actions == UPDATE)))
         return np.concatenate(deleted), np.concatenate(updated)
 
     def _decided_together(
@@ -173,39 +171,50 @@ class AppendRows:
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
         names = frozenset(self._schema.names)
-        for batch in self._rows(touched.split, touched.file, names, touched.dead, self._predicate):
-            places = _places(batch, wanted)
+        for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
+            places = found.find(wanted)
             if len(places):
-                chosen = batch.select(list(self._schema.names)).take(from_numpy(places, pa.int64()))
+                chosen = found.rows.take(from_numpy(places, pa.int64()))
                 self._writer.write_arrow(operation.updated(chosen, operation.decide(chosen)))
 
     def _write_all(
         self, touched: Touched, operation: Operation | None, gone: DeletionVector, updated: DeletionVector
     ) -> None:
         """Write the rows of a file that are not gone; those at some positions as the operation leaves them."""
-        names = list(self._schema.names)
+        names = frozenset(self._schema.names)
         gone = touched.dead.union(gone)
         touched.is_done = True
         if len(gone) >= touched.file.row_count:
             return
-        for batch in self._rows(touched.split, touched.file, frozenset(names), gone, None):
-            places = _places(batch, updated)
-            batch = batch.select(names)
+        for found in self._rows(touched.split, touched.file, names, gone, None):
+            batch, places = found.rows, found.find(updated)
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
                 batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
             self._writer.write_arrow(batch)
 
     def _rows(
-        self, split: Split, file: DataFile, names: frozenset[str], dead: DeletionVector, predicate: Predicate | None
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows of a file that are not dead, with their positions; where `predicate` is not true some may lack."""
+        self,
+        split: Split,
+        file: DataFile,
+        names: frozenset[str],
+        dead: DeletionVector,
+        predicate: Predicate | None,
+        wanted: DeletionVector | None = None,
+    ) -> Iterator[Living]:
+        """Rows of a file that are not dead.
+
+        Some may lack of those that are not `wanted`, and of those for which `predicate` is not true.
+        """
         root, schema = self._root, self._schema
         fields = [field for field in schema.fields if field.name in names]
         path = file_path(root.path, schema, partition_directory(schema, split.partition), split.bucket, file)
         written = root.schemas.of_file(file.schema_id, schema)
-        pieces = read_positions(root.files, path, file, written, fields, batch_rows=BATCH_ROWS, predicate=predicate)
-        return positioned(pieces, dead if len(dead) else None)
+        rows = wanted.bitmap(0) if wanted is not None and len(wanted.highs) == 1 else None
+        pieces = read_positions(
+            root.files, path, file, written, fields, batch_rows=BATCH_ROWS, predicate=predicate, rows=rows
+        )
+        return living(pieces, dead)
 
     # -- files ------------------------------------------------------------------------------------------------------
 
@@ -291,15 +300,6 @@ class AppendRows:
             return CorruptionError(f"{path} is missing, although snapshot {number} names it", path=path)
         message = f"snapshot {number} expired while it was read: {path} is gone"
         return SnapshotExpiredError(message, path=path, snapshot_id=number)
-
-
-def _places(batch: pa.RecordBatch, wanted: DeletionVector) -> Ints:
-    """Which rows of a batch have some positions in their file."""
-    positions = numpy_values(batch.column(POSITION))
-    if not len(positions) or not len(wanted):
-        return np.empty(0, np.int64)
-    found: Ints = np.searchsorted(positions, wanted.within(int(positions[0]), int(positions[-1]) + 1))
-    return found
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

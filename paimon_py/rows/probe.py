@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, nulls_or_none, numpy_values, validity_mask
+from paimon_py.codec.columns import Ints, Mask, distinct_integers, nulls_or_none, numpy_values, validity_mask
 
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 """Spreads numbers over 64 bits when multiplied."""
@@ -39,7 +39,7 @@ class Probe:
             known = _Codes(column)
             self._columns.append(known)
             codes = _combined(codes, known.of(column), known.count)
-            dense = np.unique(codes[codes >= 0])
+            dense = distinct_integers(codes[codes >= 0])
             self._denses.append(_Sorted(dense))
             codes = self._denses[-1].find(codes)
         assert codes is not None
@@ -63,7 +63,7 @@ class _Codes:
 
     def __init__(self, column: pa.Array) -> None:
         words = _words(column)
-        self._integers = None if words is None else _Sorted(np.unique(words[validity_mask(column)]))
+        self._integers = None if words is None else _Sorted(distinct_integers(words[validity_mask(column)]))
         self._values = column.drop_null().unique()
         self.count = len(self._values)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row_hash import hash_rows
-from paimon_py.codec.columns import Int32s, Ints, Mask, from_numpy
+from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import OptionError, UsageError
@@ -204,7 +204,7 @@ class DynamicBuckets:
             self._index[(partition, entry.bucket)] = _Indexed(entry, [hashes])
             known.append((entry.bucket, hashes))
         for bucket, files in self._files_without_index(partition):
-            hashes = np.unique(np.concatenate([self._key_hashes(partition, bucket, file) for file in files]))
+            hashes = distinct_integers(np.concatenate([self._key_hashes(partition, bucket, file) for file in files]))
             self._index[(partition, bucket)] = _Indexed(None, [hashes], is_new=True)
             known.append((bucket, hashes))
         share = self._share
