@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import UsageError
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import DataType, Field, RowType
 
 
@@ -78,7 +79,7 @@ def _found(name: object, schema: TableSchema) -> tuple[Field, tuple[str, ...]]:
         folded = [field for field in schema.names if field.casefold() == name.casefold()]
         near = folded or difflib.get_close_matches(name, schema.names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
-        raise UsageError(f"there is no column {name!r}; {hint}")
+        raise UsageError(f"there is no column {name!r}; {_dead_end(schema.fields, name) or hint}")
     field, path = found
     return msgspec.structs.replace(field, name=name), path
 
@@ -96,6 +97,18 @@ def _resolved(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...
                 if field.type.nullable and not inner.type.nullable:
                     inner = msgspec.structs.replace(inner, type=msgspec.structs.replace(inner.type, nullable=True))
                 return inner, (field.name, *path)
+    return None
+
+
+def _dead_end(fields: Sequence[Field], name: str) -> str | None:
+    """Where the way that a dotted name goes ends; None if it does not even begin."""
+    for field in fields:
+        if not name.startswith(f"{field.name}."):
+            continue
+        if not isinstance(field.type, RowType):
+            return f"{field.name!r} is {sql_type(field.type)}, which is returned whole: only ROWs have fields to pick"
+        inner = _dead_end(field.type.fields, name[len(field.name) + 1 :])
+        return inner or f"{field.name!r} has the fields {', '.join(each.name for each in field.type.fields)}"
     return None
 
 

@@ -88,13 +88,16 @@ def read_split(
             yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
 
 
-def count_split(root: TableRoot, request: Request, split: Split) -> int:
+def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:
     """How many rows `read_split` returns; from metadata alone where that is exact.
 
     A plan holds no partition that does not match, so conditions on partitions alone need not be asked again.
+
+    Args:
+        most: where there are so many rows, any number from it on will do.
     """
     if request.predicate is not None and not columns_of(request.predicate) <= set(request.schema.partition_keys):
-        return _count(root, request, split)
+        return _count(root, request, split, most)
     request = msgspec.structs.replace(request, predicate=None)
     known = {name for name, place in split.deletions.items() if place.cardinality is not None}
     exact = 0
@@ -104,7 +107,10 @@ def count_split(root: TableRoot, request: Request, split: Split) -> int:
             exact += sum(file.row_count - split.dead_rows(file.name) for file in section.files)
         else:
             rest.append(section)
-    return exact + (_count(root, request, msgspec.structs.replace(split, sections=tuple(rest))) if rest else 0)
+    if not rest or (most is not None and exact >= most):
+        return exact
+    left = None if most is None else most - exact
+    return exact + _count(root, request, msgspec.structs.replace(split, sections=tuple(rest)), left)
 
 
 def sure_rows(split: Split) -> int:
@@ -134,9 +140,14 @@ def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
     return _SplitReader(root, request, split).foreseen()
 
 
-def _count(root: TableRoot, request: Request, split: Split) -> int:
+def _count(root: TableRoot, request: Request, split: Split, most: int | None) -> int:
     bare = msgspec.structs.replace(request, columns=())
-    return sum(batch.num_rows for batch in _SplitReader(root, bare, split).batches())
+    total = 0
+    for batch in _SplitReader(root, bare, split).batches():
+        total += batch.num_rows
+        if most is not None and total >= most:
+            break
+    return total
 
 
 class _Asked(NamedTuple):

@@ -105,10 +105,15 @@ class Scan:
         return self._with_limit(n).to_arrow()
 
     def count(self) -> int:
-        """How many rows there are; from metadata alone where no filter and no merge can change the number."""
+        """How many rows there are, at most the limit.
+
+        Cost: metadata alone where no filter and no merge can change the number; else the columns of the filter, and where
+            rows are merged those of the key, are read, no further than the limit.
+        """
         total = 0
         for split in self._planned.splits:
-            total += count_split(self._root, self._request, split)
+            left = None if self._limit is None else self._limit - total
+            total += count_split(self._root, self._request, split, left)
             if self._limit is not None and total >= self._limit:
                 return self._limit
         return total
