@@ -10,7 +10,7 @@ Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeI
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -85,16 +85,21 @@ class AppendRows:
         self._made: list[IndexEntry] = []
         self._counts = Counts()
 
-    def evaluate(self, operations: Iterable[Operation], *, alone: bool) -> Evaluated:
-        """Write what changes; nobody sees it before it is committed. `alone`: there is one operation only.
+    def evaluate(self, operations: Callable[[], Iterable[Operation]], *, alone: bool) -> Evaluated:
+        """Write what changes; nobody sees it before it is committed.
+
+        Args:
+            operations: gives them once to be checked, and once to be carried out.
+            alone: there is one operation only.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
         try:
             with self._writer as writer:
-                for operation in operations:
+                for operation in operations():
                     if operation.is_doubtful:
                         self._rehearse(operation)
+                for operation in operations():
                     self._pass(operation, at_once=alone and not self._marks)
                 for touched in self._touched.values():
                     if not self._marks and not touched.is_done:

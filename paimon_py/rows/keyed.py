@@ -5,7 +5,7 @@ Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeI
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -40,15 +40,19 @@ class KeyedRows:
         self._effect = Effect.of(schema)
         self._counts = Counts()
 
-    def evaluate(self, operations: Iterable[Operation], splits: Sequence[Split]) -> Evaluated:
+    def evaluate(self, operations: Callable[[], Iterable[Operation]], splits: Sequence[Split]) -> Evaluated:
         """Write what changes; nobody sees it before it is committed.
+
+        Args:
+            operations: gives them once to be checked, and once to be carried out.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
         with self._writer as writer:
-            for operation in operations:
+            for operation in operations():
                 if operation.is_doubtful:
                     self._rehearse(operation, splits)
+            for operation in operations():
                 for batch in self._rows(splits):
                     self._change(operation, batch)
                 for batch in operation.inserts():

@@ -106,9 +106,11 @@ def _run(
     attempts = Attempts(root, schema, predicate, name)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        only = list(operations()) if alone else None
+        passes = operations if only is None else lambda: only
         if schema.primary_keys:
-            return KeyedRows(root, attempts.request, schema).evaluate(operations(), splits)
-        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(operations(), alone=alone)
+            return KeyedRows(root, attempts.request, schema).evaluate(passes, splits)
+        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(passes, alone=alone)
 
     return attempts.run(evaluate)
 

@@ -35,8 +35,10 @@ def rows_of(table):
     return sorted(reopened(table).scan().to_arrow().to_pylist(), key=repr)
 
 
-def make(catalog, **settings):
-    table = catalog.create_table("d.t", SCHEMA, partition_by=["p"], **settings)
+def make(catalog, *, options=None, **settings):
+    """Rows in three partitions; writers write at once."""
+    small = {"write-buffer-size": "1 kb", "write-buffer-spillable": "false", "target-file-size": "1 kb", **(options or {})}
+    table = catalog.create_table("d.t", SCHEMA, partition_by=["p"], options=small, **settings)
     for low in (0, 6):
         rows = [{"p": k % 3, "k": k, "v": f"v{k}"} for k in range(low, low + 6)]
         table.write_arrow(pa.Table.from_pylist(rows, SCHEMA))
@@ -50,7 +52,7 @@ def make(catalog, **settings):
 ], ids=["update", "delete", "insert"])  # fmt: skip
 def test_an_ambiguous_merge_is_refused_before_anything_is_written(catalog, settings, clauses):
     table, store = counted(make(catalog, **settings))
-    source = pa.table({"p": pa.array([0, 2, 2], pa.int32()), "k": [0, 8, 8], "v": ["a", "b", "c"]})
+    source = pa.table({"p": pa.array([0, 2, 2], pa.int32()), "k": [0, 8, 8], "v": ["a" * 9_999, "b", "c"]})
     with pytest.raises(UsageError, match="2 rows of the source want to change the row with p=2, k=8"):
         table.merge(source, ["p", "k"], **clauses)
     assert not {verb for verb in store.calls if "write" in verb or "put" in verb or "create" in verb or "delete" in verb}
@@ -59,7 +61,7 @@ def test_an_ambiguous_merge_is_refused_before_anything_is_written(catalog, setti
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_new_rows_with_one_key_are_refused_before_others_are_changed(catalog, settings):
     table, store = counted(make(catalog, **settings))
-    source = pa.table({"p": pa.array([0, 7, 7], pa.int32()), "k": [0, 8, 8], "v": ["a", "b", "c"]})
+    source = pa.table({"p": pa.array([0, 7, 7], pa.int32()), "k": [0, 8, 8], "v": ["a" * 9_999, "b", "c"]})
     with pytest.raises(UsageError, match="the source has 2 rows with p=7, k=8"):
         table.upsert(source, on=["p", "k"])
     assert not {verb for verb in store.calls if "write" in verb or "put" in verb or "create" in verb or "delete" in verb}
@@ -129,3 +131,23 @@ def test_mistakes_are_named(catalog, call, error, words):
     with pytest.raises(error, match=words):
         call(table)
     assert table.snapshots() == []
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_reader_is_read_once_however_often_the_merge_is_evaluated(catalog, settings):
+    table = make(catalog, **settings)
+    other, calls = reopened(table), []
+
+    def slow(rows):
+        calls.append(rows.num_rows)
+        if len(calls) == 1:
+            other.write_arrow(pa.Table.from_pylist([{"p": 1, "k": 4, "v": "again"}], SCHEMA))
+        return rows["source.v"]
+
+    batches = [pa.record_batch({"p": pa.array([1], pa.int32()), "k": [k], "v": [f"new {k}"]}) for k in (4, 7, 70)]
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches))
+    result = table.merge(reader, ["p", "k"], when_matched_update={"v": slow}, when_not_matched_insert=True)
+    twice = not table.schema.primary_keys
+    assert (result.rounds, result.updated, result.inserted) == (2, 3 if twice else 2, 1)
+    found = [row["v"] for row in rows_of(table) if row["k"] in (4, 7, 70)]
+    assert sorted(found) == ["new 4"] * (2 if twice else 1) + ["new 7", "new 70"]
