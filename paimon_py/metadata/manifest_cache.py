@@ -62,8 +62,8 @@ class ManifestCache:
             self._places.pop(name, None)
             self._places[name] = place
         while self.nbytes > self.max_bytes:
-            oldest = next(iter(self._places.values())).batch
-            self._places = {name: place for name, place in self._places.items() if place.batch is not oldest}
+            held = list(self._places.items())
+            self._places = {name: place for name, place in held if place.batch is not held[0][1].batch}
 
 
 def _places(counts: Sequence[int], columns: EntryColumns) -> list[_Place]:

@@ -109,6 +109,7 @@ class Frames:
         self._searches.pop(bucket, None)
         if index is not None and index.nbytes <= self.max_bytes - self.nbytes:
             self._indexes[bucket] = index
+            self._make_room()
 
     def room(self, bucket: FrameId) -> int:
         """How many bytes the index of a bucket may have."""
