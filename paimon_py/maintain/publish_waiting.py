@@ -30,6 +30,7 @@ from paimon_py.write.conflicts import Conflict
 from paimon_py.write.deletion_index import index_entries
 from paimon_py.write.index_plan import compacted_index, index_after
 from paimon_py.write.leftovers import delete_files
+from paimon_py.write.newer_files import require_known
 from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.write.result import CommitResult
 from paimon_py.write.rounds import on_latest
@@ -71,6 +72,7 @@ class _Round:
     def run(self) -> CommitResult:
         if not self._waiting:
             return CommitResult()
+        require_known(self._root, self._schema, (entry.file for entry in self._waiting))
         by_count: dict[int, list[ManifestEntry]] = {}
         counts = bucket_counts(Options(self._schema.options), self._real, self._waiting)
         for entry in self._waiting:

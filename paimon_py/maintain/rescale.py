@@ -25,6 +25,7 @@ from paimon_py.write.changes import Changes
 from paimon_py.write.commit import commit
 from paimon_py.write.conflicts import Conflict
 from paimon_py.write.deletion_index import index_entries
+from paimon_py.write.newer_files import require_known
 from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
@@ -89,6 +90,7 @@ class _Round:
         if skips and any(entry.file.level == 0 for entry in self._known):
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
         schema = self._schema
+        require_known(self._root, schema, (entry.file for entry in self._known))
         with Writer(self._root, schema, ignore_existing=True) as writer:
             request = Request(schema=schema, columns=schema.names)
             for split in self._splits(request):

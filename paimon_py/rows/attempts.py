@@ -23,6 +23,7 @@ from paimon_py.spec.snapshot import CommitKind, Snapshot
 from paimon_py.write.changes import Changes
 from paimon_py.write.commit import commit
 from paimon_py.write.conflicts import Conflict
+from paimon_py.write.newer_files import require_known
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import CommitResult
@@ -91,6 +92,7 @@ class Attempts:
 
     def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
         splits = self._splits(snapshot)
+        require_known(self._root, self._schema, (file for split in splits for file in split.files))
         found = evaluate(snapshot, splits)
         changes, counts = found.changes, found.counts
         if changes.is_empty:

@@ -349,9 +349,10 @@ class _Commit:
         expected = self.request.expected_snapshot_id
         if expected is not None and expected != (latest.id if latest else 0):
             return Conflict(f"the latest snapshot is {latest.id if latest else 'none'}, not {expected} as expected")
-        if not any(bucket.new_files for bucket in self.changes.buckets):
-            return None
-        return schema_conflict(self.root.schemas.get(self.changes.schema_id), self.root.schemas.latest())
+        written = {file.schema_id for bucket in self.changes.buckets for file in bucket.new_files}
+        now = self.root.schemas.latest() if written else None
+        conflicts = (schema_conflict(self.root.schemas.get(number), now) for number in sorted(written) if now)
+        return next((conflict for conflict in conflicts if conflict is not None), None)
 
     def _already(self) -> Already | Conflict | None:
         """Whether these files are in the table: the answer to an earlier commit was lost, or the caller repeats it."""

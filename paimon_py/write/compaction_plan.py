@@ -45,6 +45,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.cluster_plan import ClusterPlan
 from paimon_py.write.commit_plan import Bucket
 from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.write.newer_files import require_known
 from paimon_py.write.overwrite import Matcher, StaticOverwrite, matcher
 
 _HOUR_MILLIS = 3_600_000
@@ -126,12 +127,15 @@ def plan_compaction(
         clustering: sort all rows of every partition or bucket, instead of what the table's options say.
 
     Cost: reads the manifests; a few µs per live file.
-    Raises: CorruptionError for broken metadata.
+    Raises:
+        CorruptionError: broken metadata.
+        CommitConflictError: there are files of a later schema, whose rows would lose values.
     """
     snapshot = root.snapshots.latest()
     if snapshot is None:
         return []
     entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+    require_known(root, schema, (entry.file for entry in entries))
     moment = moment_of(root.env.clock)
     deletions = bucket_deletions(root, schema, snapshot)
     expiry = RecordExpiry.of(schema, moment.now_millis)

@@ -102,6 +102,17 @@ def schema_conflict(written: TableSchema, latest: TableSchema) -> Conflict | Non
     return Conflict(f"schema {written.id}, under which the rows were written, became schema {latest.id}: {problem}")
 
 
+def narrower(written: TableSchema, known: TableSchema) -> str | None:
+    """Why rows of a schema would lose values if they were written anew under an earlier one; None if they would not."""
+    problem = _fields_problem(written.fields, known.fields, "")
+    if problem is None:
+        return None
+    there = {field.id for field in known.fields}
+    missing = [field.name for field in written.fields if field.id not in there]
+    what = f"column {missing[0]} is missing there" if missing else problem
+    return f"others wrote files under schema {written.id}, but only schema {known.id} is known here: {what}"
+
+
 def _ids(schema: TableSchema, names: Sequence[str]) -> list[int]:
     return [schema.field(name).id for name in names]
 

@@ -28,6 +28,7 @@ from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.write.foreign import names_added
 from paimon_py.write.index_plan import made_index
 from paimon_py.write.leftovers import delete_files, delete_index_files
+from paimon_py.write.newer_files import is_narrower
 from paimon_py.write.overtaken import overtaken
 
 
@@ -36,7 +37,7 @@ class WriterCompaction:
 
     A bucket is left alone while files that the writer handed over earlier are neither in the table nor known to have
     been: a compaction must not pass over older rows that may still come. And until the next hand-over, when files of it
-    are gone because others compacted them and expiry deleted them since.
+    are gone because others compacted them and expiry deleted them since, or are of a later schema than the writer's.
     """
 
     def __init__(
@@ -145,9 +146,13 @@ class WriterCompaction:
             if key in self._unsettled:
                 return None
             try:
-                levels = self._levels[key] = base.levels(self._rules, key, self._total_buckets)
+                levels = base.levels(self._rules, key, self._total_buckets)
             except SnapshotExpiredError:
+                levels = None
+            if levels is None:
                 self._given_up.add(key)
+            else:
+                self._levels[key] = levels
         return levels
 
     def _current(self) -> _Base:
@@ -285,10 +290,12 @@ class _Base:
         columns = self._entries(key)
         return set() if columns is None else set(columns.names().to_pylist())
 
-    def levels(self, rules: Rules, key: Bucket, total_buckets: int) -> BucketLevels:
-        """A bucket's levels."""
+    def levels(self, rules: Rules, key: Bucket, total_buckets: int) -> BucketLevels | None:
+        """A bucket's levels; None if it has files of a later schema than the writer knows."""
         columns = self._entries(key)
         files = [] if columns is None else [entry.file for entry in columns.entries()]
+        if is_narrower(self._root, self._schema, files) is not None:
+            return None
         if self._deletions is None and self._snapshot and files:
             self._deletions = bucket_deletions(self._root, self._schema, self._snapshot)
         known = (self._deletions or {}).get(key, BucketDeletions())
