@@ -42,7 +42,8 @@ class Source:
             SchemaError: a key column cannot have the type it has in the table.
         """
         self._reader = open_stream(data)
-        self.schema: pa.Schema = self._reader.schema
+        given: pa.Schema = self._reader.schema
+        self.schema: pa.Schema = pa.schema([field.with_type(_without_views(field.type)) for field in given])
         self._place = place
         self._limit = limit_bytes
         self._keys = [(name, _step(self.schema, name, field)) for name, field in keys]
@@ -63,7 +64,7 @@ class Source:
         Raises: StorageError if there is no room on the local disk.
         """
         size = 0
-        batches = (piece for batch in self._reader for piece in pieces(batch))
+        batches = (self._plain(piece) for batch in self._reader for piece in pieces(batch))
         for batch in batches:
             self._memory.append(batch)
             size += batch.nbytes
@@ -97,6 +98,13 @@ class Source:
         for file in files:
             with suppress(OSError):
                 file.delete()
+
+    def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _numbers(self, keys: Sequence[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return hash_rows(keys, self._types).astype(np.int64) % self.blocks
@@ -139,6 +147,18 @@ class Source:
                     own = places == number
                     if own.any():
                         writer.write_batch(batch.filter(from_numpy(own, pa.bool_())))
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with plain texts and bytes for views of them, which Arrow cannot take rows of."""
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return pa.string() if pa.types.is_string_view(kind) else pa.binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return made(kind.value_field.with_type(_without_views(kind.value_type)))
+    return kind
 
 
 def _step(schema: pa.Schema, name: str, field: Field) -> Step:

@@ -8,6 +8,7 @@ from unit.public import files, new_catalog, reopened
 
 from paimon_py import Schema, SchemaError, Table, UsageError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.rows import verbs
 from paimon_py.testing.counting_store import CountingStore
 
 VECTORS = {"deletion-vectors.enabled": "true"}
@@ -151,3 +152,24 @@ def test_a_reader_is_read_once_however_often_the_merge_is_evaluated(catalog, set
     assert (result.rounds, result.updated, result.inserted) == (2, 3 if twice else 2, 1)
     found = [row["v"] for row in rows_of(table) if row["k"] in (4, 7, 70)]
     assert sorted(found) == ["new 4"] * (2 if twice else 1) + ["new 7", "new 70"]
+
+
+@pytest.mark.parametrize("limit", [10, 1 << 20])
+def test_sources_of_any_arrow_types_can_be_merged(catalog, monkeypatch, limit):
+    monkeypatch.setattr(verbs, "_SOURCE_MAX", limit)
+    table = catalog.create_table("d.t", pa.schema([("k", pa.string()), ("r", pa.struct([("x", pa.list_(pa.string()))])), ("b", pa.binary())]))
+    table.write_arrow(pa.table({"k": ["a", "b"]}))
+    inner = pa.struct([("x", pa.large_list(pa.string_view()))])
+    schema = pa.schema([("k", pa.string_view()), ("r", inner), ("b", pa.binary_view()), ("w", pa.dictionary(pa.int8(), pa.string()))])
+    batches = [
+        pa.record_batch([pa.array([key], pa.string_view()), pa.array([{"x": [key * 20]}], inner), pa.array([b"y"], pa.binary_view()),
+                         pa.array([key]).dictionary_encode().cast(schema.field("w").type)], schema=schema)
+        for key in "acb"
+    ]  # fmt: skip
+    values = {"r": "source.r", "b": "source.b"}
+    result = table.merge(
+        pa.RecordBatchReader.from_batches(schema, iter(batches)), ["k"], when_matched_update=("source.w = target.k", values),
+        when_not_matched_insert={"k": "source.w", **values},
+    )  # fmt: skip
+    assert (result.updated, result.inserted) == (2, 1)
+    assert rows_of(table) == [{"k": key, "r": {"x": [key * 20]}, "b": b"y"} for key in "abc"]
