@@ -30,6 +30,8 @@ FEW = {"compaction.min.file-num": "2"}
 CURVE = {"clustering.incremental": "true", "clustering.columns": "v,k", **EAGER}
 DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "4"}
 POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "2"}
+AVRO = {"file.format": "avro"}
+"""Files of one write each: kinds of tables without it show what comes of the many writes of a Parquet or ORC file."""
 INDEXED = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "0 b"}
 
 
@@ -44,21 +46,21 @@ def _keyed(options: dict[str, str], *, engine: str = "deduplicate", raised: int 
 
 KINDS = {
     "files": _append(altered=INDEXED),
-    "vectors": _append(dead=3, **VECTORS),
-    "buckets": _append(**BUCKETS),
-    "vectors in buckets": _append(altered=INDEXED, **BUCKETS, **VECTORS),
-    "clustered": _append(**CURVE),
+    "vectors": _append(dead=3, **VECTORS, **AVRO),
+    "buckets": _append(**BUCKETS, **AVRO),
+    "vectors in buckets": _append(altered=INDEXED, **BUCKETS, **VECTORS, **AVRO),
+    "clustered": _append(**CURVE, **{"file.format": "orc"}),
     "keyed": _keyed({"bucket": "2", "write-only": "true"}, altered=INDEXED),
-    "eager": _keyed({"bucket": "1", **EAGER}),
+    "eager": _keyed({"bucket": "1", **EAGER, **AVRO}),
     "keyed vectors": _keyed({"bucket": "1", **VECTORS, **EAGER}, raised=2),
-    "settled vectors": _keyed({"bucket": "2", **VECTORS}, raised=3),
-    "sums": _keyed({"bucket": "1", **EAGER}, engine="aggregation"),
+    "settled vectors": _keyed({"bucket": "2", **VECTORS, **AVRO}, raised=3),
+    "sums": _keyed({"bucket": "1", **EAGER, **AVRO}, engine="aggregation"),
     "dynamic": _keyed({**DYNAMIC, "write-only": "true"}, altered=INDEXED),
-    "dynamic vectors": _keyed({**DYNAMIC, **VECTORS}, raised=2),
-    "dynamic without index": _keyed({**DYNAMIC, "write-only": "true"}, raised=0, loses_index=True),
+    "dynamic vectors": _keyed({**DYNAMIC, **VECTORS, **AVRO}, raised=2),
+    "dynamic without index": _keyed({**DYNAMIC, **AVRO, "write-only": "true"}, raised=0, loses_index=True),
     "postponed": _keyed(POSTPONED),
-    "postponed vectors": _keyed({**POSTPONED, **VECTORS}),
-    "postponed sums": _keyed(POSTPONED, engine="aggregation"),
+    "postponed vectors": _keyed({**POSTPONED, **VECTORS, **AVRO}),
+    "postponed sums": _keyed({**POSTPONED, **AVRO}, engine="aggregation"),
 }
 
 Model = Callable[[Scene, State], State]
