@@ -1,10 +1,12 @@
 """`python -m benchmarks.memory`: peak resident memory over what the process holds after importing the peer.
 
-Wide rows: 22 columns, about 210 bytes a row.
+Wide rows, if nothing else is said: 22 columns, about 210 bytes a row.
 
 - `stream`: a streamed merged read of eleven runs in one bucket, at two table sizes.
 - `load`: one writer with default options takes 20 M rows in scattered order, in batches of 65,536, made as it goes.
 - `compact`: a full compaction of 50 runs of 100,000 rows, every other row of which is updated by the next run.
+- `merge`: a hundredth as many rows, half of them new, into ten files of the narrow rows of `data.py` without a key.
+- `change`: 1 % of the rows of these files are updated. Both write all files anew; at two table sizes.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from benchmarks import data
 from benchmarks.__main__ import Failed, machine, run, store
 from benchmarks.workspace import Workspace, fresh_table
 
-LIMITS_MB = {"stream": 500, "load": 600, "compact": 600}
+LIMITS_MB = {"stream": 500, "load": 600, "compact": 600, "merge": 200, "change": 200}
 RUNS = 50
 BATCH_ROWS = 65_536
-DEFAULT_ROWS = {"stream": (5_000_000, 10_000_000), "load": (20_000_000,), "compact": (5_000_000,)}
+_TWO_SIZES = (5_000_000, 10_000_000)
+DEFAULT_ROWS = {
+    "stream": _TWO_SIZES, "load": (20_000_000,), "compact": (5_000_000,), "merge": _TWO_SIZES, "change": _TWO_SIZES
+}  # fmt: skip
 
 
 def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
@@ -36,6 +41,12 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
     if what == "load":
         table = fresh_table(scratch, data.wide(np.arange(1), 1).schema, keyed=True)
         return {"table": str(table), "rows": rows, "batch_rows": BATCH_ROWS}
+    if what in ("merge", "change"):
+        ten = Workspace(space.root / f"ten-{rows}", rows / 10_000_000)
+        shutil.copytree(ten.appended(), scratch / "db.db" / "t")
+        where = {"where": ["a", 49 * 2**40 // 50, 2**40], "set": {"b": "0.5"}}
+        asked = {"inputs": ten.input("everywhere")} if what == "merge" else where
+        return {"table": str(scratch / "db.db" / "t"), **asked}
     shutil.copytree(space.runs(RUNS, rows // RUNS), scratch / "db.db" / "t")
     return {"table": str(scratch / "db.db" / "t")}
 
@@ -43,7 +54,7 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--what", default="stream,load,compact")
+    parser.add_argument("--what", default="stream,load,compact,merge,change")
     parser.add_argument("--rows", default="", help="numbers of rows instead of the usual ones")
     parser.add_argument("--peers", default="ours,rust")
     parser.add_argument("--work", type=Path, help="keep the tables here, and use what is there")
@@ -52,7 +63,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="paimon-memory-") as directory:
         space = Workspace(options.work or Path(directory), 1.0)
-        print("| what | wide rows | peer | peak MB over import | limit | CPU s | rows |\n|---|---|---|---|---|---|---|")
+        print("| what | rows | peer | peak MB over import | limit | CPU s | rows |\n|---|---|---|---|---|---|---|")
         for what in options.what.split(","):
             counts = [int(text) for text in options.rows.split(",") if text] or DEFAULT_ROWS[what]
             peers = options.peers.split(",") if what == "stream" else ["ours"]

@@ -60,19 +60,19 @@ def compact(inputs, settings):
 
 
 def change(inputs, settings):
-    """Delete or update the rows with `low <= column <= high`."""
+    """Delete or update the rows with `low <= column <= high`; how many."""
     column, low, high = settings["where"]
     table, where = Table.open(settings["table"]), (col(column) >= low) & (col(column) <= high)
     if "set" in settings:
-        table.update(where, {name: float(value) for name, value in settings["set"].items()})
-    else:
-        table.delete(where)
+        return table.update(where, {name: float(value) for name, value in settings["set"].items()}).updated
+    return table.delete(where).deleted
 
 
 def merge(inputs, settings):
-    """Update the rows that have a key of the source by all its columns, and add the others."""
+    """Update the rows that have a key of the source by all its columns, and add the others; how many."""
     table = Table.open(settings["table"])
-    table.merge(inputs[0], ["k"], when_matched_update=True, when_not_matched_insert=True)
+    done = table.merge(inputs[0], ["k"], when_matched_update=True, when_not_matched_insert=True)
+    return done.updated + done.inserted
 
 
 def plan(inputs, settings):
