@@ -67,6 +67,8 @@ class Content:
         if self.engine == "first-row":
             return old
         known = {**old, **{name: value for name, value in new.items() if value is not None}}
+        if "p" in old:
+            known["p"] = old["p"]
         if self.engine == "aggregation":
             for name, function in (("n", sum), ("x", max)):
                 values = [row[name] for row in (old, new) if row.get(name) is not None]

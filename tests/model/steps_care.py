@@ -21,7 +21,12 @@ def restriction(life, rng):
 
 def compact(life, rng):
     given, matches = restriction(life, rng)
-    life.current(rng).compact(full=rng.random() < 0.4, **given)
+    table = life.current(rng) if life.mode.postponed else life.any(rng)
+    with life.refused(CommitConflictError, must=False):
+        table.compact(full=rng.random() < 0.4, **given)
+    if life.was_refused:
+        assert life.outdated(table), "refused for nothing"
+        return
     life.content.publish(matches)
     life.commits += 1
 

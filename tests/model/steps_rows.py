@@ -11,7 +11,7 @@ from paimon_py import CommitConflictError, UsageError, col
 
 
 def delete(life, rng):
-    table = life.current(rng)
+    table = life.any(rng)
     asked = condition(rng, list(life.known(table)))
     call = lambda: table.delete(asked.asked(rng))  # noqa: E731
     if not life.mode.deletable:
@@ -30,6 +30,10 @@ def delete(life, rng):
 
 def answered(life, table, call, hit, inserted=()):
     """The result of an operation that changes rows; None if their partitions are closed to writers."""
+    if life.outdated(table):
+        with life.refused(CommitConflictError, UsageError, must=False):
+            done = call()
+        return None if life.was_refused else done
     touched = {row.get("p") for row in [*hit, *inserted]}
     if life.closed(table.schema, touched):
         with life.refused(UsageError, CommitConflictError, must=life.mode.keyed or bool(inserted)):
@@ -65,7 +69,7 @@ def kept_by_partial(life, hit, made):
 
 
 def update(life, rng):
-    table = life.current(rng)
+    table = life.any(rng)
     change(life, rng, table, *setting(life, rng, life.known(table)))
 
 
@@ -107,7 +111,7 @@ def change(life, rng, table, values, made):
         return
     hit = [row for row in life.content.all() if asked.holds(row)]
     if kept_by_partial(life, hit, made):
-        with life.refused(UsageError):
+        with life.refused(UsageError, CommitConflictError):
             call()
         return
     done = answered(life, table, call, hit)
@@ -120,7 +124,7 @@ def change(life, rng, table, values, made):
 
 def upsert(life, rng):
     """By the primary key, or by columns that are given."""
-    table = life.current(rng)
+    table = life.any(rng)
     if life.mode.keyed and rng.random() < 0.5:
         pairs = [("+I", row) for _, row in life.some(rng, table)]
         data = life.arrow(table, pairs)
@@ -132,6 +136,8 @@ def upsert(life, rng):
         if done is not None:
             life.took(pairs)
         return
+    if life.mode.moves:
+        return
     on = list(life.key) or (["p", "k"] if life.mode.parted else ["k"])
     rows = [life.row(rng, life.known(table)) for _ in range(rng.choice([1, 4, 10]))]
     if rng.random() < 0.8:
@@ -142,7 +148,7 @@ def upsert(life, rng):
 
 def merge(life, rng):
     """A merge with random clauses."""
-    table = life.current(rng)
+    table = life.any(rng)
     columns = life.known(table)
     whole = list(life.key) or (["p", "k"] if life.mode.parted else ["k"])
     on = rng.choice([whole, whole, whole, ["k"], ["v"]])
@@ -151,7 +157,7 @@ def merge(life, rng):
     if rng.random() < 0.8:
         rows = list({tuple(row[name] for name in on): row for row in rows}.values())
     source = Source(rows, on, names)
-    clauses = drawn(rng, inserts=on == whole and rng.random() < 0.7, deletes=life.mode.deletable)
+    clauses = drawn(rng, inserts=on == whole and not life.mode.moves and rng.random() < 0.7, deletes=life.mode.deletable)
     unique = life.mode.keyed and set(on) == set(life.key)
     run_merge(life, table, source, clauses, lambda data: table.merge(data, on, **clauses.asked()), unique=unique)
 
@@ -161,7 +167,7 @@ def run_merge(life, table, source, clauses, call, *, unique):
     allowed = lambda old, new: not kept_by_partial(life, [old], lambda _: new)  # noqa: E731
     done = merged(life.content.all(), source, clauses, unique=unique, allowed=allowed)
     if done is None or not life.mode.updatable or clauses.hides_some:
-        with life.refused(UsageError):
+        with life.refused(UsageError, CommitConflictError):
             call(data)
         return
     result = answered(life, table, lambda: call(data), done.hit, done.inserted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from model.table_life import Held, Open, partition_of
 
-from paimon_py import AddColumn, CommitConflictError, UpdateColumnType, UsageError
+from paimon_py import AddColumn, CommitConflictError, UnsupportedError, UpdateColumnType, UsageError
 
 HELD_MAX = 4
 WRITERS_MAX = 2
@@ -23,7 +23,10 @@ def overwrite(life, rng):
     """One partition, all, or those that occur."""
     table = life.pick(rng)
     pairs = [("+I", row) for _, row in life.some(rng, table, rng.choice([0, 1, 5, 12]))]
-    kind = rng.choice(["one", "all", "dynamic"]) if life.mode.parted else "all"
+    kind = rng.choice(["one", "all", "dynamic"]) if life.mode.parted and not life.mode.moves else "all"
+    if life.mode.moves:
+        with life.refused(UnsupportedError):
+            table.write_arrow(life.arrow(table, pairs), overwrite={"p": 1})
     if kind == "one":
         value = rng.choice(life.parts)
         pairs = [(each, {**row, "p": value}) for each, row in pairs]
@@ -97,7 +100,7 @@ def commit_held(life, rng):
         hold(life, rng)
         return
     taken = rng.sample(life.held, rng.choice([1, min(2, len(life.held)), len(life.held)]))
-    if rng.random() < 0.5:
+    if rng.random() < 0.5 and not life.mode.moves:
         commit(life, rng, taken)
     else:
         for held in taken:
@@ -185,7 +188,8 @@ def go_on_writing(life, rng):
     """A writer that stays open takes rows, and may hand over what it has."""
     if not life.writers or (len(life.writers) < WRITERS_MAX and rng.random() < 0.4):
         table = life.current(rng)
-        life.writers.append(Open(table.writer(), table.schema, life.commits, dict(life.counts)))
+        since = -1 if life.mode.moves else life.commits
+        life.writers.append(Open(table.writer(), table.schema, since, dict(life.counts)))
     one = rng.choice(life.writers)
     pairs = life.some(rng, one)
     data = life.arrow(one, pairs)
@@ -202,14 +206,15 @@ def go_on_writing(life, rng):
 
 def hand_over(life, rng, one):
     held = Held(one.writer.changes(), one.schema.id, one.rows, one.since, life.stamp())
-    one.rows = []
+    one.rows, ends = [], False
     if rng.random() < 0.7:
         commit(life, rng, [held])
     elif len(life.held) < HELD_MAX:
         life.held.append(held)
     else:
         one.writer.discard(held.changes)
-    if rng.random() < 0.4:
+        ends = life.mode.moves
+    if ends or rng.random() < 0.4:
         one.writer.close()
         life.writers.remove(one)
 

@@ -58,7 +58,7 @@ class Life:
         self.clock = Clock()
         self.store = MemoryStore(clock=self.clock)
         self.owners = itertools.count()
-        key = () if not mode.keyed else ("p", "k") if mode.parted else ("k",)
+        key = () if not mode.keyed else ("p", "k") if mode.parted and not mode.moves else ("k",)
         self.key = key
         self.parts = [1, 2] if mode.keyed else [1, 2, None]
         self.columns = {"k": "BIGINT", "v": "STRING", "n": "INT", "x": "DOUBLE"}
@@ -108,6 +108,14 @@ class Life:
     def pick(self, rng):
         """One of two table objects; what the other did it has not seen."""
         return self.table if rng.random() < 0.6 else self.other
+
+    def any(self, rng):
+        """One that mostly knows the latest schema."""
+        return self.pick(rng) if rng.random() < 0.3 else self.current(rng)
+
+    def outdated(self, table):
+        """Whether others may have written columns or values that a table object does not know."""
+        return self.columns_of[table.schema.id] != self.columns
 
     def current(self, rng):
         """One that knows the latest schema."""
@@ -204,6 +212,8 @@ class Life:
 
     def rival(self, since, pairs):
         """Whether others put keys of these rows somewhere meanwhile, or emptied a partition of theirs."""
+        if self.mode.moves:
+            return since < 0 or any(number > since for number, _, _ in self.written)
         keys = {self.content.at(row) for _, row in pairs}
         parts = self.partitions(pairs)
         for number, emptied, put in self.written:

@@ -19,13 +19,14 @@ AGGREGATES = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum
 
 
 class Mode(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of table. `shared`: several writers fill its dynamic buckets together."""
+    """A kind of table. `shared`: several writers fill its dynamic buckets together; `moves`: keys move between parts."""
 
     name: str
     options: dict
     keyed: bool = True
     parted: bool = False
     shared: bool = False
+    moves: bool = False
 
     @property
     def bucket(self) -> int:
@@ -78,6 +79,10 @@ def keyed(name: str, *, parted: bool = False, shared: bool = False, **options: s
     return Mode(name=name, options=options, parted=parted, shared=shared)
 
 
+def moving(name: str, **options: str) -> Mode:
+    return Mode(name=name, options=options, parted=True, moves=True)
+
+
 def append(name: str, *, parted: bool = False, **options: str) -> Mode:
     return Mode(name=name, options=options, keyed=False, parted=parted)
 
@@ -99,6 +104,10 @@ MODES = (
     keyed("dynamic, shared", shared=True, parted=True, **DYNAMIC),
     keyed("dynamic, shared by few", shared=True, **DYNAMIC, **{"dynamic-bucket.initial-buckets": "2"}),
     keyed("dynamic with vectors", **DYNAMIC, **VECTORS),
+    moving("keys that move", **DYNAMIC),
+    moving("keys that move, with vectors", **DYNAMIC, **VECTORS),
+    moving("keys that move, partial update", **DYNAMIC, **{"merge-engine": "partial-update"}),
+    moving("keys that move, first row", **DYNAMIC, **{"merge-engine": "first-row"}),
     keyed("postponed", **POSTPONED, **{"postpone.target-row-num-per-bucket": "5"}),
     keyed("postponed parts", parted=True, **POSTPONED, **{"postpone.default-bucket-num": "2"}),
     keyed("postponed with vectors", **POSTPONED, **VECTORS),

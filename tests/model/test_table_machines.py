@@ -16,7 +16,7 @@ NAMES = [mode.name for mode in MODES]
 
 @pytest.mark.parametrize("mode", MODES, ids=NAMES)
 def test_tables_hold_what_dictionaries_would(mode):
-    assert lives(mode, [MODES.index(mode)], 20) > 0
+    assert lives(mode, [MODES.index(mode)], 15) > 0
 
 
 @pytest.mark.full
