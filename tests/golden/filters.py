@@ -21,19 +21,22 @@ _COMPARE = {
 }
 
 
-def predicate(tree: list, types: dict[str, tuple]):
-    """The predicate of a filter tree; `types` maps columns to `golden.parse_type` tuples."""
+def predicate(tree: list, types: dict[str, tuple], side: str | None = None):
+    """The predicate of a filter tree; `types` maps columns to `golden.parse_type` tuples.
+
+    `side`: "source" or "target", where the columns are those of a side of a merge.
+    """
     op, *rest = tree
     if op in ("and", "or"):
-        parts = [predicate(part, types) for part in rest]
+        parts = [predicate(part, types, side) for part in rest]
         result = parts[0]
         for part in parts[1:]:
             result = result & part if op == "and" else result | part
         return result
     if op == "not":
-        return ~predicate(rest[0], types)
+        return ~predicate(rest[0], types, side)
     name, *arguments = rest
-    column = col(name)
+    column = col(name) if side is None else col(side, name)
     if op == "isNull":
         return column.is_null()
     if op == "isNotNull":

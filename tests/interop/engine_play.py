@@ -14,6 +14,7 @@ import oracle
 from engine_scripts import Script
 from filters import predicate
 from pair import Pair, differences, forgive, snapshot_facts, sorted_facts
+from row_pair import RowPair
 from values import canonical_rows, difference, ours
 
 import paimon_py
@@ -21,6 +22,9 @@ from paimon_py import PaimonError, UnsupportedError
 
 TURNS = ("j", "o", "oj", "jo")
 """Who acts: Java, we, we and Java in turn, Java and we in turn."""
+
+AT_ONCE = ("write", "rounds", "compact", "overwrite", "alter", "rescale")
+"""Steps that Java does without being asked for rows first."""
 
 
 class Disagreement(AssertionError):
@@ -43,12 +47,12 @@ class Played:
 def play(java: oracle.Session, warehouse: pathlib.Path, script: Script, turns=TURNS) -> dict[str, Played]:
     """Play a script once per entry of `turns`, if we can play it at all; the tables by turn."""
     turns = ("j",) if script.java_only else turns
-    at_once = all(step[0] != "dead" for step in script.steps)
+    at_once = all(step[0] in AT_ONCE and step[1] != "dynamic" for step in script.steps) and script.options.get("bucket") != "-2"
     return {turn: _all_by_java(java, warehouse, script) if turn == "j" and at_once else _play(java, warehouse, script, turn) for turn in turns}
 
 
 def _play(java: oracle.Session, warehouse: pathlib.Path, script: Script, turn: str) -> Played:
-    played = Played(Pair(java, warehouse, turn))
+    played = Played(RowPair(java, warehouse, turn))
     for step, by in zip([None, *script.steps], itertools.chain(turn[0], itertools.cycle(turn))):
         try:
             played.pair.create(script, by) if step is None else played.pair.act(step, by)
@@ -64,7 +68,7 @@ def _play(java: oracle.Session, warehouse: pathlib.Path, script: Script, turn: s
 
 def _all_by_java(java: oracle.Session, warehouse: pathlib.Path, script: Script) -> Played:
     """As `_play`, in one call."""
-    played = Played(Pair(java, warehouse, "j"))
+    played = Played(RowPair(java, warehouse, "j"))
     create = {"op": "create", "columns": script.columns, "primaryKeys": script.primary_key, "partitionKeys": script.partition_by, "tableOptions": script.options}
     steps = [create, *map(java_step, script.steps)]
     outputs = played.pair.steps([one for step in steps for one in (step, {"op": "snapshot"})], check=False)
@@ -91,14 +95,18 @@ def java_step(step: tuple) -> dict:
             return {"op": "write", "rows": rest[1], "overwrite": rest[0], "options": {"dynamic-partition-overwrite": "false"}}
         case "alter":
             return {"op": "alter", "changes": rest}
+        case "rescale":
+            return {"op": "rescale", "bucket": rest[0]}
     raise ValueError(verb)
 
 
 # -- what everyone must agree on ------------------------------------------------------------------------------------
 
 
-def check(script: Script, tables: dict[str, Played]) -> None:
+def check(script: Script, tables: dict[str, Played]) -> dict[str, list]:
     """All tables hold the same after every step, whoever reads them, and describe it alike.
+
+    Returns: what Java reads of the last state, by turn.
 
     Raises: Disagreement.
     """
@@ -109,40 +117,45 @@ def check(script: Script, tables: dict[str, Played]) -> None:
         if not script.sizes_matter and want.failed is None and played.ends != want.ends:
             raise Disagreement(f"{turn}: snapshots after each step are {played.ends}, Java's {want.ends}")
     if want.failed == 0:
-        return
-    described = {turn: _Described(played, bool(script.options.get("deletion-vectors.enabled"))) for turn, played in tables.items()}
+        return {}
+    described = {turn: _Described(played, script) for turn, played in tables.items()}
     _check_rows(script, tables, described)
     for turn in tables:
         _check_narrow_reads(script, turn, described[turn])
     if not script.sizes_matter:
         for turn in tables:
             _check_metadata(turn, tables[turn].pair, described[turn], described["j"])
+    return {turn: one.theirs[max(one.theirs)] for turn, one in described.items() if one.theirs}
 
 
 class _Described:
     """What Java and we see in every snapshot of a table."""
 
-    def __init__(self, played: Played, vectors: bool) -> None:
+    def __init__(self, played: Played, script: Script) -> None:
         self.pair = played.pair
         table = self.pair.table()
-        self.snapshots = {snapshot.id: snapshot for snapshot in table.snapshots()}
+        steps = {end for end in played.ends if isinstance(end, int) and end}
+        self.snapshots = {one.id: one for one in table.snapshots() if one.id in steps or not script.sizes_matter}
         self.columns = {number: self.pair.columns(one.schema_id) for number, one in self.snapshots.items()}
-        ops = [
-            {"op": op, **({"options": {"scan.snapshot-id": str(number)}} if op == "read" else {"snapshot": number})}
-            for number in self.snapshots
-            for op in ("read", "files", "snapshot", *(["manifests"] if vectors else []))
-        ]
-        outputs = iter(self.pair.steps(ops, check=False))
-        self.theirs: dict[int, list | str] = {}
-        self.facts: dict[int, tuple] = {}
-        for number in self.snapshots:
-            read, files, snapshot = (next(outputs) for _ in range(3))
-            self.theirs[number] = canonical_rows(self.columns[number], read["result"]) if read["ok"] else read["error"]
-            index = next(outputs)["result"]["index"] if vectors else None
-            facts = snapshot_facts(snapshot["result"])
-            facts.pop("indexManifest", None)  # Java keeps an empty one where we have none
-            self.facts[number] = (facts, sorted_facts(files["result"]), vector_facts(index, files["result"]))
+        outputs = self.pair.steps([{"op": "read", "options": {"scan.snapshot-id": str(number)}} for number in self.snapshots], check=False)
+        self.theirs = {
+            number: canonical_rows(self.columns[number], read["result"]) if read["ok"] else read["error"]
+            for number, read in zip(self.snapshots, outputs, strict=True)
+        }
+        self.facts = {} if script.sizes_matter else self._facts(bool(script.options.get("deletion-vectors.enabled")))
         self.ours = {number: self._our_rows(table, number) for number in self.snapshots}
+
+    def _facts(self, vectors: bool) -> dict[int, tuple]:
+        """How every snapshot and its files are described."""
+        ops = ("files", "snapshot", *(["manifests"] if vectors else []))
+        outputs = iter(self.pair.steps([{"op": op, "snapshot": number} for number in self.snapshots for op in ops]))
+        found = {}
+        for number in self.snapshots:
+            files, snapshot = next(outputs), snapshot_facts(next(outputs))
+            index = next(outputs)["index"] if vectors else None
+            snapshot.pop("indexManifest", None)  # Java keeps an empty one where we have none
+            found[number] = (snapshot, sorted_facts(files), vector_facts(index, files))
+        return found
 
     def _our_rows(self, table: paimon_py.Table, number: int) -> list | str:
         try:

@@ -10,6 +10,7 @@ A script is a list of actions in the notation of the oracle:
     ("dead", column, {least: rows})    Java deletes rows, by number, of the file whose smallest value of the column is `least`
     ("rounds", [rows, …])              one writer, one commit per list
     ("tag", name)                      of the latest snapshot
+    ("rescale", buckets)               every partition; a partition may follow
 """
 
 from __future__ import annotations
@@ -140,6 +141,9 @@ class Pair:
 
     def _compact_java(self, full: bool, partitions: list[dict] | None = None) -> None:
         which = {} if partitions is None else {"partitions": [{k: str(v) for k, v in one.items()} for one in partitions]}
+        options = self.table().options
+        if options.get("bucket") == "-2":  # Java's engines pass the option on
+            which["buckets"] = int(options["postpone.default-bucket-num"])
         self.step("compact", full=full, **which)
 
     def _dead_java(self, column: str, rows: dict) -> None:
@@ -191,6 +195,13 @@ class Pair:
 
     def _drop_java(self, partitions: list[dict]) -> None:
         self.step("truncate", partitions=partitions)
+
+    def _rescale_ours(self, buckets: int, partition: dict | None = None) -> None:
+        self.table().rescale(buckets, partitions=None if partition is None else [partition])
+
+    def _rescale_java(self, buckets: int, partition: dict | None = None) -> None:
+        where = {} if partition is None else {"partition": {name: str(value) for name, value in partition.items()}}
+        self.step("rescale", bucket=buckets, **where)
 
     def _tag_ours(self, name: str) -> None:
         self.table().create_tag(name)

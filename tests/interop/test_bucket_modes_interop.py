@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -27,17 +28,6 @@ def few(names, *ci):
     return [name if name in ci else pytest.param(name, marks=pytest.mark.full) for name in names]
 
 
-class Rescaled(Pair):
-    """With the actions ("rescale", buckets) and ("rescale", buckets, partition)."""
-
-    def _rescale_ours(self, buckets, partition=None):
-        self.table().rescale(buckets, partitions=None if partition is None else [partition])
-
-    def _rescale_java(self, buckets, partition=None):
-        where = {} if partition is None else {"partition": {name: str(value) for name, value in partition.items()}}
-        self.step("rescale", bucket=buckets, **where)
-
-
 def some_rows(draw, mark, *, keys=40, count=12, kinds=("+I",)):
     return [
         {"p": draw.randrange(2), "k": draw.randrange(keys), "v": f"{mark}-{at}", "c": at, "_kind": draw.choice(kinds)}
@@ -46,7 +36,7 @@ def some_rows(draw, mark, *, keys=40, count=12, kinds=("+I",)):
 
 
 def hashes(pair: Pair) -> list:
-    entries = pair.step("manifests")["index"]
+    entries = pair.step("manifests")["index"] or []
     return sorted((str(e["partition"]), e["bucket"], sorted(e["hashes"])) for e in entries if e["indexType"] == "HASH")
 
 
@@ -105,6 +95,27 @@ def test_an_overwrite_begins_dynamic_buckets_anew_and_java_goes_on(java, tmp_pat
     assert len(rows) == len({(row[0], row[1]) for row in rows})
 
 
+@pytest.mark.parametrize("version", few(["2.0.0", "1.4.2", "0.9.0"], "2.0.0"))
+def test_java_goes_on_with_an_index_that_we_made_again(java, tmp_path, version):
+    draw = random.Random(version)
+    pair = Pair(java(version), tmp_path)
+    pair.create(Kind(COLUMNS, ["p", "k"], ["p"], {"dynamic-bucket.target-row-num": "4"}), "j")
+    for step in range(3):
+        pair.act(("write", some_rows(draw, step)), "j")
+    want = hashes(pair)
+    latest = pair.path / "snapshot" / "snapshot-3"
+    stored = json.loads(latest.read_text())
+    assert stored.pop("indexManifest")
+    latest.write_text(json.dumps(stored))
+    assert not hashes(pair)
+    pair.act(("write", [{"p": row[0], "k": row[1], "v": "again", "c": 0} for row in pair.agree()]), "o")
+    assert hashes(pair) == want
+    pair.act(("write", some_rows(draw, 9, count=30)), "j")
+    pair.act(("compact", True), "j")
+    rows = pair.agree()
+    assert len(rows) == len({(row[0], row[1]) for row in rows}) > 20
+
+
 @pytest.mark.parametrize("engine", few(["deduplicate", "partial-update", "aggregation"], "aggregation"))
 @pytest.mark.parametrize("buckets", [1, 3])
 def test_waiting_rows_go_to_the_same_buckets(java, tmp_path, engine, buckets):
@@ -112,15 +123,11 @@ def test_waiting_rows_go_to_the_same_buckets(java, tmp_path, engine, buckets):
     kind = Kind(COLUMNS, ["p", "k"], ["p"], {"bucket": "-2", "postpone.default-bucket-num": str(buckets), **ENGINES[engine]})
     kinds = ("+I", "+U", "-D") if engine == "deduplicate" else ("+I",)
 
-    class Waiting(Pair):
-        def _compact_java(self, full, partitions=None):
-            self.step("compact", full=full, buckets=buckets)
-
     script = [("write", some_rows(draw, 0, kinds=kinds)), ("write", some_rows(draw, 1, kinds=kinds)), ("compact", False),
               ("write", some_rows(draw, 2, kinds=kinds)), ("compact", False), ("write", some_rows(draw, 3, kinds=kinds)),
               ("compact", True)]  # fmt: skip
     for length in (1, 3, len(script)):
-        pairs = played(Waiting, java("2.0.0"), tmp_path / str(length), kind, script[:length])
+        pairs = play(java("2.0.0"), tmp_path / str(length), kind, script[:length])
         same_rows(pairs)
         if length <= 3:
             same_files(pairs)
@@ -137,7 +144,7 @@ def test_rescaled_tables_have_the_same_files(java, tmp_path, engine):
     if not keyed:
         script.pop()
     for length in (3, len(script)):
-        pairs = played(Rescaled, java("2.0.0"), tmp_path / str(length), kind, script[:length])
+        pairs = play(java("2.0.0"), tmp_path / str(length), kind, script[:length])
         same_rows(pairs)
         if keyed and engine not in COMPACTED_AT_ONCE:
             same_metadata({turn: pairs[turn] for turn in ("o", "j")})
@@ -152,14 +159,3 @@ def test_buckets_of_append_tables_keep_or_drop_their_order_as_in_java(java, tmp_
     pairs = play(java("2.0.0"), tmp_path, kind, script)
     same_rows(pairs)
     same_files(pairs)
-
-
-def played(pair_type, java, warehouse, kind, script, turns=("o", "j", "oj", "jo")):
-    """`play` with another kind of pair."""
-    pairs = {}
-    for turn in turns:
-        pair = pairs[turn] = pair_type(java, warehouse, turn)
-        pair.create(kind, turn[0])
-        for at, action in enumerate(script):
-            pair.act(action, turn[at % len(turn)])
-    return pairs
