@@ -231,12 +231,15 @@ def compaction_files(bucket: BucketChanges) -> tuple[DataFile, ...]:
 def commit_user(changes: Changes) -> str | None:
     """A user for a batch commit, the same whenever the same files are committed, so that a repetition is recognised.
 
-    Shaped like a UUID; None if there are no files to tell changes apart.
+    Shaped like a UUID; None if no file was made for these changes alone: others may have taken away the same ones.
     """
-    names = [file.name for bucket in changes.buckets for file in bucket.added_files + bucket.deleted_files]
-    names += [file.name for bucket in changes.buckets for file in bucket.compact_before]
-    if not names:
+    old = {file.name for bucket in changes.buckets for file in bucket.deleted_files + bucket.compact_before}
+    old |= {entry.name for bucket in changes.buckets for entry in bucket.deleted_index + bucket.compact_deleted_index}
+    new = {file.name for bucket in changes.buckets for file in bucket.added_files}
+    new |= {entry.name for bucket in changes.buckets for entry in bucket.new_index + bucket.compact_new_index}
+    if new <= old:
         return None
+    names = old | new
     digest = hashlib.blake2b("\n".join(sorted(names)).encode(), digest_size=16).hexdigest()
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 

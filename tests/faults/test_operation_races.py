@@ -16,7 +16,7 @@ import pytest
 from faults.compaction_support import Rival, attempt, built, check_table, table_on
 from faults.operations import KINDS, OPERATIONS, ended, held, left_over, prepared
 
-from paimon_py import CommitConflictError, PaimonError, UsageError
+from paimon_py import CommitConflictError, PaimonError, SchemaError, UsageError
 from paimon_py.rows import attempts
 from paimon_py.testing.fault_store import FaultStore
 
@@ -31,11 +31,12 @@ CASES = [
 
 
 def refused(error: PaimonError | None) -> bool:
-    """Whether somebody was told that others were faster, or that partitions have other numbers of buckets now."""
+    """Whether somebody was told that others were faster, or changed the schema or numbers of buckets."""
     if error is None:
         return False
-    rescaled = isinstance(error, UsageError) and "rows would be found in the wrong bucket" in str(error)
-    assert rescaled or isinstance(error, CommitConflictError), repr(error)
+    named = isinstance(error, UsageError) and "rows would be found in the wrong bucket" in str(error)
+    named = named or (isinstance(error, SchemaError) and "there is already a column" in str(error))
+    assert named or isinstance(error, CommitConflictError), repr(error)
     return True
 
 

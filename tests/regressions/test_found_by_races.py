@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from faults.compaction_support import batch, built, check_table, orphans, table_on
-from faults.operations import KINDS, NEW, OPERATIONS, OTHERS, held, prepared
+from faults.compaction_support import Rival, Scene, batch, built, check_table, content, orphans, table_on
+from faults.operations import KINDS, NEW, OPERATIONS, OTHERS, VECTORS, held, prepared
 
 from paimon_py.testing.fault_store import FaultStore
 
@@ -47,3 +47,17 @@ def test_a_dropped_compaction_of_deletion_vectors_alone_leaves_no_index_file_beh
     assert result.dropped_compaction is not None
     assert orphans(table_on(store, "checker")) == []
     assert held(store, scene).full == OPERATIONS["write"].effect(scene, prepared(kind).full)
+
+
+def test_of_two_deletes_that_empty_the_same_file_both_mark_their_other_rows():
+    """They were taken for one: whose commit it is was told by the names of the files that went, not by index files."""
+    scene = Scene(engine="append", loads=(((1, 1, 1, 1),), ((1, 3, 3, 3), (1, 4, 4, 4), (1, 5, 5, 5))), options=VECTORS)
+    calls = FaultStore(built(scene)[0])
+    table_on(calls, "slow").delete("k IN (1, 3)")
+    for at in range(1, calls.count + 1):
+        store = built(scene)[0]
+        rival = Rival(store, at, lambda healthy: table_on(healthy, "fast").delete("k IN (1, 4)"))
+        mine = table_on(rival, "slow").delete("k IN (1, 3)")
+        assert list(content(table_on(store, "reader"), scene)) == [(1, 5, 5, 5)], f"before call {at}"
+        assert mine.deleted + rival.result.deleted == 3
+        assert orphans(table_on(store, "checker")) == []
