@@ -178,15 +178,15 @@ def _changes(space: Workspace) -> list[Measure]:
 
 
 def _merges(space: Workspace) -> list[Measure]:
-    """Merges into append tables: half of the source updates, half is new."""
+    """Merges into tables without a key and with one: half of the source updates, half is new."""
     found = []
-    for how, place in itertools.product(("rewrite", "deletion vectors"), ("everywhere", "together")):
+    for how, place in itertools.product(("rewrite", "deletion vectors", "primary key"), ("everywhere", "together")):
 
         def settings(how: str = how) -> dict[str, Any]:
-            return {"table": str(space.appended(marks=how != "rewrite"))}
+            return {"table": str(space.appended(marks=how == "deletion vectors", keyed=how == "primary key"))}
 
         found.append(
-            Measure(f"merge 100 k into 10 M append rows {place} ({how})", "merge", ("ours", "delta"), settings,
+            Measure(f"merge 100 k into 10 M rows {place} ({how})", "merge", ("ours", "delta"), settings,
                     targets=(("delta", 1.0),), inputs=place, copied=True,
                     own={"delta": lambda: {"table": str(space.delta())}})
         )  # fmt: skip

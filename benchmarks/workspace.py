@@ -89,15 +89,16 @@ class Workspace:
 
         return self._table(f"runs-{count}-{rows}", fill, schema=data.wide(np.arange(1), 1).schema)
 
-    def appended(self, *, marks: bool = False) -> Path:
-        """Ten files of a million rows, without a key; `marks`: with deletion vectors."""
+    def appended(self, *, marks: bool = False, keyed: bool = False) -> Path:
+        """Ten files of a million rows, without a key, or with one in one bucket; `marks`: with deletion vectors."""
 
         def fill(table: Table) -> None:
             for source in self.input("even"):
                 table.write_arrow(pa.ipc.open_file(pa.memory_map(source)).read_all())
 
         options = {"deletion-vectors.enabled": "true"} if marks else {}
-        return self._table("appended-marks" if marks else "appended", fill, keyed=False, options=options)
+        name = f"appended{'-marks' if marks else ''}{'-keyed' if keyed else ''}"
+        return self._table(name, fill, keyed=keyed, options=options)
 
     def delta(self) -> Path:
         """The rows of `appended` in ten files of deltalake."""

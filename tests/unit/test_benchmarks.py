@@ -78,11 +78,11 @@ def test_changes_of_rows_end_as_plain_reading_and_writing_does(tmp_path, only):
 def test_merges_and_loads_of_dynamic_buckets_are_measured(tmp_path):
     results = benchmarks.main(
         ["--scale", "0.0002", "--repeats", "1", "--peers", "ours,plain", "--work", str(tmp_path)]
-        + ["--only", "merge 100 k into 10 M append rows together (del,load 1 M into dynamic"]
+        + ["--only", "10 M rows together (del,merge 100 k into 10 M rows everywhere (prim,load 1 M into dynamic"]
     )
-    assert [result["errors"] for result in results] == [{}] * 2
-    assert [result["check"]["rows"] for result in results] == [2010, 200]
-    assert [len(result["cpu"]) for result in results] == [1, 2]
+    assert [result["errors"] for result in results] == [{}] * 3
+    assert [result["check"]["rows"] for result in results] == [2010, 2010, 200]
+    assert [len(result["cpu"]) for result in results] == [1, 1, 2]
 
 
 def test_a_run_that_is_stopped_keeps_its_rows(tmp_path, monkeypatch):
