@@ -31,11 +31,11 @@ from paimon_py.spec.validation import moves_keys
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter, counts_anew
 from paimon_py.write.changes import BucketChanges, Changes
-from paimon_py.write.commit_plan import own_files
+from paimon_py.write.commit_plan import compaction_files, own_files
 from paimon_py.write.dynamic import DynamicBuckets, Share, is_dynamic
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.index_plan import made_index, written_files
-from paimon_py.write.leftovers import delete_index_files
+from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.moving import MovingKeys, ReadKeys
 from paimon_py.write.route import UNAWARE, Routed, Router
 from paimon_py.write.waiting import WaitingWriter, is_postponed, waiting_layout, waiting_schema
@@ -353,9 +353,21 @@ class Writer:
             buckets = self._written()
             if self._compaction is not None:
                 buckets = self._compaction.finish({key: writer.files for key, writer in self._writers.items()})
-            return buckets if self._indexes is None else self._indexes.with_index(buckets)
+            return self._indexed(buckets)
         except BaseException:
             self._give_up("failed")
+            raise
+
+    def _indexed(self, buckets: list[BucketChanges]) -> list[BucketChanges]:
+        if self._indexes is None:
+            return buckets
+        try:
+            return self._indexes.with_index(buckets)
+        except BaseException:  # what was compacted is nobody's yet
+            for bucket in buckets:
+                made = compaction_files(bucket)
+                delete_files(self._root, self._schema, bucket.partition, bucket.bucket, made)
+                delete_index_files(self._root, self._schema, made_index(bucket))
             raise
 
     def _directory(self, partition: bytes) -> str:

@@ -6,6 +6,7 @@ import pytest
 from faults.compaction_support import Rival, Scene, batch, built, check_table, content, orphans, table_on
 from faults.operations import KINDS, NEW, OPERATIONS, OTHERS, VECTORS, held, prepared
 
+from paimon_py import StorageError
 from paimon_py.testing.fault_store import FaultStore
 
 
@@ -61,3 +62,14 @@ def test_of_two_deletes_that_empty_the_same_file_both_mark_their_other_rows():
         assert list(content(table_on(store, "reader"), scene)) == [(1, 5, 5, 5)], f"before call {at}"
         assert mine.deleted + rival.result.deleted == 3
         assert orphans(table_on(store, "checker")) == []
+
+
+def test_a_hash_index_that_cannot_be_written_leaves_no_compacted_file_behind():
+    scene = KINDS["dynamic vectors"]
+    calls = FaultStore(built(scene)[0])
+    OPERATIONS["write"].run(table_on(calls, "me"))
+    for at in [at for at, (verb, path) in enumerate(calls.log, 1) if verb == "write" and "/index/" in path]:
+        store = built(scene)[0]
+        with pytest.raises(StorageError):
+            OPERATIONS["write"].run(table_on(FaultStore(store, at, "before"), "me"))
+        assert orphans(table_on(store, "checker")) == [], f"call {at}"
