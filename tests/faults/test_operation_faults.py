@@ -32,7 +32,7 @@ PARTS = 20
 @pytest.mark.parametrize(("name", "kind"), CASES)
 @pytest.mark.parametrize("part", range(PARTS), ids="part{}".format)
 def test_every_call_of_an_operation_may_fail_or_be_the_last(name, kind, part):
-    assert disturb(name, kind, MODES, share=lambda call, mode: (call + MODES.index(mode)) % PARTS == part) >= 0
+    disturb(name, kind, MODES, share=lambda call, mode: (call + MODES.index(mode)) % PARTS == part)
 
 
 _EVERY = 499
