@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind
-from paimon_py.expr.predicate import Predicate, as_predicate, col
+from paimon_py.expr.predicate import Constant, Predicate, as_predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
@@ -71,9 +71,9 @@ def merge(
         check_deletable(schema)
     try:
         source.load()
-        predicate = _reach(schema, source, keys)
-        if predicate is not None and clauses.unmatched:
-            predicate = any_of([predicate, clauses.unmatched_where])
+        apart = clauses.unmatched_where
+        predicate = None if apart == Constant(True) else _reach(schema, source, keys)
+        predicate = None if predicate is None else any_of([predicate, apart])
         blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
         return _run(root, schema, predicate, blocks, "MERGE", alone=source.blocks == 1)
     finally:

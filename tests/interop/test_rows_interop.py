@@ -81,7 +81,7 @@ class Script:
         self.pair.table().merge(
             self.source(("p", "k", "v", "n")), ["p", "k"],
             when_matched_delete="source.v = 'a'",
-            when_matched_update=True,
+            when_matched_update=[("source.n > target.n AND target.v IS DISTINCT FROM source.v", True), {"n": "source.n"}],
             when_not_matched_insert=True,
             when_not_matched_by_source_update=("target.k = 3", {"v": "alone", "n": self.high}),
         )  # fmt: skip

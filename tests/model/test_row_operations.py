@@ -150,7 +150,7 @@ class Life:
             [{"q": r["p"], "k": r["k"], "w": r["v"], "m": r["n"]} for r in rows],
             pa.schema([("q", pa.int32()), ("k", pa.int64()), ("w", pa.string()), ("m", pa.int64())]),
         )
-        self.table.merge(
+        result = self.table.merge(
             source, {"p": "q", "k": "k"},
             when_matched_delete="source.w = 'y'",
             when_matched_update=("target.n < 70", {"v": col("source", "w") if not self.fills else "new", "n": 7}),
@@ -158,15 +158,17 @@ class Life:
         )  # fmt: skip
         by_key = {(row["p"], row["k"]): row for row in rows}
         known = {(row["p"], row["k"]) for row in self.rows}
-        kept = []
+        kept, updated = [], 0
         for row in self.rows:
             other = by_key.get((row["p"], row["k"]))
             if other is None:
                 kept.append(row)
             elif other["v"] != "y":
                 hit = row["n"] is not None and row["n"] < 70
+                updated += hit
                 kept.append({**row, "v": other["v"] if not self.fills else "new", "n": 7} if hit else row)
         new = [row for key, row in by_key.items() if key not in known and row["n"] is not None and row["n"] > 20]
+        assert (result.deleted, result.updated, result.inserted) == (len(self.rows) - len(kept), updated, len(new))
         self.rows = kept + [{"p": r["p"], "k": r["k"], "v": r["v"], "n": 1, "a": [7]} for r in new]
 
     def choose(self) -> None:
@@ -204,17 +206,19 @@ class Life:
         """Rows of which the source knows nothing go or change."""
         rows = self.some_rows(25)
         keys = {(row["p"], row["k"]) for row in rows}
-        self.table.merge(
+        result = self.table.merge(
             pa.table({"p": pa.array([p for p, _ in keys], pa.int32()), "k": [k for _, k in keys]}), ["p", "k"],
             when_not_matched_by_source_delete="target.k > 15",
             when_not_matched_by_source_update=("p = 0", {"v": "alone"}),
         )  # fmt: skip
-        kept = []
+        kept, updated = [], 0
         for row in self.rows:
             if (row["p"], row["k"]) in keys:
                 kept.append(row)
             elif row["k"] <= 15:
                 kept.append({**row, "v": "alone"} if row["p"] == 0 else row)
+                updated += row["p"] == 0
+        assert (result.deleted, result.updated, result.inserted) == (len(self.rows) - len(kept), updated, 0)
         self.rows = kept
 
 
