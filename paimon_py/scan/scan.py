@@ -107,8 +107,8 @@ class Scan:
     def count(self) -> int:
         """How many rows there are, at most the limit.
 
-        Cost: metadata alone where no filter and no merge can change the number; else the columns of the filter, and where
-            rows are merged those of the key, are read, no further than the limit.
+        Cost: metadata alone where no filter and no merge can change the number; else the columns of the filter are
+            read, and where rows are merged those of the key, no further than the limit.
         """
         total = 0
         for split in self._planned.splits:

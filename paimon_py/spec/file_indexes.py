@@ -8,6 +8,7 @@ Source: format.md §11.1; Java `FileIndexOptions`, `SchemaValidation.validateFil
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -60,8 +61,8 @@ class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 def index_kinds(options: Mapping[str, str]) -> list[str]:
     """The types of indexes that a table's options ask for, known or not."""
-    named = (name for name in options if name.startswith(PREFIX) and name.endswith(_COLUMNS))
-    return [name[len(PREFIX) : -len(_COLUMNS)] for name in named]
+    found = (_kind_of(name) for name in options)
+    return [kind for kind in found if kind is not None]
 
 
 def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
@@ -71,9 +72,9 @@ def index_columns(options: Mapping[str, str]) -> tuple[IndexColumn, ...]:
     """
     wanted: dict[tuple[str, str | None, str], IndexColumn] = {}
     for name, text in options.items():
-        if not (name.startswith(PREFIX) and name.endswith(_COLUMNS)):
+        kind = _kind_of(name)
+        if kind is None:
             continue
-        kind = name[len(PREFIX) : -len(_COLUMNS)]
         for part in text.split(","):
             if not part.strip():
                 raise OptionError(f"option {name!r} = {text!r} has an empty name", option=name, value=text)
@@ -110,14 +111,16 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
     Raises: OptionError
     """
     for index in index_columns(options):
-        option = f"{PREFIX}{index.kind}{_COLUMNS}"
+        option = f"{PREFIX}{index.kind}{_COLUMNS}" if index.kind else f"{PREFIX}{_COLUMNS[1:]}"
         value = options[option]
 
         def refuse(reason: str, option: str = option, value: str = value) -> OptionError:
             return OptionError(f"option {option!r} = {value!r} {reason}", option=option, value=value)
 
         if index.kind not in KINDS:
-            raise refuse(f"asks for an index that does not exist; there are {', '.join(KINDS)}")
+            near = difflib.get_close_matches(index.kind, KINDS, n=1)
+            hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"there are {', '.join(KINDS)}"
+            raise refuse(f"asks for an index that does not exist; {hint}")
         if index.column not in schema.names:
             raise refuse(f"names {index.column!r}, which is not a column; there are {list(schema.names)}")
         type_ = schema.field(index.column).type
@@ -134,6 +137,13 @@ def size_option(options: Mapping[str, str], name: str, default: int) -> int:
     text = options.get(name)
     size = default if text is None else parse_size(text)
     return default if size is None else size
+
+
+def _kind_of(option: str) -> str | None:
+    """The type of index in the name of an option that says its columns; None for other options."""
+    if not (option.startswith(PREFIX) and option.endswith(_COLUMNS)):
+        return None
+    return option[len(PREFIX) : max(len(PREFIX), len(option) - len(_COLUMNS))]
 
 
 def _split(name: str) -> tuple[str, str | None]:
@@ -169,6 +179,11 @@ def _check_options(index: IndexColumn) -> None:
         "index-block-size": ("a size such as '16 kb'", lambda text: parse_size(text) is not None),
         "chunk-size": ("a size such as '16 kb'", lambda text: parse_size(text) is not None),
     }
+    for name in index.options:
+        near = difflib.get_close_matches(name, _OPTIONS[index.kind], n=1, cutoff=0.7)
+        if near and name != near[0]:
+            option = f"{PREFIX}{index.kind}.{index.name}.{name}"
+            raise OptionError(f"option {option!r} does not exist; did you mean {near[0]!r}?", option=option)
     for name in _OPTIONS[index.kind]:
         text = index.options.get(name)
         wanted, holds = checks[name]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
+from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
 from paimon_py.spec.clustering import check_incremental
 from paimon_py.spec.engine_rules import check_engine
 from paimon_py.spec.file_rules import FILE_RULES
@@ -23,7 +24,6 @@ from paimon_py.spec.type_text import children, sql_type
 from paimon_py.spec.types import Atomic, DataType, Root, RowType
 
 SYSTEM_COLUMNS = frozenset((SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"))
-POSTPONE = -2
 _NO_KEY_TYPES = frozenset((Root.VARIANT, Root.GEOMETRY, Root.GEOGRAPHY))
 _TIME_TYPES = frozenset((Root.INT, Root.BIGINT, Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
 _START_OPTIONS = {
@@ -93,61 +93,6 @@ def _keys(schema: TableSchema, options: Options) -> None:
         )
     if options.get_bool("primary-key.nullable") and not schema.primary_keys:
         raise OptionError("'primary-key.nullable' needs a primary key", option="primary-key.nullable", value="true")
-
-
-def _bucket_key(schema: TableSchema, options: Options) -> None:
-    text = options.find_str("bucket-key")
-    if text is None or not text.strip():
-        return
-    keys = tuple(text.split(","))
-
-    def refuse(reason: str) -> OptionError:
-        return OptionError(f"option 'bucket-key' = {text!r} {reason}", option="bucket-key", value=text)
-
-    missing = [key for key in keys if key not in schema.names]
-    if missing:
-        hint = " (no blanks around commas)" if any(key != key.strip() for key in missing) else ""
-        raise refuse(f"names {missing}, which are not columns{hint}; there are {list(schema.names)}")
-    if set(keys) & set(schema.partition_keys):
-        raise refuse(f"must not name partition keys {list(schema.partition_keys)}")
-    if schema.primary_keys and not set(keys) <= set(schema.primary_keys):
-        raise refuse(f"must name only columns of the primary key {list(schema.primary_keys)}")
-
-
-def _bucket(schema: TableSchema, options: Options) -> None:
-    bucket = options.get_int("bucket")
-    if bucket == -1:
-        if options.find_str("bucket-key") is not None:
-            raise OptionError("'bucket-key' needs a fixed number of buckets, 'bucket' >= 1", option="bucket-key")
-        if not schema.primary_keys and options.is_set("full-compaction.delta-commits"):
-            raise OptionError(
-                "'full-compaction.delta-commits' needs a primary key or a fixed number of buckets",
-                option="full-compaction.delta-commits",
-            )
-        return
-    if bucket < 1 and not (bucket == POSTPONE and schema.primary_keys):
-        raise OptionError(
-            f"option 'bucket' is {bucket}; it must be -1, at least 1, or -2 with a primary key",
-            option="bucket",
-            value=str(bucket),
-        )
-    if not schema.bucket_keys and not (bucket == 1 and schema.version <= 1):
-        raise OptionError(
-            f"a table with {bucket} buckets and no primary key needs the option 'bucket-key'", option="bucket-key"
-        )
-    for name in schema.bucket_keys:
-        data_type = schema.field(name).type
-        if not isinstance(data_type, Atomic):
-            raise SchemaError(f"column {name!r} of type {sql_type(data_type)} cannot be a bucket key", fields=(name,))
-    if options.get_enum("bucket-function.type") == "mod":
-        types = [schema.field(name).type for name in schema.bucket_keys]
-        if len(types) != 1 or not isinstance(types[0], Atomic) or types[0].root not in (Root.INT, Root.BIGINT):
-            raise OptionError(
-                f"'bucket-function.type' = 'mod' needs one bucket key of type INT or BIGINT, "
-                f"not {list(schema.bucket_keys)}",
-                option="bucket-function.type",
-                value="mod",
-            )
 
 
 def _start(_schema: TableSchema, options: Options) -> None:
@@ -346,8 +291,8 @@ def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> Non
 _RULES = (
     _columns,
     _keys,
-    _bucket_key,
-    _bucket,
+    check_bucket_key,
+    check_bucket,
     _start,
     _field_options,
     _sequence,

@@ -122,7 +122,14 @@ def test_new_partitions_get_the_buckets_that_options_ask_for(options, want):
 
 
 def test_options_that_count_nothing_are_refused():
-    store = store_with(**{"postpone.default-bucket-num": "0"})
+    with pytest.raises(OptionError, match=r"postpone\.default-bucket-num"):
+        store_with(**{"postpone.default-bucket-num": "0"})
+
+
+def test_options_that_count_nothing_are_refused_in_tables_that_others_made():
+    store = store_with(**{"postpone.default-bucket-num": "7"})
+    path = f"{table_on(store, 'w').location}/schema/schema-0"
+    store.put(path, store.get(path).replace(b'"7"', b'"0"'))
     table = table_on(store, "w")
     table.write_arrow(rows(1, [1]))
     with pytest.raises(OptionError, match=r"postpone\.default-bucket-num"):

@@ -121,9 +121,9 @@ class Life:
         free = [name for name in names if name.startswith("new")]
         self.added += 1
         ways = [AddColumn(f"new{self.added}", self.draw.choice(["INT", "DOUBLE", "STRING"]))]
-        ways += [UpdateColumnType("f", "DOUBLE")] if self.table.schema.field("f").type == pa.float32() else []
+        ways += [UpdateColumnType("f", "DOUBLE")] if self.table.scan().schema.field("f").type == pa.float32() else []
         if not self.indexed and self.layout not in ("keyed by sequence",):
-            ways += [UpdateColumnType("n", "BIGINT")] if self.table.schema.field("n").type == pa.int32() else []
+            ways += [UpdateColumnType("n", "BIGINT")] if self.table.scan().schema.field("n").type == pa.int32() else []
         if free:
             ways.append(RenameColumn(free[0], f"new{self.added + 100}"))
         way = self.draw.choice(ways)
