@@ -144,40 +144,48 @@ def extended(
     Cost: 10 ns a row of the index that comes out, up to 100 ns if its words do not fit into 32 bits; 20 ns more if it
         had a file that does not live.
     """
-    parts: list[Words] = []
-    rows: list[Rows] = []
+    parts: list[tuple[Rows | Words, Rows | None]] = []
     names: list[str] = []
     counts: list[int] = []
     if index is not None:
         kept = np.isin(np.array(index.names), np.array(list(living)))
         places, numbers = _living(index, kept)
-        parts.append(index.words[places].astype(np.uint64) + index.base)
-        rows.append(numbers)
+        parts.append((index.words[places], numbers))
         names += [name for name, lives in zip(index.names, kept.tolist(), strict=True) if lives]
         counts += np.diff(index.starts)[kept].tolist()
     for file in more:
-        start = sum(counts)
-        if start + len(file.words) > int(_LOW_BITS):
-            return None
-        parts.append(file.words)
-        rows.append(np.arange(start, start + len(file.words), dtype=np.uint32))
+        parts.append((file.words, None))
         names.append(file.name)
         counts.append(len(file.words))
-    words = np.concatenate(parts)
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    if starts[-1] > _LOW_BITS:
+        return None
+    words: Words = np.empty(starts[-1], np.uint64)
+    rows = np.arange(starts[-1], dtype=np.uint32)
+    at = 0
+    for held, numbered in parts:
+        here = slice(at, at + len(held))
+        words[here] = held
+        if numbered is not None and index is not None:
+            words[here] += index.base
+            rows[here] = numbered
+        at = here.stop
+    return KeyIndex(*_sorted(words, rows), tuple(names), starts, _are_words(fields))
+
+
+def _sorted(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
+    """By word; keys of a file ascend already. Uses up what it is given."""
     base = words.min() if len(words) else np.uint64(0)
     words -= base
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return KeyIndex(*_sorted(words, base, np.concatenate(rows)), tuple(names), starts, _are_words(fields))
-
-
-def _sorted(words: Words, base: np.uint64, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
-    """By word; keys of a file ascend already."""
     if len(words) and words.max() > _LOW_BITS:
         order = np.argsort(words, kind="stable")
         return words[order], base, rows[order]
-    both = words << _LOW | rows
-    both.sort()
-    return (both >> _LOW).astype(np.uint32), base, both.astype(np.uint32)
+    words <<= _LOW
+    words |= rows
+    words.sort()
+    rows[:] = words & _LOW_BITS
+    words >>= _LOW
+    return words.astype(np.uint32), base, rows
 
 
 def _living(index: KeyIndex, kept: npt.NDArray[np.bool_]) -> tuple[Ints | slice, Rows]:
@@ -204,5 +212,6 @@ def _unsigned(column: pa.Array, width: int) -> Words:
     """Integers as unsigned ones of so many bits that are in the same order."""
     values: Words = numpy_values(column).astype(np.int64).view(np.uint64)
     values += np.uint64(1 << (width - 1))
-    values &= np.uint64((1 << width) - 1)
+    if width < 64:
+        values &= np.uint64((1 << width) - 1)
     return values

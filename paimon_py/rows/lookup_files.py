@@ -31,9 +31,12 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import OpenRead
 
 KEY_BATCH_ROWS = 131_072
-VALUE_BATCH_ROWS = 131_072
+VALUE_BATCH_BYTES = 64 << 20
+VALUE_BATCH_ROWS = 1 << 20
 _FEW = 64
 _FEW_BATCH_ROWS = 16_384
+_DECODED = 4
+"""How many times as large as their file rows are taken to be."""
 
 
 class Hits(NamedTuple):
@@ -184,7 +187,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             file,
             self.schema_of(file.schema_id),
             fields,
-            batch_rows=VALUE_BATCH_ROWS if len(positions) > _FEW else _FEW_BATCH_ROWS,
+            batch_rows=_batch_rows(file) if len(positions) > _FEW else _FEW_BATCH_ROWS,
             rows=BitMap(positions.astype(np.uint32)),
         )
         last = int(positions[-1])
@@ -192,6 +195,12 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             yield Stretch(position, batch)
             if position + batch.num_rows > last:
                 return
+
+
+def _batch_rows(file: DataFile) -> int:
+    """So many rows of a file at a time that they do not need too much memory."""
+    fitting = VALUE_BATCH_BYTES * file.row_count // (_DECODED * max(1, file.size_bytes))
+    return min(max(fitting, _FEW_BATCH_ROWS), VALUE_BATCH_ROWS)
 
 
 class _Search:
