@@ -267,6 +267,46 @@ def test_a_table_that_is_sent_elsewhere_leaves_its_cache_behind():
     assert pickle.loads(pickle.dumps(store))._lookups.nbytes == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true", "write-only": "false"}])
+def test_a_number_that_another_snapshot_has_after_a_rollback_brings_nothing_back(options):
+    store = keyed({"bucket": "1", **options})
+    write(store, [{"k": key, "v": "old", "n": key} for key in range(20)])
+    kept = store.snapshot().id
+
+    def go_on(keys, value):
+        write(store, [{"k": key, "v": value, "n": 0} for key in keys])
+        return store.snapshot().id
+
+    last = go_on(range(5), "gone")
+    assert store.lookup(list(range(20))).column("v").to_pylist() == ["gone"] * 5 + ["old"] * 15
+    for number in range(kept + 1, last + 1):
+        store._root.store.delete(snapshot_path(store.location, number))
+    store._root.store.put(f"{store.location}/snapshot/LATEST", str(kept).encode())
+    assert go_on(range(15, 20), "new") == last
+    for _ in range(3):
+        assert store.lookup(list(range(20))).column("v").to_pylist() == ["old"] * 15 + ["new"] * 5
+
+
+def test_an_index_of_a_bucket_follows_its_files_and_leaves_when_rows_need_its_room():
+    store = keyed({"bucket": "1", "lookup.cache-max-memory-size": "12 kb"})
+    for version in range(3):
+        write(store, [{"k": key, "v": f"{version}", "n": key} for key in range(0, 60, version + 1)])
+    keys = list(range(60))
+    for _ in range(3):
+        check(store, [{"k": key} for key in keys], columns=["n"])
+    (index,) = store._lookups._frames._indexes.values()
+    assert index.row_count == 60 + 30 + 20
+    store.compact(full=True)
+    for _ in range(3):
+        check(store, [{"k": key} for key in keys], columns=["n"])
+    (index,) = store._lookups._frames._indexes.values()
+    assert index.row_count == 60
+    for version in range(12):
+        write(store, [{"k": key, "v": f"{version}" * 40, "n": key} for key in range(50)])
+        check(store, [{"k": key} for key in keys])
+        assert store._lookups.nbytes <= 12 << 10
+
+
 def test_a_missing_file_is_damage_while_its_snapshot_is_there_and_expiry_later(monkeypatch):
     store = keyed({"bucket": "1"})
     write(store, [{"k": 1, "v": "a", "n": 1}])
