@@ -4,6 +4,7 @@ Wide rows, if nothing else is said: 22 columns, about 210 bytes a row.
 
 - `stream`: a streamed merged read of eleven runs in one bucket, at two table sizes.
 - `load`: one writer with default options takes 20 M rows in scattered order, in batches of 65,536, made as it goes.
+- `moves`: 5 M rows go to a table whose keys move between partitions; a second writer moves every tenth of them.
 - `compact`: a full compaction of 50 runs of 100,000 rows, every other row of which is updated by the next run.
 - `merge`: a hundredth as many rows, half of them new, into ten files of the narrow rows of `data.py` without a key.
 - `change`: 1 % of the rows of these files are updated. Both write all files anew; at two table sizes.
@@ -18,17 +19,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks import data
 from benchmarks.__main__ import Failed, machine, run, store
 from benchmarks.workspace import Workspace, fresh_table
 
-LIMITS_MB = {"stream": 500, "load": 600, "compact": 600, "merge": 200, "change": 200}
+LIMITS_MB = {"stream": 500, "load": 600, "moves": 700, "compact": 600, "merge": 200, "change": 200}
 RUNS = 50
 BATCH_ROWS = 65_536
 _TWO_SIZES = (5_000_000, 10_000_000)
 DEFAULT_ROWS = {
-    "stream": _TWO_SIZES, "load": (20_000_000,), "compact": (5_000_000,), "merge": _TWO_SIZES, "change": _TWO_SIZES
+    "stream": _TWO_SIZES, "load": (20_000_000,), "moves": (5_000_000,), "compact": (5_000_000,), "merge": _TWO_SIZES,
+    "change": _TWO_SIZES,
 }  # fmt: skip
 
 
@@ -47,6 +50,11 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
         where = {"where": ["a", 49 * 2**40 // 50, 2**40], "set": {"b": "0.5"}}
         asked = {"inputs": ten.input("everywhere")} if what == "merge" else where
         return {"table": str(scratch / "db.db" / "t"), **asked}
+    if what == "moves":
+        schema = data.wide(np.arange(1), 1).schema.append(pa.field("p", pa.int32()))
+        options = {"bucket": "-1"}
+        table = fresh_table(scratch, schema, keyed=True, options=options, partition_by=("p",))
+        return {"table": str(table), "rows": rows, "batch_rows": BATCH_ROWS}
     shutil.copytree(space.runs(RUNS, rows // RUNS), scratch / "db.db" / "t")
     return {"table": str(scratch / "db.db" / "t")}
 
@@ -54,7 +62,7 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--what", default="stream,load,compact,merge,change")
+    parser.add_argument("--what", default="stream,load,moves,compact,merge,change")
     parser.add_argument("--rows", default="", help="numbers of rows instead of the usual ones")
     parser.add_argument("--peers", default="ours,rust")
     parser.add_argument("--work", type=Path, help="keep the tables here, and use what is there")

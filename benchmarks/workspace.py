@@ -6,7 +6,7 @@ Every table that is read was written by paimon_py, so that all peers read the sa
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -172,12 +172,14 @@ def files_by_age(table: Path) -> list[str]:
 
 
 def fresh_table(
-    warehouse: Path, schema: pa.Schema, *, keyed: bool, options: Mapping[str, str] | None = None
-) -> Path:
+    warehouse: Path, schema: pa.Schema, *, keyed: bool, options: Mapping[str, str] | None = None,
+    partition_by: Sequence[str] = (),
+) -> Path:  # fmt: skip
     """An empty table `db.t` in a warehouse of its own: one bucket and key `k`, or no key and no buckets."""
     shutil.rmtree(warehouse, ignore_errors=True)
     catalog = Catalog.open(str(warehouse))
     catalog.create_database("db")
     base = {"bucket": "1", "write-only": "true"} if keyed else {"bucket": "-1"}
-    catalog.create_table("db.t", schema, primary_key=["k"] if keyed else [], options={**base, **(options or {})})
+    given = {**base, **(options or {})}
+    catalog.create_table("db.t", schema, primary_key=["k"] if keyed else [], partition_by=partition_by, options=given)
     return table_path(warehouse)

@@ -54,6 +54,20 @@ def load(inputs, settings):
         return table.commit(writer.changes()).row_count
 
 
+def moves(inputs, settings):
+    """Load `rows` wide rows into four partitions; then a new writer moves every tenth of them to the next partition."""
+    table, rows, done = Table.open(settings["table"]), settings["rows"], 0
+    for step, share in enumerate((1, 10)):
+        with table.writer() as writer:
+            for start in range(0, rows // share, settings["batch_rows"]):
+                numbers = np.arange(start, min(start + settings["batch_rows"], rows // share))
+                batch = data.wide(data.scattered(numbers, rows), start)
+                parts = pa.array(np.asarray(batch.column("k")) % 4 + step, pa.int32())
+                writer.write_arrow(batch.append_column("p", parts))
+            done += table.commit(writer.changes()).row_count
+    return done
+
+
 def compact(inputs, settings):
     """Every bucket into one sorted run."""
     return Table.open(settings["table"]).compact(full=True).row_count

@@ -22,8 +22,6 @@ from paimon_py.errors import StorageError
 from paimon_py.lsm.key_runs import Keys, Run, find, joined, merged
 
 _BLOCK_KEYS = 1 << 18
-_FILES_MAX = 4
-"""Runs on disk that are asked one after the other; one more, and all become one."""
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -51,6 +49,15 @@ class _SpilledRun(msgspec.Struct, frozen=True):
                 found[start:stop] = np.where(own >= 0, own, found[start:stop])
         return found
 
+    @property
+    def size_bytes(self) -> int:
+        """Disk space, less what aligns the blocks."""
+        return sum(block.size_bytes for block in self.blocks)
+
+    def pieces(self) -> Iterator[Run]:
+        """All keys."""
+        return map(self.load, self.blocks)
+
     def load(self, block: _Block) -> Run:
         """The keys of a block; what is not looked at is not read."""
         with _explained(self.file.path):
@@ -67,7 +74,7 @@ class KeyIndex:
     """Places of keys. Whoever fills it must `clear` it in the end."""
 
     def __init__(self, place: SpillPlace, limit_bytes: int) -> None:
-        """`limit_bytes`: what sorted runs may take in memory; merging them takes as much again."""
+        """`limit_bytes`: what sorted runs may take in memory; merging them takes up to three times as much."""
         self._place = place
         self._limit = limit_bytes
         self._memory: list[Run] = []
@@ -115,14 +122,20 @@ class KeyIndex:
             _delete(run)
 
     def _spill(self) -> None:
-        self._spilled.append(self._written(_merged([_pieces(run) for run in self._memory])))
-        self._memory = []
-        if len(self._spilled) > _FILES_MAX:
-            older = self._spilled
-            united = self._written(_merged([map(run.load, run.blocks) for run in older]))
-            self._spilled = [united]
+        """Move what is in memory to disk, as one run with those there that are not much larger."""
+        older: list[_SpilledRun] = []
+        size = sum(run.size_bytes for run in self._memory)
+        while self._spilled and self._spilled[-1].size_bytes <= 2 * size:
+            older.append(self._spilled.pop())
+            size += older[-1].size_bytes
+        older.reverse()
+        try:
+            united = self._written(_merged([*(run.pieces() for run in older), *map(_pieces, self._memory)]))
+        finally:
             for run in older:
                 _delete(run)
+        self._spilled.append(united)
+        self._memory = []
 
     def _written(self, runs: Iterator[Run]) -> _SpilledRun:
         with _explained("a temporary directory"):

@@ -27,7 +27,8 @@ from paimon_py.write.key_base import KeyFollower
 from paimon_py.write.moves import BY_ENGINE, Batch, Counts, Moves, bucket_of, packed, part_of
 from paimon_py.write.route import UNAWARE, Routed, partition_codes, spread
 
-_INDEX_SHARE = 8
+_INDEX_SHARE = 16
+_MERGE_COPIES = 4
 _DELETE = 3
 
 
@@ -46,8 +47,10 @@ ReadKeys = Callable[[Snapshot], Iterator[LiveKeys]]
 class MovingKeys:
     """Routes the rows of one writer.
 
-    The keys of the table are read when the first row comes. Memory: an eighth of `lookup.cache-max-memory-size` for the
-    index, as much again while it is merged; the rest of it lies on local disk.
+    The keys of the table are read when the first row comes.
+
+    Attributes:
+        memory_bytes: what the index takes at most, with the copies of a merge; what is more lies on local disk.
     """
 
     total_buckets = UNAWARE
@@ -66,7 +69,9 @@ class MovingKeys:
         self._root = root
         self._key_fields = tuple(schema.field(name) for name in schema.primary_keys)
         self._decide = BY_ENGINE[options.get_enum("merge-engine")]
-        self._index = KeyIndex(root.env.spill, options.get_memory("lookup.cache-max-memory-size") // _INDEX_SHARE)
+        room = min(options.get_memory("lookup.cache-max-memory-size"), options.get_memory("write-buffer-size"))
+        self._index = KeyIndex(root.env.spill, room // _INDEX_SHARE)
+        self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
         self._counts = Counts(limited(AssignerSettings(), options).target_rows)
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []

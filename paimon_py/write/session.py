@@ -104,6 +104,7 @@ class Writer:
             self._dynamic = DynamicBuckets(root, schema, base, self._live_files, share)
         elif moves_keys(schema):
             self._moving = MovingKeys(root, schema, base, read_keys)
+            self._limit -= self._moving.memory_bytes
         self._indexes = self._dynamic or self._moving
         self._router = self._moving or Router(schema, None if self._dynamic is None else self._dynamic.assign)
         self._waiting = waiting_schema(schema, root.env.ids) if is_postponed(schema) else None

@@ -95,7 +95,7 @@ def test_small_blocks_and_many_files_change_nothing(monkeypatch):
     store = MemoryStore()
     index = KeyIndex(StoreSpill(store), 1)
     play(index, "two longs", 3, rounds=20, size=100)
-    assert 1 <= len(StoreSpill(store).paths()) <= 4, "older runs are merged and deleted"
+    assert 1 <= len(StoreSpill(store).paths()) <= 6, "older runs are merged and deleted"
     index.clear()
     assert StoreSpill(store).paths() == []
 
