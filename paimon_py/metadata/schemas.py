@@ -8,13 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
+
 from paimon_py.codec.json import schema_from_json, schema_to_json
 from paimon_py.env import Clock
-from paimon_py.errors import CommitRetriesExhaustedError, CorruptionError, StorageUnknownError, TableNotFoundError
+from paimon_py.errors import (
+    CommitRetriesExhaustedError,
+    CorruptionError,
+    SchemaError,
+    StorageUnknownError,
+    TableNotFoundError,
+)
 from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, apply
 from paimon_py.spec.supported import check_same_features
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic
 from paimon_py.storage.store import FileMissingError, Get, List, PutNew
 
 ALTER_ATTEMPTS = 30
@@ -57,8 +67,16 @@ class Schemas:
         return self.get(ids[-1])
 
     def of_file(self, schema_id: int, current: TableSchema) -> TableSchema:
-        """The version that a file was written with: `current` itself if it is that one, even with other options."""
-        return current if schema_id == current.id else self.get(schema_id)
+        """The version that a file was written with: `current` itself if it is that one, even with other options.
+
+        Raises: SchemaError if it is a later one that gave a column another type, since its values may not fit.
+        """
+        if schema_id == current.id:
+            return current
+        written = self.get(schema_id)
+        if schema_id > current.id:
+            _require_same_types(written, current)
+        return written
 
     def get(self, schema_id: int) -> TableSchema:
         """One version. Cost: one get, the first time.
@@ -134,3 +152,17 @@ def alter(
         if schemas.add(schema):
             return schema
     raise CommitRetriesExhaustedError(f"others changed the schema of {schemas!r} in all {ALTER_ATTEMPTS} attempts")
+
+
+def _require_same_types(later: TableSchema, known: TableSchema) -> None:
+    types = {field.id: field.type for field in later.fields}
+    for field in known.fields:
+        other = types.get(field.id)
+        if not isinstance(other, Atomic) or not isinstance(field.type, Atomic):
+            continue
+        if other != msgspec.structs.replace(field.type, nullable=other.nullable):
+            raise SchemaError(
+                f"column {field.name} is {sql_type(other)} since schema {later.id}, but {sql_type(field.type)} in"
+                f" schema {known.id}, which this table object knows; open the table again",
+                fields=(field.name,),
+            )

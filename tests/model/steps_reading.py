@@ -16,7 +16,8 @@ def scan(life, rng):
     if life.blind:
         return
     names = list(life.known(table))
-    read(rng, table, names, life.content.all(), {"options": ALL_LEVELS} if life.hidden else {})
+    with life.cut(table):
+        read(rng, table, names, life.content.all(), {"options": ALL_LEVELS} if life.hidden else {})
 
 
 def travel(life, rng):
@@ -91,8 +92,9 @@ def lookup(life, rng):
     wanted = [found.get(row_key(row, life.key), row if missing == "null" else None) for row in keys]
     shown = columns or names
     wanted = [{name: row.get(name) for name in shown} for row in wanted if row is not None]
-    answer = table.lookup(rng.choice([keys, given]), columns=columns, missing=missing)
-    assert answer.to_pylist() == wanted
+    with life.cut(table):
+        answer = table.lookup(rng.choice([keys, given]), columns=columns, missing=missing)
+        assert answer.to_pylist() == wanted
 
 
 def row_key(row, key):

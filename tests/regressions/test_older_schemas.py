@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from unit.public import new_catalog, reopened
 
-from paimon_py import AddColumn, CommitConflictError, UpdateColumnType
+from paimon_py import AddColumn, CommitConflictError, SchemaError, UpdateColumnType
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("n", pa.int32())])
 KINDS = {
@@ -112,3 +112,16 @@ def test_changes_of_two_schemas_in_one_commit_are_both_looked_at(tmp_path):
     with pytest.raises(CommitConflictError, match="the type of column n changed"):
         newer.commit(changes)
     assert newer.snapshot() is None
+
+
+@pytest.mark.parametrize("kind", ["keyed", "append"])
+def test_values_that_became_wider_are_not_cut_for_those_who_know_the_older_type(tmp_path, kind):
+    """2^40 read as 0."""
+    older, newer = two_states(tmp_path / "w", kind, "widened")
+    with pytest.raises(SchemaError, match="column n is BIGINT since schema 1, but INT in schema 0.*open the table again"):
+        older.scan().to_arrow()
+    if kind == "keyed":
+        with pytest.raises(SchemaError, match="column n is BIGINT since schema 1"):
+            older.lookup([3])
+    assert max(newer.scan().to_arrow()["n"].to_pylist()) == 1 << 40
+    assert reopened(older).scan(snapshot_id=1).to_arrow()["n"].to_pylist() == [1, 1]
