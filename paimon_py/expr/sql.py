@@ -171,12 +171,17 @@ class _Parser:
 
     def _in(self, column: Ref, negated: bool) -> Predicate:
         self._expect("(")
-        literals = [self._literal()]
+        literals = [self._item()]
         while self._accept(","):
-            literals.append(self._literal())
+            literals.append(self._item())
         self._expect(")")
         known = tuple(literal for literal in literals if literal is not None)
         return In(column, known, has_null=len(known) < len(literals), negated=negated)
+
+    def _item(self) -> LiteralValue | None:
+        if self._at_column():
+            self._fail("IN takes literals; write a = b OR a = c for columns, and text in 'single quotes'")
+        return self._literal()
 
     def _between(self, column: Ref, negated: bool) -> Predicate:
         low = self._with_value(column, ">=")

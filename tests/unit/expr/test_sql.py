@@ -60,6 +60,7 @@ def test_text_means_the_same_as_code(text, predicate):
         ("(a = 1", 7, r"expected \)"),
         ("a = 1)", 6, "AND, OR or the end"),
         ("a IN ()", 7, "literal"),
+        ("a IN (1, b)", 10, "IN takes literals"),
         ("a IN 1", 6, r"expected \("),
         ("a = NULL", 5, "IS NULL"),
         ("a BETWEEN 1 OR 2", 13, "expected AND"),
