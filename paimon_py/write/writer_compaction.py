@@ -296,7 +296,7 @@ class _Base:
         files = [] if columns is None else [entry.file for entry in columns.entries()]
         if is_narrower(self._root, self._schema, files) is not None:
             return None
-        if self._deletions is None and self._snapshot and files:
+        if self._deletions is None and self._snapshot:  # a bucket may have an index and no file
             self._deletions = bucket_deletions(self._root, self._schema, self._snapshot)
         known = (self._deletions or {}).get(key, BucketDeletions())
         identifier = self._snapshot.id if self._snapshot else 0

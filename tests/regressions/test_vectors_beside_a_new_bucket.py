@@ -18,3 +18,17 @@ def test_rows_of_a_bucket_with_vectors_are_seen_beside_those_of_a_new_bucket(tmp
         table.write_arrow(pa.table(rows, schema=SCHEMA))
     found = table.scan().to_arrow().sort_by("k").to_pylist()
     assert found == [{"k": 0, "v": 3}, {"k": 1, "v": 3}, {"k": 3, "v": 1}]
+
+
+def test_rows_of_a_bucket_that_lost_all_its_files_are_seen(tmp_path):
+    """Its index file stays, without any vector."""
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "deletion-vectors.enabled": "true"})
+    for keys in ([1, 2], [1]):
+        table.write_arrow(pa.table({"k": keys, "v": keys}, schema=SCHEMA))
+    table.delete("true")
+    table.compact(full=True)
+    assert table.scan().splits() == []
+    table.write_arrow(pa.table({"k": [5], "v": [5]}, schema=SCHEMA))
+    assert table.scan().to_arrow().to_pylist() == [{"k": 5, "v": 5}]
