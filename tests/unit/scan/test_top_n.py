@@ -137,3 +137,27 @@ def test_an_order_needs_a_limit_and_has_no_splits():
     assert store.scan(order_by="n", limit=0).to_arrow().num_rows == 0
     assert store.scan(order_by="n", limit=200).head(2).column("n").to_pylist() == [0, 1]
     assert store.scan(order_by="n", limit=7).count() == 7
+
+
+def test_a_limit_does_not_count_on_dead_rows():
+    options = {"bucket": "-1", "write-only": "true", "deletion-vectors.enabled": "true"}
+    store = table([("n", "INT")], options=options)
+    for start in range(0, 30, 10):
+        store.write_arrow(pa.table({"n": pa.array(range(start, start + 10), pa.int32())}))
+    store.delete("n < 9 OR n = 29")
+    small = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
+    for limit in (1, 2, 10, 11, 12, 20, 21):
+        scan = store.scan(limit=limit, options=small)
+        assert scan.to_arrow().num_rows == scan.count() == min(limit, 20)
+    assert [len(store.scan(limit=limit, options=small).splits()) for limit in (1, 2, 11, 12)] == [1, 2, 2, 3]
+
+
+def test_sums_of_several_runs_may_come_before_what_statistics_promise():
+    options = {"bucket": "1", "write-only": "true", "merge-engine": "aggregation", "fields.c.aggregate-function": "sum"}
+    store = table([("k", "INT NOT NULL"), ("c", "INT")], primary_key=("k",), options=options)
+    for key, value in ((1, 5), (1, 100), (9, 103), (20, 7)):
+        store.write_arrow(pa.table({"k": pa.array([key], pa.int32()), "c": pa.array([value], pa.int32())}))
+    first = store.scan(order_by=("c", "descending"), limit=1)
+    assert first.to_arrow().to_pylist() == [{"k": 1, "c": 105}]
+    done = first.explain(analyze=True).analysis
+    assert (done.files_opened, done.files_by_order) == (2, 2)
