@@ -55,15 +55,15 @@ def run_faults(name: str, modes, share=None) -> int:
 
     def check(store, outcome):
         table = table_on(store, "checker")
-        check_table(table)
+        named = check_table(table, scene)
         assert content(table, scene) == state
         if outcome.error is not None:
             assert unsure(outcome) or isinstance(outcome.error, PaimonError)
         if not unsure(outcome) and outcome.fault.verb != "delete":
-            assert orphans(table) == []
+            assert orphans(table, named) == []
         sort(table)
         assert content(table, scene) == state
-        check_table(table)
+        check_table(table, scene)
 
     state = built(scene)[2]
     return for_each_fault(lambda: built(scene)[0], lambda store: sort(table_on(store, "worker")), check, modes=modes, share=share)

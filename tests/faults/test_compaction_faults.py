@@ -214,15 +214,20 @@ def check_case(case: Case):
             assert isinstance(outcome.error, PaimonError)
             wanted = [seen]
         assert found in wanted, f"{found} instead of {wanted}"
-        check_table(table)
-        left = orphans(table)
-        if not support.unsure(outcome) and outcome.fault.verb != "delete":
+        left = orphans(table, check_table(table, case.scene))
+        if not support.unsure(outcome) and outcome.fault.verb != "delete" and not _cannot_tell(outcome):
             assert left == [], f"left behind: {left}"
         elif not outcome.crashed:
             assert not [path for path in left if path.startswith(support.SPILL)] or outcome.fault.verb == "delete"
         _check_again(case, store, written=outcome.error is None or found == after)
 
     return check
+
+
+def _cannot_tell(outcome) -> bool:
+    """Whether the store did not say if a compaction that was dropped had been committed before: then its files stay."""
+    dropped = outcome.error is None and getattr(outcome.result, "dropped_buckets", ())
+    return bool(dropped) and outcome.fault.verb in ("get", "list", "stat")
 
 
 def _check_again(case: Case, store, *, written: bool) -> None:
@@ -233,7 +238,7 @@ def _check_again(case: Case, store, *, written: bool) -> None:
     table_on(store, "again2").compact(full=True)
     _, _, state = built(case.scene)
     assert content(table_on(store, "end"), case.scene) == case.scene.after(state, case.writes)
-    check_table(table_on(store, "end"))
+    check_table(table_on(store, "end"), case.scene)
 
 
 def disturb(name: str, modes, share=None) -> int:

@@ -171,8 +171,7 @@ def disturb(scene: Scene, operation, rival, at: int) -> None:
     theirs = disturbed.result
     assert theirs is not None, "the operation has fewer calls than before"
     table = table_on(store, "checker")
-    check_table(table)
-    assert orphans(table) == []
+    assert orphans(table, check_table(table, scene)) == []
     if error is not None:
         opening = isinstance(error, SnapshotExpiredError) and operation in (write, stream)
         assert opening, f"the operation ended with {error!r}"
@@ -185,7 +184,7 @@ def disturb(scene: Scene, operation, rival, at: int) -> None:
         assert found == state, f"{found} instead of {state}"
     table.compact(full=True)
     assert content(table, scene) == state
-    check_table(table)
+    check_table(table, scene)
 
 
 def everywhere(scene: Scene, operation, rival, share: Callable[[int], bool] = lambda at: True) -> int:

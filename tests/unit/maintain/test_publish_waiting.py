@@ -7,13 +7,12 @@ import random
 import pyarrow as pa
 import pytest
 from unit.maintain.test_rescale import Racing
-from unit.write.commit_support import Clock, Ids, below
+from unit.write.commit_support import Clock, Ids
 
 from paimon_py import Catalog, OptionError, RemoveOption, Table, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.testing.fault_store import for_each_fault
 
 WAREHOUSE = "memory://waiting"
 SCHEMA = pa.schema(
@@ -213,31 +212,3 @@ def test_a_random_life_agrees_with_a_dict(options):
         table.write_arrow(rows(p, keys, f"{step}-", kinds=kinds))
         waiting += [((p, k), None if kind == "-D" else (f"{step}-{k}", 1)) for k, kind in zip(keys, kinds, strict=True)]
         assert state(table) == known
-
-
-@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.full)])
-def test_every_store_call_of_a_publication_fails_once(every):
-    def fresh():
-        store = store_with(**{"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"})
-        table = table_on(store, "first")
-        table.write_arrow(rows(1, range(4)))
-        table.compact()
-        table.write_arrow(rows(1, range(6)))
-        return store
-
-    old = {(1, k): (f"v{k}", 1) for k in range(4)}
-    new = {(1, k): (f"v{k}", 2 if k < 4 else 1) for k in range(6)}
-
-    def check(store, outcome):
-        table = table_on(store, "check")
-        found = state(table)
-        assert found == new if outcome.error is None else found in (old, new)
-        table.compact()
-        assert state(table) == new
-        assert below(store, WAREHOUSE)
-
-    runs = for_each_fault(
-        fresh, lambda store: table_on(store, "op").compact(), check,
-        share=lambda call, mode: (call + len(mode)) % every == 0,
-    )  # fmt: skip
-    assert runs > 15

@@ -10,7 +10,6 @@ from paimon_py import Catalog, CommitConflictError, Table, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.testing.fault_store import for_each_fault
 
 WAREHOUSE = "memory://rescale"
 SCHEMA = pa.schema(
@@ -151,22 +150,3 @@ def test_a_write_that_was_prepared_before_is_refused_after():
             other.commit(changes)
         writer.discard(changes)
     assert len(state(table_on(store, "check"))) == 16
-
-
-@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.full)])
-def test_every_store_call_of_a_rescale_fails_once(every):
-    before = state(table_on(store_with(), "w"))
-
-    def check(store, outcome):
-        table = table_on(store, "check")
-        assert state(table) == before
-        if outcome.error is None:
-            assert set.union(*counts(table).values()) == {3}
-        table.rescale(3)
-        assert state(table) == before and set.union(*counts(table).values()) == {3}
-
-    runs = for_each_fault(
-        store_with, lambda store: table_on(store, "op").rescale(3), check,
-        share=lambda call, mode: (call + len(mode)) % every == 0,
-    )  # fmt: skip
-    assert runs > 4

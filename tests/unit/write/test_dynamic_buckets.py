@@ -10,13 +10,12 @@ import pyarrow.compute as pc
 import pytest
 from unit.write.commit_support import Clock, Ids, below
 
-from paimon_py import Catalog, CommitConflictError, CommitUnknownError, PaimonError, Table, UsageError
+from paimon_py import Catalog, CommitConflictError, Table, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import HASH
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.testing.fault_store import for_each_fault
 from paimon_py.write.deletion_index import index_entries
 
 WAREHOUSE = "memory://dynamic"
@@ -236,32 +235,3 @@ def test_a_random_life_agrees_with_a_dict():
             table.write_arrow(rows(p, keys, f"o{step}-"))
         known |= {(p, k): f"o{step}-{k}" for k in keys}
         assert state(table) == known
-
-
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.full)])
-def test_every_store_call_of_a_load_fails_once(every):
-    def fresh():
-        store = store_with(target=3, **{"write-only": "true"})
-        table_on(store, "base").write_arrow(rows(1, range(4)))
-        return store
-
-    old = {(1, k): f"v{k}" for k in range(4)}
-    new = old | {(1, k): f"n{k}" for k in (3, 4, 5, 6)}
-
-    def run(store):
-        return table_on(store, "op").write_arrow(rows(1, [3, 4, 5, 6], "n"))
-
-    def check(store, outcome):
-        table = table_on(store, "check")
-        found = state(table)
-        assert found == new if outcome.error is None else found in (old, new)
-        if (
-            isinstance(outcome.error, PaimonError)
-            and found == old
-            and not isinstance(outcome.error, CommitUnknownError)
-        ):
-            assert len(below(store, f"{WAREHOUSE}/db.db/t/index")) <= 3, "index files are left behind"
-        table.write_arrow(rows(1, range(9), "z"))
-        assert state(table) == {(1, k): f"z{k}" for k in range(9)}
-
-    assert for_each_fault(fresh, run, check, share=lambda call, mode: (call + len(mode)) % every == 0) > 20
