@@ -286,11 +286,10 @@ def prepared(kind: str) -> Held:
 
 
 @functools.cache
-def ended(kind: str, *names: str) -> Held:
-    """What a table holds after operations that nobody disturbs, one after the other."""
+def ended(kind: str, name: str) -> Held:
+    """What a table holds after an operation that nobody disturbs."""
     store = built(KINDS[kind])[0]
-    for place, name in enumerate(names):
-        OPERATIONS[name].run(table_on(store, f"one{place}"))
-        table = table_on(store, "checker")
-        assert left_over(table, OPERATIONS[name], check_table(table, KINDS[kind])) == []
+    OPERATIONS[name].run(table_on(store, "alone"))
+    table = table_on(store, "checker")
+    assert left_over(table, OPERATIONS[name], check_table(table, KINDS[kind])) == []
     return held(store, KINDS[kind])

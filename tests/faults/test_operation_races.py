@@ -14,7 +14,7 @@ import functools
 
 import pytest
 from faults.compaction_support import Rival, attempt, built, check_table, table_on
-from faults.operations import KINDS, OPERATIONS, ended, held, left_over, prepared
+from faults.operations import KINDS, OPERATIONS, held, left_over, prepared
 
 from paimon_py import CommitConflictError, PaimonError, SchemaError, UsageError
 from paimon_py.rows import attempts
@@ -48,6 +48,14 @@ def places(kind: str, name: str) -> list[int]:
     return [at for at, (_, path) in enumerate(store.log, 1) if "/snapshot" in path or "/schema" in path]
 
 
+def after(kind: str, *names: str):
+    """What a table holds after operations, one after the other, by their models."""
+    state = prepared(kind).full
+    for name in names:
+        state = OPERATIONS[name].effect(KINDS[kind], state)
+    return state
+
+
 def play(slow: str, fast: str, kind: str, at: int) -> None:
     """One run, with all of the faster one before call `at` of the slower one."""
     scene, mine, theirs = KINDS[kind], OPERATIONS[slow], OPERATIONS[fast]
@@ -59,17 +67,13 @@ def play(slow: str, fast: str, kind: str, at: int) -> None:
     found = held(store, scene)
     table = table_on(store, "checker")
     assert left_over(table, theirs if theirs.goes_on else mine, check_table(table, scene)) == []
-    ends = {
-        (True, True): [ended(kind, slow, fast), ended(kind, fast, slow)],
-        (True, False): [ended(kind, slow)],
-        (False, True): [ended(kind, fast)],
-        (False, False): [prepared(kind)],
-    }[not lost, won]
     assert won or not lost, "both are refused"
-    assert found.full in [end.full for end in ends], f"{found.full} instead of one of {[end.full for end in ends]}"
+    orders = {(False, True): [(slow, fast), (fast, slow)], (False, False): [(slow,)], (True, True): [(fast,)]}
+    ends = [after(kind, *order) for order in orders[lost, won]]
+    assert found.full in ends, f"{found.full} instead of one of {ends}"
     if lost:
         mine.run(table_on(store, "again"))
-        assert held(store, scene).full == ended(kind, fast, slow).full
+        assert held(store, scene).full == after(kind, fast, slow)
         check_table(table_on(store, "checker"), scene)
 
 
