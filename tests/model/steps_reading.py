@@ -49,12 +49,19 @@ def read(rng, table, names, rows, given):
         found = pa.concat_tables(parts) if parts else made.to_arrow()
     wrong = difference(counted(found.to_pylist(), shown), counted(wanted, shown))
     assert not wrong, f"{given}: {wrong}"
-    assert made.count() == len(wanted), given
-    limit = rng.choice([1, 2, 5, 100])
+    limit, kind = rng.choice([1, 2, 5, 100]), rng.choice(["count", "limit", "order"])
+    if kind == "count":
+        assert made.count() == len(wanted), given
+    elif kind == "order":
+        first_in_order(rng, table, shown, wanted, given, limit)
+    else:
+        first_rows(table, shown, wanted, given, limit)
+
+
+def first_rows(table, shown, wanted, given, limit):
     some = table.scan(**given, limit=limit).to_arrow().to_pylist()
     assert len(some) == min(limit, len(wanted)), given
     assert counted(some, shown) <= counted(wanted, shown), given
-    first_in_order(rng, table, shown, wanted, given, limit)
 
 
 def first_in_order(rng, table, shown, wanted, given, limit):
