@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ from paimon_py.scan.plan import (
     splits_of,
 )
 from paimon_py.scan.read import Request, sure_rows
-from paimon_py.scan.split import Split
+from paimon_py.scan.split import Section, Split
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -59,14 +58,23 @@ class Planned(NamedTuple):
         return cls((), Pushed(), Skipped())
 
     def up_to(self, limit: int | None) -> Planned:
-        """As many of the splits as certainly hold so many rows; only if all rows are wanted."""
+        """As many of the files, in order, as certainly hold so many rows; only if all rows are wanted."""
         if limit is None:
             return self
-        rows = list(itertools.accumulate(map(sure_rows, self.splits), initial=0))
-        enough = next((count for count, sure in enumerate(rows) if sure >= limit), len(self.splits))
-        later = sum(len(split.files) for split in self.splits[enough:])
+        kept: list[Split] = []
+        for split in self.splits:
+            if limit <= 0:
+                break
+            sections: list[Section] = []
+            for section in split.sections:
+                if limit <= 0:
+                    break
+                sections.append(section)
+                limit -= sure_rows(split, section)
+            kept.append(split.only(sections))
+        later = sum(len(split.files) for split in self.splits) - sum(len(split.files) for split in kept)
         skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)
-        return self._replace(splits=self.splits[:enough], skipped=skipped)
+        return self._replace(splits=tuple(kept), skipped=skipped)
 
 
 def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:

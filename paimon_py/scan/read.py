@@ -113,10 +113,12 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
     return exact + _count(root, request, msgspec.structs.replace(split, sections=tuple(rest)), left)
 
 
-def sure_rows(split: Split) -> int:
-    """A number of rows that a split certainly holds, if all of them are wanted."""
-    unknown = any(place.cardinality is None for place in split.deletions.values())
-    return 0 if unknown or not split.raw else split.row_count - sum(map(split.dead_rows, split.deletions))
+def sure_rows(split: Split, section: Section) -> int:
+    """A number of rows that a section of a split certainly holds, if all of them are wanted."""
+    places = [split.deletions[file.name] for file in section.files if file.name in split.deletions]
+    if not section.raw or any(place.cardinality is None for place in places):
+        return 0
+    return sum(file.row_count - split.dead_rows(file.name) for file in section.files)
 
 
 class Foreseen(NamedTuple):

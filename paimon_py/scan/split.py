@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -76,6 +76,14 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     def raw(self) -> bool:
         """Whether nothing has to be merged, so that `row_count` less the dead rows is exact."""
         return all(section.raw for section in self.sections)
+
+    def only(self, sections: Sequence[Section]) -> Split:
+        """The split with some of its sections."""
+        if len(sections) == len(self.sections):
+            return self
+        names = {file.name for section in sections for file in section.files}
+        deletions = {name: place for name, place in self.deletions.items() if name in names}
+        return msgspec.structs.replace(self, sections=tuple(sections), deletions=deletions)
 
     def __bytes__(self) -> bytes:
         return _MAGIC + msgspec.msgpack.encode(self)

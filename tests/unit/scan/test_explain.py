@@ -166,10 +166,10 @@ def test_a_limit_ends_the_scan_before_all_files_are_opened(file_format):
     made = filled(file_format, {**APPEND, **SMALL}, [batch(range(start, start + 3000)) for start in range(0, 12000, 3000)])
     groups = part_rows(made, made.scan())
     made._root.store.reset()
-    scan = made.scan(limit=3001)
-    done = scan.explain(analyze=True).analysis
-    assert (done.files_opened, done.files_by_limit, done.rows_returned) == (2, 2, 3001)
-    assert len(set(opened(made))) == 4
+    plan = made.scan(limit=3001).explain(analyze=True)
+    assert (plan.file_count, plan.skipped.limit, len(set(opened(made)))) == (2, 2, 2)
+    assert (plan.analysis.files_opened, plan.analysis.rows_returned) == (2, 3001)
+    assert plan.row_groups.all == sum(map(len, groups[:2]))
     filtered = made.scan(where="v >= 0", limit=5).explain(analyze=True).analysis
     assert (filtered.files_opened, filtered.files_by_limit, filtered.rows_returned) == (1, 3, 5)
     assert filtered.row_groups.all == len(groups[0]) >= filtered.row_groups_read
