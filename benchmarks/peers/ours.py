@@ -31,12 +31,14 @@ _OPENED = {}
 
 
 def lookup(inputs, settings):
-    """Rows by key, of a table object that stays open."""
+    """Rows by key, of a table object that stays open; the keys are made once."""
     path = settings["table"]
     table = _OPENED.setdefault(path, None) or Table.open(path)
     _OPENED[path] = table
     if "keys" in settings:
-        return table.lookup(pa.array(range(*settings["keys"])))
+        if "made" not in _OPENED:
+            _OPENED["made"] = pa.array(range(*settings["keys"]))
+        return table.lookup(_OPENED["made"])
     return table.lookup(settings["range"][:1])
 
 
