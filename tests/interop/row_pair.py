@@ -136,14 +136,15 @@ class RowPair(Pair):
             self.step("write", rows=rows)
 
     def _merge_java(self, rows: list[dict], on: list[str], clauses: dict) -> None:
-        source = {self._key(row, on): row for row in rows}
+        key_of = self._key(on)
+        source = {key_of(row): row for row in rows}
         met = set()
         drops = self._holds(clauses.get("delete"))
         rest = clauses.get("rest")
         changes_rest, drops_rest = self._holds(rest and rest[0]), self._holds(clauses.get("rest deleted"))
 
         def decide(row: dict) -> object:
-            key = self._key(row, on)
+            key = key_of(row)
             if key in source:
                 met.add(key)
                 if drops(source[key]):
@@ -156,9 +157,9 @@ class RowPair(Pair):
 
         self._change(decide, lambda: [row for key, row in source.items() if key not in met] if "insert" in clauses else [])
 
-    def _key(self, row: dict, on: list[str]) -> str:
+    def _key(self, on: list[str]) -> Callable[[dict], str]:
         types = self._types()
-        return json.dumps([golden.canonical(row[name], types[name]) for name in on])
+        return lambda row: json.dumps([golden.canonical(row[name], types[name]) for name in on])
 
     def _holds(self, tree: list | None) -> Callable[[dict], bool]:
         """Whether a condition is true of a row, in the notation of the oracle; never, if there is none."""

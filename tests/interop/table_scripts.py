@@ -43,7 +43,7 @@ def keyed(options: dict[str, str], stories: tuple[str, ...] = KEYED, **more) -> 
 
 FIXED = (*KEYED, "rescale")
 DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "5"}
-WAITING = ("publish", "put", "look", "overwrite", "rounds", "resize")
+WAITING = ("publish", "look", "overwrite", "rounds", "resize")
 POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "3"}
 BUCKETS = {"bucket": "2", "bucket-key": "k"}
 
@@ -163,11 +163,8 @@ class Draft:
 
     def upsert(self) -> tuple:
         if self.mode.key and self.rng.random() < 0.7:
-            return self.put()
+            return ("upsert", self.source(full=True), [])
         return ("upsert", self.source(), self.on())
-
-    def put(self) -> tuple:
-        return ("upsert", self.source(full=True), [])
 
     def merge(self) -> tuple:
         clauses: dict = {"delete": ["=", "v", "a"], "update": True, "insert": True, "rest": (self.tree(), self.values()), "rest deleted": ["=", "v", "c"]}
@@ -231,8 +228,7 @@ STORIES: dict[str, str] = {
     "rounds": "rounds {change} rounds minor rounds full",
     "rescale": "write write rescale write {change} rescale minor write full",
     "publish": "write write minor write minor look write full write write full look",
-    "put": "put minor put put full put minor",
-    "resize": "write minor resize write full resize put minor look",
+    "resize": "write minor resize write full resize write minor look",
     "shared": "write shared write shared full {change} write",
     "sort": "write write sort {change} minor sort write full",
     "index": "write write ask index ask {change} write full ask",
@@ -255,9 +251,10 @@ def story(mode: str, plot: str, steps: str | None = None) -> Script:
     options = {"file.format": draft.format, **table.options}
     made = []
     merged = {"merge-engine", "sequence.field"} & table.options.keys() and table.options.get("merge-engine") != "first-row"
+    waits = table.options.get("bucket") == "-2"
     for verb in (steps or STORIES[plot]).split():
-        if verb == "look" and merged:
-            made.append(draft.full())  # Java looks up the newest row of a key, and does not merge
+        if verb == "look" and (merged or waits):
+            made.append(draft.full())  # Java looks up the newest row of a key, waiting ones too, and does not merge
         if verb == "{change}":
             verb = draft.rng.choice([one for one in table.stories if one in ALL and one != "mixed"] or ["write"])
         made.append(getattr(draft, verb)())
@@ -310,7 +307,7 @@ def drawn(seed: int) -> Script:
     table = MODES[mode]
     verbs = VERBS["keyed" if table.key else "append"].split()
     verbs = [verb for verb in verbs if verb not in (*ALL, "look") or verb in table.stories]
-    verbs += [verb for verb in ("rescale", "shared", "sort", "put", "resize") if verb in table.stories]
+    verbs += [verb for verb in ("rescale", "shared", "sort", "resize") if verb in table.stories]
     steps = ["write", *rng.choices(verbs, k=rng.randrange(5, 12)), "full"]
     return story(mode, f"drawn {seed}", " ".join(steps))
 
