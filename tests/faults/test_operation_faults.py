@@ -24,7 +24,7 @@ def test_an_operation_left_alone_does_what_the_model_says(name, kind):
     assert ended(kind, name).full == OPERATIONS[name].effect(KINDS[kind], full)
 
 
-PARTS = 20
+PARTS = 8
 """The full suite comes in so many parts, each of which looks at all operations: `-k part0`."""
 
 
