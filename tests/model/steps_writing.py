@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pyarrow as pa
 from model.table_life import Held, Open, partition_of
 
-from paimon_py import AddColumn, CommitConflictError, UnsupportedError, UpdateColumnType, UsageError
+from paimon_py import AddColumn, CommitConflictError, SchemaError, UnsupportedError, UpdateColumnType, UsageError
 
 HELD_MAX = 4
 WRITERS_MAX = 2
@@ -38,7 +40,7 @@ def overwrite(life, rng):
         given, emptied = {}, lambda partition: True
     call = lambda: table.write_arrow(life.arrow(table, pairs), overwrite=given)  # noqa: E731
     if pairs and life.retyped(table.schema.id):
-        with life.refused(CommitConflictError):
+        with life.refused(CommitConflictError, SchemaError):
             call()
         return
     call()
@@ -91,7 +93,9 @@ def made(life, rng, table):
         with life.refused(UsageError):
             run()
         return None
-    return Held(run(), table.schema.id, pairs, since, life.stamp())
+    with life.cut(table) if life.mode.moves else contextlib.nullcontext():
+        return Held(run(), table.schema.id, pairs, since, life.stamp())
+    return None
 
 
 def commit_held(life, rng):

@@ -213,7 +213,7 @@ class Life:
                 call()
             return None
         if pairs and self.retyped(schema.id):
-            with self.refused(CommitConflictError):
+            with self.refused(CommitConflictError, SchemaError):
                 call()
             return None
         return call()
