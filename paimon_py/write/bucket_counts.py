@@ -29,28 +29,47 @@ class BucketCounts:
         """The bucket of every key that comes, while others leave.
 
         Shapes: `times` and `left_times` ascend, and no time occurs twice; `left`: the buckets that keys leave.
-        Cost: one pass over what comes and leaves for each bucket that has room or loses keys.
+        Cost: one pass over what comes and leaves for each bucket that has room or loses keys; again for each number
+            that becomes free and is given to a bucket anew.
         """
+        parts = []
+        while True:
+            counts, found, waiting = self._filled(times, left, left_times)
+            if not len(waiting) or self._next() > max(self.counts, default=-1):
+                break
+            early, gone = times < times[waiting[0]], left_times < times[waiting[0]]
+            self.counts, found, _ = self._filled(times[early], left[gone], left_times[gone])
+            self.counts[self._next()] = 0
+            parts.append(found)
+            times, left, left_times = times[~early], left[~gone], left_times[~gone]
+        self.counts = counts
+        while len(waiting):
+            number = self._next()
+            found[waiting[: self._target]] = number
+            self.counts[number] = min(self._target, len(waiting))
+            waiting = waiting[self._target :]
+        return np.concatenate([*parts, found])
+
+    def _next(self) -> int:
+        """The smallest free number."""
+        return next(number for number in range(len(self.counts) + 1) if number not in self.counts)
+
+    def _filled(self, times: Ints, left: Ints, left_times: Ints) -> tuple[dict[int, int], Ints, Ints]:
+        """Counts afterwards if there were no new buckets, the bucket of every key, and which keys no bucket takes."""
+        counts = dict(self.counts)
         found = np.full(len(times), -1, np.int64)
         waiting = np.arange(len(times))
         lost = np.bincount(left) if len(left) else np.empty(0, np.int64)
-        for bucket in sorted(self.counts):
-            count = self.counts[bucket]
+        for bucket in sorted(counts):
+            count = counts[bucket]
             gone = int(lost[bucket]) if bucket < len(lost) else 0
             if len(waiting) and (gone or count < self._target):
                 taken = _taken(self._target - count, times[waiting], left_times[left == bucket] if gone else _NEVER)
                 found[waiting[taken]] = bucket
                 count += int(np.count_nonzero(taken))
                 waiting = waiting[~taken]
-            self.counts[bucket] = count - gone
-        number = 0
-        while len(waiting):
-            while number in self.counts:
-                number += 1
-            found[waiting[: self._target]] = number
-            self.counts[number] = min(self._target, len(waiting))
-            waiting = waiting[self._target :]
-        return found
+            counts[bucket] = count - gone
+        return counts, found, waiting
 
 
 _NEVER = np.empty(0, np.int64)

@@ -34,7 +34,7 @@ def test_buckets_are_filled_as_one_by_one(seed):
     rng = np.random.default_rng(seed)
     target = int(rng.integers(1, 6))
     ours, model = BucketCounts(target), OneByOne(target)
-    for bucket in range(int(rng.integers(0, 4))):
+    for bucket in rng.permutation(6)[: rng.integers(0, 4)].tolist():
         held = int(rng.integers(0, 2 * target))
         ours.add(bucket, held)
         model.counts[bucket] = held
