@@ -13,6 +13,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows import verbs
+from paimon_py.rows.attempts import ROUNDS
 from paimon_py.rows.clauses import Asked
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.lookup import Lookups
@@ -22,6 +23,7 @@ from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.supported import check_compactable, check_readable, check_writable
+from paimon_py.spec.validation import moves_keys
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
 from paimon_py.views import Snapshot, Tag
@@ -31,6 +33,7 @@ from paimon_py.write.dynamic import Share, writer_numbers
 from paimon_py.write.overwrite import overwrite_of, static_overwrite
 from paimon_py.write.renumber import renumber
 from paimon_py.write.request import CommitRequest
+from paimon_py.write.rounds import on_latest
 from paimon_py.write.session import Writer
 
 
@@ -150,14 +153,20 @@ class Table(TableCare):
 
         Raises:
             UsageError: the data do not fit; no file is left behind.
-            CommitConflictError: another commit changed what this one depends on; no file is left behind.
+            CommitConflictError: another commit changed what this one depends on; no file is left behind. Where keys move
+                between partitions, Arrow tables and batches are written again first.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
         mode = self._mode(overwrite)
         request = CommitRequest(overwrite=mode, watermark=watermark)
-        with self.writer(overwrite=mode is not None) as writer:
-            if isinstance(mode, StaticOverwrite):
-                writer.restrict(mode.partition)
+        if mode is None and moves_keys(self._schema) and isinstance(data, (pa.Table, pa.RecordBatch)):
+            return on_latest(self._root, lambda *_: self._written(data, request), rounds=ROUNDS)
+        return self._written(data, request)
+
+    def _written(self, data: object, request: CommitRequest) -> CommitResult:
+        with self.writer(overwrite=request.overwrite is not None) as writer:
+            if isinstance(request.overwrite, StaticOverwrite):
+                writer.restrict(request.overwrite.partition)
             writer.write_arrow(data)
             changes = writer.changes()
             try:

@@ -252,6 +252,28 @@ def test_of_two_writers_with_one_key_the_first_one_wins(key):
     assert len(state(second)) == len({1, 2, key})
 
 
+def test_a_table_is_written_again_when_others_were_faster_but_a_stream_cannot_be(monkeypatch):
+    store = store_with()
+    table_on(store, "base").write_arrow(rows((1, "a", 1)))
+    slow = table_on(store, "slow")
+    others = iter([rows((1, "b", 2)), rows((1, "c", 3)), rows((1, "a", 4))])
+    real = slow._commit
+
+    def late(changes, request):
+        other = next(others, None)
+        if other is not None:
+            table_on(store, f"fast{len(other)}-{slow.snapshot().id}").write_arrow(other)
+        return real(changes, request)
+
+    monkeypatch.setattr(slow, "_commit", late)
+    slow.write_arrow(rows((1, "d", 5)))
+    assert state(slow) == {1: ("d", 5, None)}
+    others = iter([rows((1, "b", 6))])
+    with pytest.raises(CommitConflictError):
+        slow.write_arrow(rows((1, "d", 7)).to_reader())
+    assert state(slow) == {1: ("b", 6, None)}
+
+
 def test_compactions_of_others_disturb_nobody():
     store = store_with(**{"write-only": "true"})
     table_on(store, "base").write_arrow(rows((1, "a", 1)))
