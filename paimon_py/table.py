@@ -153,7 +153,7 @@ class Table(TableCare):
 
         Raises:
             UsageError: the data do not fit; no file is left behind.
-            CommitConflictError: another commit changed what this one depends on; no file is left behind. Where keys move
+            CommitConflictError: another commit changed what this one depends on; no file is left behind. If keys move
                 between partitions, Arrow tables and batches are written again first.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
