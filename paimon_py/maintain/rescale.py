@@ -89,7 +89,7 @@ class _Round:
         skips = bool(self._schema.primary_keys) and skips_level_zero(self._schema)
         if skips and any(entry.file.level == 0 for entry in self._known):
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
-        schema = self._schema
+        schema = _in_one_step(self._schema) if skips else self._schema
         require_known(self._root, schema, (entry.file for entry in self._known))
         with Writer(self._root, schema, ignore_existing=True) as writer:
             request = Request(schema=schema, columns=schema.names)
@@ -98,19 +98,19 @@ class _Round:
                     writer.write_rows(batch, None)
             changes = writer.changes()
             try:
-                return self._commit(changes)
+                return self._commit(schema, changes)
             except CommitUnknownError:
                 raise
             except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
                 writer.discard(changes)
                 raise
 
-    def _commit(self, changes: Changes) -> CommitResult:
+    def _commit(self, schema: TableSchema, changes: Changes) -> CommitResult:
         changes = msgspec.structs.replace(changes, base_snapshot_id=self._snapshot.id)
         request = CommitRequest(overwrite=self._exactly, check=self._check)
         return commit(
-            self._root, self._schema, changes, request,
-            renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
+            self._root, schema, changes, request,
+            renumber=lambda bucket, offset: renumber(self._root, schema, bucket, offset),
         )  # fmt: skip
 
     @property
@@ -139,6 +139,16 @@ class _Round:
     def _live(self, snapshot: Snapshot, matches: Matcher | None) -> list[ManifestEntry]:
         live = self._root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
         return [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
+
+
+def _in_one_step(schema: TableSchema) -> TableSchema:
+    """The schema of writers whose rows are one run per bucket, which an overwrite puts on the top level.
+
+    Where level 0 is not read, rows would be gone from sight until a compaction, and for good if that failed.
+    """
+    options = {**schema.options, "write-only": "true", "write-buffer-spillable": "true", "overwrite-upgrade": "true"}
+    options.pop("write-buffer-spill.max-disk-size", None)
+    return msgspec.structs.replace(schema, options=options)
 
 
 def _named(entry: ManifestEntry) -> tuple[object, ...]:

@@ -73,3 +73,16 @@ def test_a_hash_index_that_cannot_be_written_leaves_no_compacted_file_behind():
         with pytest.raises(StorageError):
             OPERATIONS["write"].run(table_on(FaultStore(store, at, "before"), "me"))
         assert orphans(table_on(store, "checker")) == [], f"call {at}"
+
+
+def test_rows_never_vanish_while_a_table_that_hides_level_0_is_rescaled():
+    scene = KINDS["settled vectors"]
+    before = prepared("settled vectors").seen
+    calls = FaultStore(built(scene)[0])
+    table_on(calls, "me").rescale(3)
+    for at in [at for at, (_, path) in enumerate(calls.log, 1) if "/snapshot" in path]:
+        store = built(scene)[0]
+        rival = Rival(store, at, lambda healthy: content(table_on(healthy, "reader"), scene))
+        table_on(rival, "me").rescale(3)
+        assert rival.result == before, f"before call {at}"
+    assert content(table_on(store, "reader"), scene) == before
