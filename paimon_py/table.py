@@ -19,11 +19,11 @@ from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.lookup import Lookups
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.supported import check_compactable, check_readable, check_writable
-from paimon_py.spec.validation import moves_keys
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
 from paimon_py.views import Snapshot, Tag
@@ -159,7 +159,8 @@ class Table(TableCare):
         """
         mode = self._mode(overwrite)
         request = CommitRequest(overwrite=mode, watermark=watermark)
-        if mode is None and moves_keys(self._schema) and isinstance(data, (pa.Table, pa.RecordBatch)):
+        can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
+        if can_repeat and bucket_mode(self._schema) is BucketMode.MOVING:
             return on_latest(self._root, lambda *_: self._written(data, request), rounds=ROUNDS)
         return self._written(data, request)
 

@@ -11,6 +11,7 @@ from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.maintain.publish_waiting import publish_waiting
 from paimon_py.maintain.rescale import check_rescalable, rescale, with_buckets
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
@@ -24,7 +25,6 @@ from paimon_py.write.compaction_run import run_task
 from paimon_py.write.index_rewrite import rewrite_indexes
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import joined
-from paimon_py.write.waiting import is_postponed
 
 
 class TableCare(ABC):
@@ -83,7 +83,7 @@ class TableCare(ABC):
         matches = partition_filter(self._schema, partitions, where)
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
         published = CommitResult()
-        if is_postponed(self._schema):
+        if bucket_mode(self._schema) is BucketMode.POSTPONED:
             published = publish_waiting(self._root, self._schema, matches)
         compactor = Compactor(self._root, self._schema, commit, full=full, matches=matches, clustering=clustering)
         return joined(published, compactor.run(progress))
@@ -110,7 +110,7 @@ class TableCare(ABC):
         check_rescalable(self._schema, buckets)
         matches = partition_filter(self._schema, partitions, None, "rescale")
         schema = with_buckets(self._schema, buckets)
-        if not is_postponed(self._schema) and self._schema.options.get("bucket") != str(buckets):
+        if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
             schema = self.alter(SetOption("bucket", str(buckets)))
         return rescale(self._root, schema, matches)
 

@@ -15,6 +15,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
@@ -49,8 +50,9 @@ def check_rescalable(schema: TableSchema, buckets: int) -> None:
     """
     if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 1:
         raise UsageError(f"rescale takes a number of buckets, at least 1, not {buckets!r}")
-    if Options(schema.options).get_int("bucket") == -1:
-        kind = "dynamic buckets" if schema.primary_keys else "no buckets"
+    mode = bucket_mode(schema)
+    if mode not in (BucketMode.FIXED, BucketMode.POSTPONED):
+        kind = "no buckets" if mode is BucketMode.NONE else "dynamic buckets"
         raise UsageError(f"a table with {kind} ('bucket' = '-1') cannot be rescaled")
 
 

@@ -26,6 +26,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.asked import AskedKeys, key_predicate
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.plan import keyed_sections, settled
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -206,7 +207,7 @@ class LookupPlanner:
                 partitions=lambda values: np.array([said in missing for said in self._said(values)], np.bool_),
             )
         entries = self._root.manifests.live_entries(self._snapshot, wanted)
-        visible = entries.bucket != prune.POSTPONE_BUCKET
+        visible = entries.bucket != POSTPONE_BUCKET
         if skips_level_zero(self._schema):
             visible = visible & (entries.level > 0)
         if not visible.all():

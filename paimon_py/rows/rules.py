@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paimon_py.errors import UsageError
-from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable, check_writable
@@ -93,7 +93,7 @@ def keeps_deletion_vectors(schema: TableSchema) -> bool:
 def _check_both(schema: TableSchema) -> None:
     check_readable(schema)
     check_writable(schema)
-    if schema.primary_keys and Options(schema.options).get_int("bucket") == POSTPONE_BUCKET:
+    if bucket_mode(schema) is BucketMode.POSTPONED:
         raise UsageError(
             "rows of a table with postponed buckets ('bucket' = '-2') wait unseen until compact() publishes them, so "
             "they cannot be changed by what is seen; write them with write_arrow, a column '_row_kind' says '-D'"

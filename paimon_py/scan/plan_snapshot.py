@@ -34,6 +34,7 @@ from paimon_py.scan.plan import (
 )
 from paimon_py.scan.read import Request, sure_rows
 from paimon_py.scan.split import Section, Split
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -151,7 +152,7 @@ class _Planner:
         """The files that may hold wanted rows, and their sections."""
         schema = self._schema
         entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
-        entries = entries.take(np.flatnonzero(entries.bucket != prune.POSTPONE_BUCKET))
+        entries = entries.take(np.flatnonzero(entries.bucket != POSTPONE_BUCKET))
         prune.check_entries(entries)
         self._total = len(entries)
         if schema.primary_keys and skips_level_zero(schema):

@@ -37,7 +37,6 @@ from paimon_py.storage.store import OpenRead
 Mask = npt.NDArray[np.bool_]
 SchemaOf = Callable[[int], TableSchema]
 
-POSTPONE_BUCKET = -2
 _MAX_PINNED = 1000
 _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 

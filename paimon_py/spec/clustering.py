@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, Field, Root
@@ -102,7 +103,7 @@ def _check_sortable(schema: TableSchema) -> None:
         raise UsageError("compact(order_by=…) is for append tables; a table with a primary key is sorted by its key")
     if options.get_bool(INCREMENTAL):
         raise UsageError(f"the table has {INCREMENTAL!r}: compact() clusters it, and takes no order_by and no strategy")
-    if options.get_int("bucket") != -1 and options.get_bool("bucket-append-ordered"):
+    if bucket_mode(schema) is not BucketMode.NONE and options.get_bool("bucket-append-ordered"):
         raise UsageError(
             "compact(order_by=…) would break the order of rows that 'bucket-append-ordered' promises for every bucket; "
             "it is for tables with 'bucket' = '-1' or 'bucket-append-ordered' = 'false'"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
@@ -19,7 +20,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.type_text import contains
 from paimon_py.spec.types import Atomic, DataType, Root, VectorType
-from paimon_py.spec.validation import moves_keys
 
 Detect = Callable[[TableSchema, Options], str | None]
 
@@ -139,7 +139,7 @@ def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
 
 def _kept_twice(schema: TableSchema, options: Options) -> str | None:
     """Where a key that moves to another partition must be deleted from the old one, and deletes are ignored."""
-    if not moves_keys(schema) or options.get_enum("merge-engine") != "deduplicate":
+    if bucket_mode(schema) is not BucketMode.MOVING or options.get_enum("merge-engine") != "deduplicate":
         return None
     ignores = options.get_bool("ignore-delete")
     return "ignore-delete and keys that move between partitions" if ignores else None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
+from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
 from paimon_py.spec.clustering import check_incremental
 from paimon_py.spec.engine_rules import check_engine
@@ -46,16 +47,6 @@ def validate(schema: TableSchema) -> None:
     options = Options(schema.options)
     for rule in (*_RULES, *FILE_RULES):
         rule(schema, options)
-
-
-def is_cross_partition(schema: TableSchema) -> bool:
-    """Whether a row's key can move from one partition to another: the primary key lacks a partition key."""
-    return bool(schema.primary_keys) and not set(schema.partition_keys) <= set(schema.primary_keys)
-
-
-def moves_keys(schema: TableSchema) -> bool:
-    """Whether writers must know where every key lies: keys can move, and nothing else says in which bucket they are."""
-    return is_cross_partition(schema) and Options(schema.options).get_int("bucket") == -1
 
 
 def _columns(schema: TableSchema, _options: Options) -> None:

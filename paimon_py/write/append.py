@@ -13,18 +13,6 @@ from paimon_py.files.writer import RollingWriter
 from paimon_py.formats.base import DEFAULT_BLOCK_BYTES, ROW_GROUP_ROWS
 from paimon_py.lsm.writer import abort_all
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
-
-
-def counts_anew(schema: TableSchema) -> bool:
-    """Whether every writer numbers its rows from 0: the order of rows in a bucket does not matter, none is compacted.
-
-    Source: Java `BucketedAppendFileStoreWrite`.
-    """
-    options = Options(schema.options)
-    unordered = not options.get_bool("bucket-append-ordered") and options.get_bool("write-only")
-    return unordered and not schema.primary_keys
 
 
 class AppendWriter:

@@ -19,12 +19,12 @@ from paimon_py.errors import (
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
-from paimon_py.write.append import counts_anew
 from paimon_py.write.attempts import Already, Attempts, Planned, Planner
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import (
@@ -63,7 +63,6 @@ from paimon_py.write.overwrite import DynamicOverwrite, Matcher, Overwrite, Stat
 from paimon_py.write.presence import check_origin, missing_file
 from paimon_py.write.request import CommitRequest
 from paimon_py.write.result import CommitResult
-from paimon_py.write.waiting import is_postponed
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
 
@@ -291,7 +290,7 @@ class _Commit:
         live = []
         if latest is not None:
             live = self.root.manifests.live_entries(latest, EntryFilter(partitions=matches)).entries()
-            if not is_postponed(self.schema):
+            if bucket_mode(self.schema) is not BucketMode.POSTPONED:
                 live = [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
         self.foreign.own_names.update(self.own_names & {entry.file.name for entry in live})
         already = self._already()

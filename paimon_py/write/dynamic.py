@@ -20,12 +20,12 @@ from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_file
 from paimon_py.metadata.hash_files import read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.spec.validation import moves_keys
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
 from paimon_py.write.changes import BucketChanges, Changes
@@ -35,12 +35,6 @@ from paimon_py.write.leftovers import delete_index_files
 from paimon_py.write.route import Router
 
 Live = Callable[[], EntryColumns]
-
-
-def is_dynamic(schema: TableSchema) -> bool:
-    """Whether keys get their buckets from a hash index per partition."""
-    dynamic = bool(schema.primary_keys) and Options(schema.options).get_int("bucket") == -1
-    return dynamic and not moves_keys(schema)
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -56,9 +50,10 @@ class Share(msgspec.Struct, frozen=True):
 
         Raises: UsageError if buckets are not dynamic, or there is no such writer.
         """
-        if moves_keys(schema):
+        mode = bucket_mode(schema)
+        if mode is BucketMode.MOVING:
             raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
-        if not is_dynamic(schema):
+        if mode is not BucketMode.DYNAMIC:
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
         if not 0 <= number < writers:
             raise UsageError(f"there is no writer {number} of {writers}; they are counted from 0")

@@ -18,6 +18,7 @@ from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.lsm.key_index import KeyIndex
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import UNAWARE
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -25,7 +26,7 @@ from paimon_py.write.bucket_assigner import AssignerSettings, limited
 from paimon_py.write.changes import BucketChanges, Changes, KeyBase
 from paimon_py.write.key_base import KeyFollower
 from paimon_py.write.moves import BY_ENGINE, Batch, Counts, Moves, bucket_of, packed, part_of
-from paimon_py.write.route import UNAWARE, Routed, partition_codes, spread
+from paimon_py.write.route import Routed, partition_codes, spread
 
 _INDEX_SHARE = 16
 _MERGE_COPIES = 4

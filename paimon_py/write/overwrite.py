@@ -19,8 +19,8 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind
 from paimon_py.expr.predicate import col
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.validation import moves_keys
 
 Matcher = Callable[[pa.Array], Mask]
 """From serialized partitions to which of them are replaced."""
@@ -56,7 +56,7 @@ def overwrite_of(
     """
     if overwrite is None:
         return None
-    if overwrite and moves_keys(schema):
+    if overwrite and bucket_mode(schema) is BucketMode.MOVING:
         raise UnsupportedError(
             "paimon_py cannot overwrite some partitions of a table whose keys move between partitions: new rows may "
             "have keys that lie elsewhere. Use overwrite={} for the whole table, or drop_partitions, then write_arrow",

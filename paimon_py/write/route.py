@@ -17,6 +17,7 @@ from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
 from paimon_py.errors import UnsupportedError
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
@@ -27,9 +28,6 @@ Codes = npt.NDArray[Any]
 
 Assign = Callable[[bytes, Int32s], Ints]
 """Hashes of keys of a partition → the bucket of each."""
-
-UNAWARE = -1
-"""Total buckets of an append table without buckets; all its files lie in bucket 0."""
 
 _TABLE_MAX = 1 << 20
 _RADIX_MAX = 1 << 16
@@ -60,10 +58,10 @@ class Router:
         self._function = options.get_enum("bucket-function.type")
         self._partition_fields = schema.partition_fields
         self._bucket_fields = tuple(schema.field(name) for name in schema.bucket_keys)
-        waits = bool(schema.primary_keys) and self.total_buckets == POSTPONE_BUCKET
-        self._only = POSTPONE_BUCKET if waits else 0
-        unaware = not schema.primary_keys and self.total_buckets == UNAWARE
-        if assign is None and self.total_buckets < 1 and not (unaware or waits):
+        mode = bucket_mode(schema)
+        self._only = POSTPONE_BUCKET if mode is BucketMode.POSTPONED else 0
+        needless = mode in (BucketMode.NONE, BucketMode.POSTPONED)
+        if assign is None and self.total_buckets < 1 and not needless:
             name = f"bucket={self.total_buckets}"
             raise UnsupportedError(f"paimon_py writes tables with fixed buckets, this one has {name}", feature=name)
 

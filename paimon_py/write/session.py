@@ -23,22 +23,22 @@ from paimon_py.lsm.order import merge_order
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.validation import moves_keys
 from paimon_py.write.align import Alignment, open_stream, pieces
-from paimon_py.write.append import AppendWriter, counts_anew
+from paimon_py.write.append import AppendWriter
 from paimon_py.write.changes import BucketChanges, Changes
 from paimon_py.write.commit_plan import compaction_files, own_files
-from paimon_py.write.dynamic import DynamicBuckets, Share, is_dynamic
+from paimon_py.write.dynamic import DynamicBuckets, Share
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.index_plan import made_index, written_files
 from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.moving import MovingKeys, ReadKeys
-from paimon_py.write.route import UNAWARE, Routed, Router
-from paimon_py.write.waiting import WaitingWriter, is_postponed, waiting_layout, waiting_schema
+from paimon_py.write.route import Routed, Router
+from paimon_py.write.waiting import WaitingWriter, waiting_layout, waiting_schema
 from paimon_py.write.writer_compaction import WriterCompaction
 
 OPEN_FILES_MAX = 64
@@ -100,15 +100,16 @@ class Writer:
         base = None if ignore_existing else self._snapshot
         self._dynamic: DynamicBuckets | None = None
         self._moving: MovingKeys | None = None
-        if is_dynamic(schema):
+        mode = bucket_mode(schema)
+        if mode is BucketMode.DYNAMIC:
             self._dynamic = DynamicBuckets(root, schema, base, self._live_files, share)
-        elif moves_keys(schema):
+        elif mode is BucketMode.MOVING:
             self._moving = MovingKeys(root, schema, base, read_keys)
             self._limit -= self._moving.memory_bytes
         self._indexes = self._dynamic or self._moving
         self._router = self._moving or Router(schema, None if self._dynamic is None else self._dynamic.assign)
-        self._waiting = waiting_schema(schema, root.env.ids) if is_postponed(schema) else None
-        plain = self._waiting is not None or (self._router.total_buckets == UNAWARE and not schema.primary_keys)
+        self._waiting = waiting_schema(schema, root.env.ids) if mode is BucketMode.POSTPONED else None
+        plain = mode in (BucketMode.NONE, BucketMode.POSTPONED)
         self._layout = file_layout(schema) if self._waiting is None else waiting_layout(self._waiting)
         needless = ignore_existing or self._snapshot is None or plain
         self._existing: Existing | None = NOTHING if needless else None

@@ -31,11 +31,6 @@ from paimon_py.write.append import AppendWriter
 _UNKNOWN_SEQUENCE = -1
 
 
-def is_postponed(schema: TableSchema) -> bool:
-    """Whether rows wait for their buckets."""
-    return bool(schema.primary_keys) and Options(schema.options).get_int("bucket") == POSTPONE_BUCKET
-
-
 def waiting_schema(schema: TableSchema, ids: Ids) -> TableSchema:
     """The schema with the options of files that wait: Avro where it can, and names that tell writers apart."""
     prefix = Options(schema.options).get_str("data-file.prefix")

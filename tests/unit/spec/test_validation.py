@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 from paimon_py.spec.supported import check_readable, check_same_features, check_writable
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.validation import is_cross_partition, validate
+from paimon_py.spec.validation import validate
 
 COLUMNS = [("k", "INT"), ("p", "STRING"), ("v", "INT"), ("t", "TIMESTAMP(9)"), ("a", "ARRAY<INT>")]
 

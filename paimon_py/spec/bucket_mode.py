@@ -1,0 +1,57 @@
+"""How the rows of a table find their buckets.
+
+Source: format.md §7.3; Java `BucketMode`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+UNAWARE = -1
+"""The option `bucket` where keys or nothing decide; also the number of buckets that files without one record."""
+
+
+class BucketMode(enum.Enum):
+    """FIXED: by a hash of the bucket key. DYNAMIC: where the key lies already, else where there is room; MOVING: the
+    same, and keys may lie in another partition than the row names. POSTPONED: decided by a compaction. NONE: append
+    tables without buckets."""
+
+    FIXED = enum.auto()
+    DYNAMIC = enum.auto()
+    MOVING = enum.auto()
+    POSTPONED = enum.auto()
+    NONE = enum.auto()
+
+
+def bucket_mode(schema: TableSchema) -> BucketMode:
+    """The mode of a table by its option `bucket` and its keys.
+
+    Raises: OptionError if the option is no number.
+    """
+    buckets = Options(schema.options).get_int("bucket")
+    if not schema.primary_keys:
+        return BucketMode.NONE if buckets == UNAWARE else BucketMode.FIXED
+    if buckets == POSTPONE_BUCKET:
+        return BucketMode.POSTPONED
+    if buckets != UNAWARE:
+        return BucketMode.FIXED
+    return BucketMode.MOVING if is_cross_partition(schema) else BucketMode.DYNAMIC
+
+
+def is_cross_partition(schema: TableSchema) -> bool:
+    """Whether a row's key can move from one partition to another: the primary key lacks a partition key."""
+    return bool(schema.primary_keys) and not set(schema.partition_keys) <= set(schema.primary_keys)
+
+
+def counts_anew(schema: TableSchema) -> bool:
+    """Whether every writer numbers its rows from 0: the order of rows in a bucket does not matter, none is compacted.
+
+    Source: Java `BucketedAppendFileStoreWrite`.
+    """
+    options = Options(schema.options)
+    unordered = not options.get_bool("bucket-append-ordered") and options.get_bool("write-only")
+    return unordered and not schema.primary_keys
