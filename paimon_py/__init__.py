@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paimon_py.catalog import Catalog
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.commit import CommitResult
+from paimon_py.compaction.compact import CompactionProgress
 from paimon_py.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -51,9 +54,6 @@ from paimon_py.spec.schema_changes import (
 )
 from paimon_py.table import Table
 from paimon_py.views import Manifest, Snapshot, Tag
-from paimon_py.write.changes import Changes
-from paimon_py.write.commit import CommitResult
-from paimon_py.write.compact import CompactionProgress
 
 if TYPE_CHECKING:
     from paimon_py.spark import convert_from_spark, convert_to_spark

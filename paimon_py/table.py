@@ -7,6 +7,12 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.commit import CommitResult, Overwrite, StaticOverwrite, commit
+from paimon_py.commit.overwrite import overwrite_of, static_overwrite
+from paimon_py.commit.renumber import renumber
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.rounds import on_latest
 from paimon_py.env import Env
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.expr.predicate import Predicate
@@ -27,13 +33,7 @@ from paimon_py.spec.supported import check_compactable, check_readable, check_wr
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
 from paimon_py.views import Snapshot, Tag
-from paimon_py.write.changes import Changes
-from paimon_py.write.commit import CommitResult, Overwrite, StaticOverwrite, commit
 from paimon_py.write.dynamic import Share, writer_numbers
-from paimon_py.write.overwrite import overwrite_of, static_overwrite
-from paimon_py.write.renumber import renumber
-from paimon_py.write.request import CommitRequest
-from paimon_py.write.rounds import on_latest
 from paimon_py.write.session import Writer
 
 

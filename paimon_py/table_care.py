@@ -5,6 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.commit import CommitResult
+from paimon_py.commit.compact_manifests import compact_manifests
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.result import joined
+from paimon_py.compaction.compact import CompactionProgress, Compactor, changes_of
+from paimon_py.compaction.index_rewrite import rewrite_indexes
+from paimon_py.compaction.plan import partition_filter, plan_compaction
+from paimon_py.compaction.run import run_task
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lsm.compaction import CompactionTask
@@ -16,15 +25,6 @@ from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
-from paimon_py.write.changes import Changes
-from paimon_py.write.commit import CommitResult
-from paimon_py.write.compact import CompactionProgress, Compactor, changes_of
-from paimon_py.write.compact_manifests import compact_manifests
-from paimon_py.write.compaction_plan import partition_filter, plan_compaction
-from paimon_py.write.compaction_run import run_task
-from paimon_py.write.index_rewrite import rewrite_indexes
-from paimon_py.write.request import CommitRequest
-from paimon_py.write.result import joined
 
 
 class TableCare(ABC):

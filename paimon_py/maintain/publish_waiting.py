@@ -11,6 +11,17 @@ import msgspec
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.attempts import Already, Attempts, Planned
+from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.deletion_index import index_entries
+from paimon_py.commit.index_plan import compacted_index, index_after
+from paimon_py.commit.leftovers import delete_files
+from paimon_py.commit.newer_files import require_known
+from paimon_py.commit.overwrite import ExactOverwrite, Matcher, matcher
+from paimon_py.commit.plan import Author, Part
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.places import file_path
@@ -23,17 +34,6 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
-from paimon_py.write.attempts import Already, Attempts, Planned
-from paimon_py.write.changes import BucketChanges
-from paimon_py.write.commit_plan import Author, Part
-from paimon_py.write.conflicts import Conflict
-from paimon_py.write.deletion_index import index_entries
-from paimon_py.write.index_plan import compacted_index, index_after
-from paimon_py.write.leftovers import delete_files
-from paimon_py.write.newer_files import require_known
-from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
-from paimon_py.write.result import CommitResult
-from paimon_py.write.rounds import on_latest
 from paimon_py.write.session import Writer
 
 

@@ -9,6 +9,16 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.commit import commit
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.deletion_index import index_entries
+from paimon_py.commit.newer_files import require_known
+from paimon_py.commit.overwrite import ExactOverwrite, Matcher, matcher
+from paimon_py.commit.renumber import renumber
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
@@ -22,16 +32,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.visibility import skips_level_zero
-from paimon_py.write.changes import Changes
-from paimon_py.write.commit import commit
-from paimon_py.write.conflicts import Conflict
-from paimon_py.write.deletion_index import index_entries
-from paimon_py.write.newer_files import require_known
-from paimon_py.write.overwrite import ExactOverwrite, Matcher, matcher
-from paimon_py.write.renumber import renumber
-from paimon_py.write.request import CommitRequest
-from paimon_py.write.result import CommitResult
-from paimon_py.write.rounds import on_latest
 from paimon_py.write.session import Writer
 
 ROUNDS = 10

@@ -20,6 +20,10 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.commit.leftovers import delete_index_files
+from paimon_py.commit.plan import Bucket
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
@@ -37,10 +41,6 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.write.changes import BucketChanges, Changes
-from paimon_py.write.commit_plan import Bucket
-from paimon_py.write.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.write.leftovers import delete_index_files
 from paimon_py.write.session import Writer
 
 _NONE = DeletionVector({})

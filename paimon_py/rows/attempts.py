@@ -11,6 +11,14 @@ from typing import Protocol
 
 import msgspec
 
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.commit import commit
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.newer_files import require_known
+from paimon_py.commit.renumber import renumber
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitUnknownError, PaimonError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -20,14 +28,6 @@ from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot
-from paimon_py.write.changes import Changes
-from paimon_py.write.commit import commit
-from paimon_py.write.conflicts import Conflict
-from paimon_py.write.newer_files import require_known
-from paimon_py.write.renumber import renumber
-from paimon_py.write.request import CommitRequest
-from paimon_py.write.result import CommitResult
-from paimon_py.write.rounds import on_latest
 
 ROUNDS = 20
 """How often an operation is evaluated before it gives up."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.commit.changes import Changes
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
@@ -22,7 +23,6 @@ from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-from paimon_py.write.changes import Changes
 from paimon_py.write.session import Writer
 
 _KINDS = {"+I": 0, "+U": 2, "-D": 3}

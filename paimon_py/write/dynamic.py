@@ -15,6 +15,10 @@ from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.deletion_index import index_entries
+from paimon_py.commit.leftovers import delete_index_files
+from paimon_py.commit.plan import Bucket
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_file
@@ -28,10 +32,6 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
-from paimon_py.write.changes import BucketChanges, Changes
-from paimon_py.write.commit_plan import Bucket
-from paimon_py.write.deletion_index import index_entries
-from paimon_py.write.leftovers import delete_index_files
 from paimon_py.write.route import Router
 
 Live = Callable[[], EntryColumns]

@@ -14,6 +14,8 @@ import pyarrow as pa
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
+from paimon_py.commit.key_base import KeyFollower
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.lsm.key_index import KeyIndex
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
@@ -23,8 +25,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, limited
-from paimon_py.write.changes import BucketChanges, Changes, KeyBase
-from paimon_py.write.key_base import KeyFollower
 from paimon_py.write.moves import BY_ENGINE, Batch, Counts, Moves, bucket_of, packed, part_of
 from paimon_py.write.route import Routed, partition_codes, spread
 

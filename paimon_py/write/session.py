@@ -13,6 +13,11 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.index_plan import made_index, written_files
+from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.plan import compaction_files, own_files
+from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.places import BucketPlace, bucket_place, file_paths
@@ -30,16 +35,11 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter
-from paimon_py.write.changes import BucketChanges, Changes
-from paimon_py.write.commit_plan import compaction_files, own_files
 from paimon_py.write.dynamic import DynamicBuckets, Share
 from paimon_py.write.existing import NOTHING, Existing, summarise
-from paimon_py.write.index_plan import made_index, written_files
-from paimon_py.write.leftovers import delete_files, delete_index_files
 from paimon_py.write.moving import MovingKeys, ReadKeys
 from paimon_py.write.route import Routed, Router
 from paimon_py.write.waiting import WaitingWriter, waiting_layout, waiting_schema
-from paimon_py.write.writer_compaction import WriterCompaction
 
 OPEN_FILES_MAX = 64
 _BUFFER_MAX = 1 << 30

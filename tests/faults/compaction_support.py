@@ -9,12 +9,13 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pyarrow as pa
-from unit.write.commit_support import Clock, Ids, below
+from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table
 from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.env import Env, SerialPool
 from paimon_py.files.places import file_path, file_paths
 from paimon_py.files.reader import read_file
@@ -27,7 +28,6 @@ from paimon_py.spec.manifest import HASH
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
 from paimon_py.testing.store_spill import StoreSpill
-from paimon_py.write.changes import BucketChanges, Changes
 
 WAREHOUSE = "memory://faults"
 SPILL = f"{WAREHOUSE}/spill"

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from unit.write.commit_support import (
+from unit.commit.support import (
     APPEND,
     KEYED,
     PARTITIONED,
@@ -20,9 +20,9 @@ from unit.write.commit_support import (
     unaware,
 )
 
+from paimon_py.commit.commit import DynamicOverwrite, StaticOverwrite
 from paimon_py.errors import CommitConflictError, CommitUnknownError
 from paimon_py.testing.fault_store import MODES, for_each_fault
-from paimon_py.write.commit import DynamicOverwrite, StaticOverwrite
 
 
 class Case(msgspec.Struct, kw_only=True):

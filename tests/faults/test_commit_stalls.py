@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from unit.write.commit_support import (
+from unit.commit.support import (
     APPEND,
     KEYED,
     TABLE,

@@ -14,8 +14,8 @@ from faults import compaction_support as support
 from faults.compaction_support import Row, Scene, batch, built, check_table, content, orphans, table_on
 
 from paimon_py import CommitUnknownError, CompactionTask, PaimonError, Table
+from paimon_py.commit.changes import Changes
 from paimon_py.testing.fault_store import MODES, for_each_fault
-from paimon_py.write.changes import Changes
 
 Operation = Callable[[Table], object]
 

@@ -7,7 +7,7 @@ import functools
 import msgspec
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock, Ids, below
+from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, Table
 from paimon_py.env import Env, SerialPool

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from faults.compaction_support import WAREHOUSE, batch, built, table_on
 from faults.operations import KINDS, NEW, OPERATIONS, prepared
-from unit.write.commit_support import below
+from unit.commit.support import below
 
 from paimon_py import AddColumn, StorageError, Table
 from paimon_py.testing.fault_store import for_each_fault

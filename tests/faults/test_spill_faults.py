@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock, Ids
+from unit.commit.support import Clock, Ids
 
 from paimon_py import Catalog, PaimonError
 from paimon_py.env import Env, SerialPool

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock, Ids, below
+from unit.commit.support import Clock, Ids, below
 
 from paimon_py import AddColumn, Catalog, CommitUnknownError, PaimonError, Table, UsageError
 from paimon_py.env import Env, SerialPool

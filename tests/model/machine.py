@@ -9,12 +9,14 @@ import msgspec
 import pyarrow as pa
 from model.engine_models import KINDS, Stamp, Token, merged
 from model.run_model import RunModel
+from unit.commit.support import TABLE, Clock, Ids, below
 from unit.lsm.engine_models import Row
-from unit.write.commit_support import TABLE, Clock, Ids, below
 
 from paimon_py import AddColumn, Catalog, CommitConflictError, Table
 from paimon_py.codec.binary_row import encode
 from paimon_py.codec.buckets import bucket_numbers
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.deletion_index import index_entries
 from paimon_py.env import Env, SerialPool
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
@@ -22,8 +24,6 @@ from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
-from paimon_py.write.changes import Changes
-from paimon_py.write.deletion_index import index_entries
 
 KEYS = 16
 PARTITIONS = (1, 2)

@@ -9,18 +9,18 @@ import random
 import msgspec
 import pyarrow as pa
 from model.row_model import Content, counted, difference
-from unit.write.commit_support import TABLE, Clock, Ids, below
+from unit.commit.support import TABLE, Clock, Ids, below
 
 from paimon_py import Catalog, CommitConflictError, SchemaError, Table, UsageError
 from paimon_py.codec.binary_row import decode
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.deletion_index import index_entries
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
-from paimon_py.write.changes import Changes
-from paimon_py.write.deletion_index import index_entries
 
 KEYS = 16
 REMEMBERED = 25

@@ -11,13 +11,13 @@ import random
 import msgspec
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import TABLE, below, new_store, root_on, schema
+from unit.commit.support import TABLE, below, new_store, root_on, schema
 
 from paimon_py import CommitConflictError, Table
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.compaction.plan import Moment, tasks_of
+from paimon_py.compaction.run import run_task
 from paimon_py.spec.data_file import FileKind, ManifestEntry
-from paimon_py.write.changes import BucketChanges, Changes
-from paimon_py.write.compaction_plan import Moment, tasks_of
-from paimon_py.write.compaction_run import run_task
 
 OPTIONS = [
     {},

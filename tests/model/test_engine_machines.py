@@ -23,11 +23,11 @@ from hypothesis.stateful import (
 from model.engine_models import CASES
 from model.machine import PARTITIONS, Life, Mode
 
+import paimon_py.compaction.compact
+import paimon_py.compaction.run
+import paimon_py.compaction.writer_compaction
 import paimon_py.table
 import paimon_py.table_care
-import paimon_py.write.compact
-import paimon_py.write.compaction_run
-import paimon_py.write.writer_compaction
 
 TRIGGER = "num-sorted-run.compaction-trigger"
 VECTORS = "deletion-vectors.enabled"
@@ -199,7 +199,7 @@ SEEN = Seen()
 @pytest.fixture(autouse=True)
 def watched(monkeypatch):
     """Compactions and renumberings are seen by the model."""
-    compaction_run = paimon_py.write.compaction_run
+    compaction_run = paimon_py.compaction.run
     run_task, steps_of, renumber = compaction_run.run_task, compaction_run.steps_of, paimon_py.table.renumber
 
     def steps(*args, **settings):
@@ -207,7 +207,7 @@ def watched(monkeypatch):
         return SEEN.life.steps_taken
 
     monkeypatch.setattr(compaction_run, "steps_of", steps)
-    for module in (paimon_py.table_care, paimon_py.write.compact, paimon_py.write.writer_compaction):
+    for module in (paimon_py.table_care, paimon_py.compaction.compact, paimon_py.compaction.writer_compaction):
         monkeypatch.setattr(module, "run_task", lambda *given: SEEN.life.saw_task(run_task, *given))
     commit = paimon_py.table.commit
     monkeypatch.setattr(

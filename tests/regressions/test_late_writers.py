@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import new_store, root_on, schema
+from unit.commit.support import new_store, root_on, schema
 
 from paimon_py import Table
 

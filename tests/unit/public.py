@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock
+from unit.commit.support import Clock
 
 from paimon_py import Catalog, Schema, Table
 from paimon_py.env import Env, SerialPool

@@ -12,8 +12,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from unit.commit.support import Ids
 from unit.public import KEYED, QUICK, ROWS, env, files, keyed_table, new_catalog, refused, reopened
-from unit.write.commit_support import Ids
 
 from paimon_py import (
     AddColumn,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from unit.commit.support import Clock
 from unit.public import new_catalog, refused
-from unit.write.commit_support import Clock
 
 from paimon_py import Catalog, Schema, Table, UnsupportedError, UsageError, col
 from paimon_py.env import Env, SerialPool

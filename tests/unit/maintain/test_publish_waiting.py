@@ -6,8 +6,8 @@ import random
 
 import pyarrow as pa
 import pytest
+from unit.commit.support import Clock, Ids
 from unit.maintain.test_rescale import Racing
-from unit.write.commit_support import Clock, Ids
 
 from paimon_py import Catalog, OptionError, RemoveOption, Table, UsageError
 from paimon_py.env import Env, SerialPool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock, Ids
+from unit.commit.support import Clock, Ids
 
 from paimon_py import Catalog, CommitConflictError, Table, UsageError
 from paimon_py.env import Env, SerialPool

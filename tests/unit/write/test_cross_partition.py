@@ -6,7 +6,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from unit.write.commit_support import Clock, Ids, below
+from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, Changes, CommitConflictError, PaimonError, Table, UnsupportedError, UsageError
 from paimon_py.env import Env, SerialPool

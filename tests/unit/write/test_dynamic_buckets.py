@@ -8,15 +8,15 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from unit.write.commit_support import Clock, Ids, below
+from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, CommitConflictError, Table, UsageError
+from paimon_py.commit.deletion_index import index_entries
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import HASH
 from paimon_py.storage.memory_store import MemoryStore
-from paimon_py.write.deletion_index import index_entries
 
 WAREHOUSE = "memory://dynamic"
 SCHEMA = pa.schema(

@@ -5,13 +5,13 @@ import pyarrow as pa
 import pytest
 from unit.write.support import data_files, root_of, rows_of, schema_of
 
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.renumber import renumber
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
-from paimon_py.write.changes import Changes
 from paimon_py.write.existing import Existing
-from paimon_py.write.renumber import renumber
 from paimon_py.write.session import Writer
 
 

@@ -1,0 +1,36 @@
+"""Merging the manifests of a table now, instead of when enough of them have piled up.
+
+Source: Java `FileStoreCommitImpl.compactManifest`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.commit.attempts import Already, Attempts
+from paimon_py.commit.plan import Author, Part
+from paimon_py.commit.result import CommitResult
+from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind
+
+
+def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
+    """Fold what manifests delete into what they add, and join small ones; publish that as a snapshot without changes.
+
+    Returns: no snapshot if there was nothing to merge.
+
+    Raises:
+        CommitRetriesExhaustedError, CommitUnknownError, StorageError: see `Attempts.publish`.
+    """
+    author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
+    settings = msgspec.structs.replace(
+        ManifestSettings.of(Options(schema.options)), merge_min_count=1, full_compaction_bytes=1
+    )
+    attempts = Attempts(root, schema, author, settings)
+    done = attempts.publish(lambda _: Part(kind=CommitKind.COMPACT))
+    if isinstance(done, Already):
+        return CommitResult(attempts=attempts.count)
+    return CommitResult(snapshot_id=done.id, snapshot_ids=(done.id,), attempts=attempts.count)

@@ -1,0 +1,132 @@
+"""The metadata files that a commit writes before it publishes, kept between attempts where they still fit.
+
+Everything here has a unique name and is invisible until a snapshot names it; what a failed commit leaves is deleted by
+name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from paimon_py.commit.plan import Part, Written
+from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.manifest import ManifestFile
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.types import DataType
+
+_ENTRIES_PER_MANIFEST = 16_384
+"""About 8 MB of entries, compressed."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A list that was written, what it says, and the names of all files made for it."""
+
+    entries: tuple[ManifestEntry, ...]
+    list: tuple[str, int]
+    names: tuple[str, ...]
+
+
+class _Merged(msgspec.Struct, frozen=True):
+    """Manifests before and after merging, and the names of the new ones."""
+
+    before: tuple[str, ...]
+    after: tuple[ManifestFile, ...]
+    names: tuple[str, ...]
+
+
+class Drafts:
+    """Manifests and lists of one commit in the making."""
+
+    def __init__(self, root: TableRoot, partition_types: Sequence[DataType], settings: ManifestSettings) -> None:
+        self._root = root
+        self._types = partition_types
+        self._settings = settings
+        self._delta: _Kept | None = None
+        self._changelog: _Kept | None = None
+        self._merged: _Merged | None = None
+        self._attempt: list[str] = []
+
+    def write(self, latest: Snapshot | None, part: Part) -> Written:
+        """Write what an attempt needs and does not have yet.
+
+        Cost: base list, delta list and delta manifest; on a further attempt with the same part only the base list.
+        """
+        self.forget_attempt()
+        base = self._base(latest)
+        kept, self._delta = self._delta, None
+        self._delta = self._kept(kept, part.entries)
+        changelog = None
+        if part.changelog:
+            kept, self._changelog = self._changelog, None
+            self._changelog = self._kept(kept, part.changelog)
+            changelog = self._changelog.list
+        return Written(base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part))
+
+    def merges(self, latest: Snapshot | None) -> bool:
+        """Whether the settings ask for merging the manifests of `latest`; if so, it is done and kept for `write`."""
+        if latest is not None:
+            self._merge(self._root.manifests.base_and_delta(latest))
+        return self._merged is not None
+
+    def forget_attempt(self) -> None:
+        """Delete what only the last attempt, which is known to have failed, could use."""
+        names, self._attempt = self._attempt, []
+        self._root.manifests.delete(names)
+
+    def discard(self) -> None:
+        """Delete everything; no attempt has succeeded."""
+        self.forget_attempt()
+        for kept in (self._delta, self._changelog, self._merged):
+            if kept is not None:
+                self._root.manifests.delete(kept.names)
+        self._delta = self._changelog = self._merged = None
+
+    def _base(self, latest: Snapshot | None) -> tuple[str, int]:
+        files = self._root.manifests.base_and_delta(latest) if latest else []
+        written = self._root.manifests.write_list(self._merge(files), self._settings)
+        self._attempt.append(written[0])
+        return written
+
+    def _index(self, latest: Snapshot | None, part: Part) -> str | None:
+        if part.index is None:
+            return latest.index_manifest if latest else None
+        if not part.index:
+            return None
+        name, _ = self._root.manifests.write_index(part.index, self._settings)
+        self._attempt.append(name)
+        return name
+
+    def _merge(self, files: list[ManifestFile]) -> list[ManifestFile]:
+        """The next base list. What was merged for an earlier attempt is used again unless others merged meanwhile."""
+        if self._merged is not None:
+            before = self._merged.before
+            if tuple(file.name for file in files[: len(before)]) == before:
+                return [*self._merged.after, *files[len(before) :]]
+            self._root.manifests.delete(self._merged.names)
+            self._merged = None
+        after, names = self._root.manifests.merge(files, self._types, self._settings)
+        if names:
+            self._merged = _Merged(tuple(file.name for file in files), tuple(after), tuple(names))
+        return after
+
+    def _kept(self, kept: _Kept | None, entries: tuple[ManifestEntry, ...]) -> _Kept:
+        if kept is not None:
+            if kept.entries is entries or kept.entries == entries:
+                return kept
+            self._root.manifests.delete(kept.names)
+        names: list[str] = []
+        try:
+            files = []
+            for start in range(0, len(entries), _ENTRIES_PER_MANIFEST):
+                block = entries[start : start + _ENTRIES_PER_MANIFEST]
+                files.append(self._root.manifests.write_manifest(block, self._types, self._settings))
+                names.append(files[-1].name)
+            written = self._root.manifests.write_list(files, self._settings)
+        except BaseException:
+            self._root.manifests.delete(names)
+            raise
+        return _Kept(entries, written, (*names, written[0]))

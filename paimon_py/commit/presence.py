@@ -1,0 +1,69 @@
+"""Whether changes that come from elsewhere are of this table, and their files still there.
+
+A snapshot that names a missing file cannot be read, and no later commit mends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.plan import own_files
+from paimon_py.errors import UsageError
+from paimon_py.files.places import file_path
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+
+_ARITY_BYTES = 4
+
+
+def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
+    """Refuse changes that were not written to this table, and files that are given twice.
+
+    Cost: one list of schemas, unless the schema is the table's own.
+    Raises:
+        UsageError: the table has no such schema, or partitions of another kind, or a new file occurs again.
+    """
+    names = [file.name for bucket in changes.buckets for file in own_files(bucket)]
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise UsageError(
+            f"nothing was committed: the same changes are given twice (file {twice}); their rows would count twice, "
+            "so leave one of them out"
+        )
+    if changes.schema_id != schema.id and changes.schema_id not in root.schemas.ids():
+        raise UsageError(
+            f"the changes were written under schema {changes.schema_id}, which {root.path} does not have: they are of "
+            "another table; commit them there"
+        )
+    wanted = len(schema.partition_keys)
+    for bucket in changes.buckets:
+        if int.from_bytes(bucket.partition[:_ARITY_BYTES], "big") != wanted:
+            raise UsageError(
+                f"the changes lie in partitions of other columns than {list(schema.partition_keys)}: they are of "
+                f"another table than {root.path}; commit them there"
+            )
+
+
+def missing_file(root: TableRoot, schema: TableSchema, changes: Changes) -> str | None:
+    """The path of a new file that is not there, or not as long as it was written; None if all are.
+
+    Cost: one stat for each new file, several at once where requests take their time.
+    """
+    expected = list(_paths(root, schema, changes))
+    stat = root.files.stat
+    paths = [path for path, _ in expected]
+    found = root.env.pool.map(stat, paths) if "://" in root.path else map(stat, paths)
+    for (path, file), status in zip(expected, found, strict=True):
+        if status is None or status.size_bytes != file.size_bytes:
+            return path
+    return None
+
+
+def _paths(root: TableRoot, schema: TableSchema, changes: Changes) -> Iterator[tuple[str, DataFile]]:
+    for bucket in changes.buckets:
+        if files := own_files(bucket):
+            directory = partition_directory(schema, bucket.partition)
+            yield from ((file_path(root.path, schema, directory, bucket.bucket, file), file) for file in files)

@@ -1,0 +1,211 @@
+"""Compacting a table in one call: plan, carry the tasks out, commit; what others were faster with is planned again.
+
+Source: Java `CompactAction`, `CompactProcedure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.index_plan import made_index
+from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.overtaken import overtaken
+from paimon_py.commit.overwrite import Matcher
+from paimon_py.commit.plan import Bucket, compaction_files
+from paimon_py.commit.result import CommitResult, joined
+from paimon_py.compaction.plan import plan_compaction
+from paimon_py.compaction.run import run_task
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import Clustering
+from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import FileMissingError
+
+_TOGETHER_BYTES = 64 << 20
+
+
+class CompactionProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a compaction has come: tasks, and the bytes and rows of their files."""
+
+    tasks_done: int
+    tasks: int
+    bytes_done: int
+    bytes: int
+    rows_done: int
+    rows: int
+
+
+Report = Callable[[CompactionProgress], object]
+Commit = Callable[[Changes], CommitResult]
+
+
+class Compactor:
+    """One call of `Table.compact`."""
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        commit: Commit,
+        *,
+        full: bool,
+        matches: Matcher | None,
+        clustering: Clustering | None = None,
+    ) -> None:
+        self._root = root
+        self._schema = schema
+        self._commit = commit
+        self._full = full
+        self._matches = matches
+        self._clustering = clustering
+
+    def run(self, report: Report | None) -> CommitResult:
+        """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
+
+        Raises:
+            CommitUnknownError: nothing was deleted. Any other error: no file is left behind, nothing was published.
+        """
+        first = self._round(self.tasks(), report)
+        if not first.dropped_buckets:
+            return first
+        again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
+        return joined(first, self._round(again, report))
+
+    def tasks(self) -> list[CompactionTask]:
+        """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
+        seen: int | None = None
+        while True:
+            latest = self._root.snapshots.latest_id()
+            try:
+                return plan_compaction(
+                    self._root, self._schema, full=self._full, matches=self._matches, clustering=self._clustering
+                )
+            except SnapshotExpiredError:
+                if latest == seen:
+                    raise
+                seen = latest
+
+    def _round(self, tasks: Sequence[CompactionTask], report: Report | None) -> CommitResult:
+        if not tasks:
+            return CommitResult()
+        results = self._carried_out(tasks, report)
+        done = [result for result in results if isinstance(result, BucketChanges)]
+        overtaken = _Dropped.of(result for result in results if isinstance(result, _Overtaken))
+        changes = changes_of(tasks, done)
+        if changes.is_empty:
+            return overtaken.added_to(CommitResult())
+        try:
+            return overtaken.added_to(self._commit(changes))
+        except CommitUnknownError:
+            raise
+        except CommitConflictError as error:
+            self._delete(done)
+            lost = _Dropped.of(_Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
+            return overtaken.added_to(lost.added_to(CommitResult()))
+        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
+            self._delete(done)
+            raise
+
+    def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> list[BucketChanges | _Overtaken]:
+        made: list[BucketChanges] = []
+        state = _begun(tasks)
+        results: list[BucketChanges | _Overtaken] = []
+
+        def run(task: CompactionTask) -> BucketChanges | _Overtaken:
+            try:
+                changes = run_task(self._root, self._schema, task)
+            except FileMissingError as error:
+                key = (task.partition, task.bucket)
+                return _Overtaken(*key, overtaken(self._root, key, error))
+            made.append(changes)
+            return changes
+
+        try:
+            for group in _at_once(tasks):
+                for task, result in zip(group, self._root.env.pool.map(run, group), strict=True):
+                    results.append(result)
+                    state = _advanced(state, task)
+                    if report is not None:
+                        report(state)
+        except BaseException:
+            self._delete(made)
+            raise
+        return results
+
+    def _delete(self, buckets: Sequence[BucketChanges]) -> None:
+        for bucket in buckets:
+            delete_files(self._root, self._schema, bucket.partition, bucket.bucket, compaction_files(bucket))
+            delete_index_files(self._root, self._schema, made_index(bucket))
+
+
+def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:
+    """What came of some tasks, ready to be committed."""
+    return Changes(
+        schema_id=max(task.schema_id for task in tasks),
+        base_snapshot_id=min(task.snapshot_id for task in tasks),
+        buckets=tuple(buckets),
+    )
+
+
+class _Overtaken(msgspec.Struct, frozen=True):
+    """A compaction that others made pointless, and how."""
+
+    partition: bytes
+    bucket: int
+    reason: str
+
+
+class _Dropped(msgspec.Struct, frozen=True):
+    """What could not be compacted, for a result."""
+
+    reason: str | None = None
+    buckets: tuple[Bucket, ...] = ()
+
+    @classmethod
+    def of(cls, lost: Iterable[_Overtaken]) -> _Dropped:
+        lost = tuple(lost)
+        return cls(lost[0].reason if lost else None, tuple((each.partition, each.bucket) for each in lost))
+
+    def added_to(self, result: CommitResult) -> CommitResult:
+        """The result with these buckets among the dropped ones."""
+        return msgspec.structs.replace(
+            result,
+            dropped_compaction=result.dropped_compaction or self.reason,
+            dropped_buckets=result.dropped_buckets + self.buckets,
+        )
+
+
+def _at_once(tasks: Sequence[CompactionTask]) -> Iterator[list[CompactionTask]]:
+    """Tasks to carry out at the same time: two, or as many small ones as take no more memory."""
+    group: list[CompactionTask] = []
+    for task in tasks:
+        group.append(task)
+        if len(group) >= 2 and sum(each.size_bytes for each in group) >= _TOGETHER_BYTES:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _begun(tasks: Sequence[CompactionTask]) -> CompactionProgress:
+    return CompactionProgress(
+        tasks_done=0,
+        tasks=len(tasks),
+        bytes_done=0,
+        bytes=sum(task.size_bytes for task in tasks),
+        rows_done=0,
+        rows=sum(task.row_count for task in tasks),
+    )
+
+
+def _advanced(state: CompactionProgress, task: CompactionTask) -> CompactionProgress:
+    return msgspec.structs.replace(
+        state,
+        tasks_done=state.tasks_done + 1,
+        bytes_done=state.bytes_done + task.size_bytes,
+        rows_done=state.rows_done + task.row_count,
+    )

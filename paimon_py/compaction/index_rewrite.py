@@ -1,0 +1,184 @@
+"""Giving old files the file indexes that a table's options ask for: metadata changes, rows stay where they are.
+
+Source: Java `FileIndexProcessor`, `RewriteFileIndexProcedure`. Unlike them, an index that a file has is kept as it is:
+only missing ones are made, and those go that nothing asks for any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from paimon_py.codec.file_index.container import encode
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.commit.overwrite import Matcher
+from paimon_py.commit.plan import Bucket
+from paimon_py.commit.result import CommitResult
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, StorageError
+from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, ManifestEntry
+from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, index_columns, indexed_type
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+Commit = Callable[[Changes], CommitResult]
+
+
+def rewrite_indexes(root: TableRoot, schema: TableSchema, commit: Commit, matches: Matcher | None) -> CommitResult:
+    """Add missing indexes to the live files of a table and commit that; no snapshot if nothing is missing.
+
+    A bucket of which others replace files meanwhile is left as it is; the result says so.
+
+    Cost: the indexed columns of files without some index are read once.
+    Raises:
+        CommitUnknownError: nothing was deleted. After any other error no new file is left behind, as far as the store
+            lets.
+    """
+    snapshot = root.snapshots.latest()
+    if snapshot is None:
+        return CommitResult()
+    work = _Rewrite(root, schema)
+    try:
+        changes = work.changes(snapshot, matches)
+        result = CommitResult() if changes is None else commit(changes)
+    except CommitUnknownError:
+        raise
+    except CommitConflictError as error:
+        lost = work.discard()
+        return CommitResult(dropped_compaction=str(error), dropped_buckets=lost)
+    except PaimonError:
+        work.discard()
+        raise
+    work.discard(frozenset(result.dropped_buckets))
+    return result
+
+
+class _Rewrite:
+    """One call."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+        self._root = root
+        self._schema = schema
+        self._wanted = index_columns(schema.options)
+        self._limit = Options(schema.options).get_memory("file-index.in-manifest-threshold")
+        self._made: dict[Bucket, list[str]] = {}
+
+    def changes(self, snapshot: Snapshot, matches: Matcher | None) -> Changes | None:
+        """What to commit; None if there is nothing to do."""
+        root = self._root
+        entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+        deletions = bucket_deletions(root, self._schema, snapshot)
+        buckets: dict[tuple[bytes, int, int], list[tuple[DataFile, DataFile]]] = {}
+        for entry in entries:
+            if entry.bucket == POSTPONE_BUCKET:
+                continue
+            file = self._indexed(entry)
+            if file != entry.file:
+                place = (entry.partition, entry.bucket, entry.total_buckets)
+                buckets.setdefault(place, []).append((entry.file, file))
+        if not buckets:
+            return None
+        return Changes(
+            schema_id=self._schema.id,
+            base_snapshot_id=snapshot.id,
+            buckets=tuple(_changed(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
+        )
+
+    def discard(self, buckets: frozenset[Bucket] | None = None) -> tuple[Bucket, ...]:
+        """Delete the index files that were made for these buckets, or all; which buckets that were."""
+        gone = [bucket for bucket in self._made if buckets is None or bucket in buckets]
+        for bucket in gone:
+            for path in self._made[bucket]:
+                with contextlib.suppress(StorageError):
+                    self._root.files.delete(path)
+        return tuple(gone)
+
+    def _indexed(self, entry: ManifestEntry) -> DataFile:
+        """The file with all indexes that are asked for."""
+        root, file = self._root, entry.file
+        directory = partition_directory(self._schema, entry.partition)
+        path = file_path(root.path, self._schema, directory, entry.bucket, file)
+        written = root.schemas.of_file(file.schema_id, self._schema)
+        wanted = self._wanted_of(written)
+        if not wanted and not has_index(file):
+            return file
+        had = read_indexes(root.files, path, file)
+        names = {(index.name, index.kind) for index in wanted}
+        kept: Indexes = {}
+        for name, kinds in had.items():
+            found = {kind: data for kind, data in kinds.items() if (name, kind) in names}
+            if found:
+                kept[name] = found
+        missing = [index for index in wanted if index.kind not in kept.get(index.name, {})]
+        if missing:
+            for name, kinds in self._make(path, file, written, missing).items():
+                kept[name] = {**kept.get(name, {}), **kinds}
+        return file if kept == had else self._placed(entry, path, kept)
+
+    def _wanted_of(self, written: TableSchema) -> list[IndexColumn]:
+        """The indexes under the names that their columns had when a file was written; those that it can have."""
+        ids = {field.name: field.id for field in self._schema.fields}
+        old = {field.id: field for field in written.fields}
+        found = []
+        for index in self._wanted:
+            field = old.get(ids.get(index.column, -1))
+            type_ = None if field is None else indexed_type(index, field.type)
+            if field is not None and type_ is not None and allows(index.kind, type_):
+                found.append(msgspec.structs.replace(index, column=field.name))
+        return found
+
+    def _make(self, path: str, file: DataFile, written: TableSchema, missing: list[IndexColumn]) -> Indexes:
+        names = {index.column for index in missing}
+        fields = tuple(field for field in written.fields if field.name in names)
+        writer = FileIndexWriter(fields, missing)
+        for _, batch in read_positions(self._root.files, path, file, written, fields, batch_rows=BATCH_ROWS):
+            writer.add(batch)
+        return writer.finish()
+
+    def _placed(self, entry: ManifestEntry, path: str, indexes: Indexes) -> DataFile:
+        """The entry's file with these indexes, in its entry or in a new file beside it.
+
+        The new file has a name of its own: others may be doing the same.
+        """
+        file = entry.file
+        others = tuple(name for name in file.extra_files if not name.endswith(INDEX_SUFFIX))
+        data = encode(indexes) if indexes else None
+        if data is None or len(data) <= self._limit:
+            return msgspec.structs.replace(file, extra_files=others, embedded_index=data)
+        name = f"{file.name}-{self._root.env.ids.uuid()}{INDEX_SUFFIX}"
+        made = msgspec.structs.replace(file, extra_files=(*others, name), embedded_index=None)
+        place = index_file(path, made)
+        assert place is not None
+        self._made.setdefault((entry.partition, entry.bucket), []).append(place)
+        with self._root.files.open_write(place) as sink:
+            sink.write(data)
+        return made
+
+
+def _changed(
+    place: tuple[bytes, int, int],
+    pairs: list[tuple[DataFile, DataFile]],
+    deletions: Mapping[Bucket, BucketDeletions],
+) -> BucketChanges:
+    """Old entries for new ones; deletion vectors stay, and must still be the same when this is committed."""
+    partition, bucket, total_buckets = place
+    index = deletions[partition, bucket].index if (partition, bucket) in deletions else ()
+    return BucketChanges(
+        partition=partition,
+        bucket=bucket,
+        total_buckets=total_buckets,
+        compact_before=tuple(old for old, _ in pairs),
+        compact_after=tuple(new for _, new in pairs),
+        compact_new_index=index,
+        compact_deleted_index=index,
+    )

@@ -1,0 +1,288 @@
+"""What of a table to compact: from the live files of a snapshot to tasks that do not depend on each other.
+
+Source: format.md §13.2, §13.4; Java `MergeTreeCompactManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.commit.newer_files import require_known
+from paimon_py.commit.overwrite import Matcher, StaticOverwrite, matcher
+from paimon_py.commit.plan import Bucket
+from paimon_py.compaction.cluster_plan import ClusterPlan
+from paimon_py.env import Clock
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import Predicate, as_predicate
+from paimon_py.expr.split import columns_of
+from paimon_py.expr.sql import parse_where
+from paimon_py.files.expiry import RecordExpiry
+from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.lsm.levels import LevelRun, level_runs
+from paimon_py.lsm.order import key_ranks
+from paimon_py.lsm.picker import (
+    Compact,
+    PickerSettings,
+    PickerState,
+    drop_deletes,
+    needs_lookup,
+    pick,
+    pick_full,
+)
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import Clustering
+from paimon_py.spec.data_file import DataFile, ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+_HOUR_MILLIS = 3_600_000
+_MINUTE_MILLIS = 60_000
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """When a compaction is planned: epoch milliseconds, and by how much local time is ahead of UTC."""
+
+    now_millis: int
+    zone_offset_millis: int = 0
+
+    @property
+    def hour(self) -> int:
+        """Hour of the day in local time."""
+        return (self.now_millis + self.zone_offset_millis) // _HOUR_MILLIS % 24
+
+
+class _Bucket(msgspec.Struct, frozen=True):
+    """The live files of one bucket; in keyed tables ordered by their smallest key."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFile, ...]
+
+
+def partition_filter(
+    schema: TableSchema,
+    partitions: Sequence[Mapping[str, object]] | None,
+    where: Predicate | str | None,
+    verb: str = "compact",
+) -> Matcher | None:
+    """Which partitions a verb is for: those given (by some or all partition keys) for which `where` holds; None: all.
+
+    Raises:
+        UsageError: a name is not a partition key, or a value is not of its type; the list is empty.
+    """
+    chosen = None if partitions is None else _chosen(schema, partitions, verb)
+    if where is None:
+        return chosen
+    predicate = parse_where(where) if isinstance(where, str) else as_predicate(where)
+    others = sorted(columns_of(predicate) - set(schema.partition_keys))
+    if others:
+        keys = ", ".join(schema.partition_keys) or "none"
+        raise UsageError(
+            f"{verb}(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
+            f"{', '.join(others)}"
+        )
+    holds = prepare(bind(predicate, schema.partition_fields))
+    types = [field.type for field in schema.partition_fields]
+
+    def matches(rows: pa.Array) -> Mask:
+        columns = dict(zip(schema.partition_keys, decode(rows, types), strict=True))
+        mask: Mask = numpy_values(holds(columns)).astype(np.bool_)
+        return mask if chosen is None else mask & chosen(rows)
+
+    return matches
+
+
+def _chosen(schema: TableSchema, partitions: Sequence[Mapping[str, object]], verb: str) -> Matcher:
+    given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
+    if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
+        raise UsageError(f'{verb}(partitions=…) takes a list of partitions such as [{{"month": 3}}]')
+    return matcher(schema, tuple(StaticOverwrite(dict(partition)) for partition in given), ())
+
+
+def plan_compaction(
+    root: TableRoot,
+    schema: TableSchema,
+    *,
+    full: bool,
+    matches: Matcher | None,
+    clustering: Clustering | None = None,
+) -> list[CompactionTask]:
+    """What to compact of the latest snapshot, at most a task per bucket of a keyed table.
+
+    Args:
+        clustering: sort all rows of every partition or bucket, instead of what the table's options say.
+
+    Cost: reads the manifests; a few µs per live file.
+    Raises:
+        CorruptionError: broken metadata.
+        CommitConflictError: there are files of a later schema, whose rows would lose values.
+    """
+    snapshot = root.snapshots.latest()
+    if snapshot is None:
+        return []
+    entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+    require_known(root, schema, (entry.file for entry in entries))
+    moment = moment_of(root.env.clock)
+    deletions = bucket_deletions(root, schema, snapshot)
+    expiry = RecordExpiry.of(schema, moment.now_millis)
+    expired = expiry.expired([entry.file for entry in entries], root.schemas.get) if expiry and full else frozenset()
+    clusters = ClusterPlan.of(schema, clustering, [entry.file for entry in entries], root.schemas.get)
+    return tasks_of(
+        schema, snapshot, entries, full=full, moment=moment, deletions=deletions, expired=expired, clusters=clusters
+    )
+
+
+def moment_of(clock: Clock) -> Moment:
+    """Now."""
+    now, local = clock.millis(), clock.local_millis()
+    return Moment(now, round((local - now) / _MINUTE_MILLIS) * _MINUTE_MILLIS)
+
+
+def tasks_of(
+    schema: TableSchema,
+    snapshot: Snapshot,
+    entries: Iterable[ManifestEntry],
+    *,
+    full: bool,
+    moment: Moment,
+    deletions: Mapping[Bucket, BucketDeletions] | None = None,
+    expired: Container[str] = frozenset(),
+    clusters: ClusterPlan | None = None,
+) -> list[CompactionTask]:
+    """The tasks for live files and their deletion vectors. Pure.
+
+    Args:
+        expired: names of the files with rows that ended by age.
+        clusters: how an append table is sorted, if it is.
+    """
+    planner = _Planner(schema, snapshot, full, moment, deletions or {}, expired)
+    if clusters is not None:
+        return [task for bucket in _buckets(schema, entries) for task in planner.cluster_tasks(bucket, clusters)]
+    return [task for bucket in _buckets(schema, entries) for task in planner.tasks(bucket)]
+
+
+def _buckets(schema: TableSchema, entries: Iterable[ManifestEntry]) -> list[_Bucket]:
+    entries = [entry for entry in entries if entry.bucket != POSTPONE_BUCKET]
+    if schema.primary_keys and entries:
+        types = [field.type for field in schema.key_fields]
+        lows, _ = key_ranks([e.file.min_key for e in entries], [e.file.max_key for e in entries], types)
+        entries = [entries[at] for at in np.argsort(lows, kind="stable").tolist()]
+    found: dict[tuple[bytes, int, int], list[DataFile]] = {}
+    for entry in entries:
+        found.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
+    return [_Bucket(*key, tuple(files)) for key, files in sorted(found.items())]
+
+
+class _Planner:
+    """Plans bucket after bucket."""
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        snapshot: Snapshot,
+        full: bool,
+        moment: Moment,
+        deletions: Mapping[Bucket, BucketDeletions],
+        expired: Container[str],
+    ) -> None:
+        options = Options(schema.options)
+        self._schema = schema
+        self._snapshot_id = snapshot.id
+        self._full = full
+        self._moment = moment
+        self._deletions = deletions
+        self._expired = expired
+        self._looks_up = needs_lookup(schema)
+        self._append = AppendSettings.of(options)
+        self._picker = PickerSettings.of(options) if schema.primary_keys else PickerSettings()
+        self.tasks: Callable[[_Bucket], list[CompactionTask]] = self._append_tasks
+        if schema.primary_keys:
+            self.tasks = self._keyed_tasks
+
+    def _keyed_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
+        runs = level_runs(bucket.files)
+        choice = self._choice(bucket, runs)
+        if choice is None:
+            return []
+        taken = {file.name for file in choice.files}
+        higher: tuple[DataFile, ...] = ()
+        if self._looks_up:
+            above = [file for file in bucket.files if file.level > choice.output_level and file.name not in taken]
+            higher = tuple(above)
+        return [
+            msgspec.structs.replace(
+                self._task(bucket, choice.files),
+                output_level=choice.output_level,
+                drop_deletes=drop_deletes(choice.output_level, runs, self._picker),
+                rewrite_all=choice.rewrite_all,
+                higher_files=higher,
+            )
+        ]
+
+    def _choice(self, bucket: _Bucket, runs: tuple[LevelRun, ...]) -> Compact | None:
+        """What to compact. Java picks twice, when it is asked and when it commits: a gentle lookup counts both."""
+        if self._full:
+            full = pick_full(runs, self._picker, deleted=self._known(bucket).places, expired=self._expired)
+            return full if isinstance(full, Compact) else None
+        state = PickerState.of(bucket.files, self._picker, self._moment.zone_offset_millis)
+        for _ in range(2):
+            choice, state = pick(runs, self._picker, state, self._moment.now_millis, self._moment.hour)
+            if isinstance(choice, Compact):
+                return choice
+        return None
+
+    def _append_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
+        plan = bucket_tasks if bucket.total_buckets > 0 else unaware_tasks
+        known = self._known(bucket)
+        index_files = {part.data_file: entry.name for entry in known.index for part in entry.deletion_vectors or ()}
+        dead = DeadRows({name: place.cardinality for name, place in known.places.items()}, index_files)
+        groups = plan(bucket.files, self._append, dead, full=self._full)
+        return [_with_own_deletions(self._task(bucket, files)) for files in groups]
+
+    def cluster_tasks(self, bucket: _Bucket, clusters: ClusterPlan) -> list[CompactionTask]:
+        """What of a bucket is sorted, all of it together."""
+        choice = clusters.choice(bucket.files, full=self._full)
+        if choice is None:
+            return []
+        task = _with_own_deletions(self._task(bucket, tuple(sorted(choice.files, key=age))))
+        return [msgspec.structs.replace(task, output_level=choice.output_level, clustering=clusters.clustering)]
+
+    def _known(self, bucket: _Bucket) -> BucketDeletions:
+        return self._deletions.get((bucket.partition, bucket.bucket), BucketDeletions())
+
+    def _task(self, bucket: _Bucket, files: tuple[DataFile, ...]) -> CompactionTask:
+        known = self._known(bucket)
+        return CompactionTask(
+            snapshot_id=self._snapshot_id,
+            schema_id=self._schema.id,
+            partition=bucket.partition,
+            bucket=bucket.bucket,
+            total_buckets=bucket.total_buckets,
+            files=files,
+            deletions=known.places,
+            index=known.index,
+        )
+
+
+def _with_own_deletions(task: CompactionTask) -> CompactionTask:
+    """The task with no more than the index files that concern its files, so that tasks do not share any."""
+    names = {file.name for file in task.files}
+    own = [{part.data_file for part in entry.deletion_vectors or ()} for entry in task.index]
+    index = tuple(entry for entry, held in zip(task.index, own, strict=True) if held & names)
+    wanted = {name for held in own if held & names for name in held}
+    deletions = {name: place for name, place in task.deletions.items() if name in wanted}
+    return msgspec.structs.replace(task, index=index, deletions=deletions)

@@ -1,0 +1,214 @@
+"""Carrying out a compaction task: files of one bucket in, what to commit out. Runs in any process.
+
+Nothing that is written here is visible before its changes are committed; whatever fails, the files it made are deleted.
+
+Source: format.md §13.3, §13.4; Java `MergeTreeCompactTask`, `BaseAppendFileStoreWrite.compactRewrite`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.deletion_index import renewed
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import col
+from paimon_py.files.alive import POSITION_FIELD, alive, positioned
+from paimon_py.files.expiry import RecordExpiry
+from paimon_py.files.naming import DataFileNames
+from paimon_py.files.places import bucket_place, file_path
+from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.files.stamps import Stamps
+from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.lsm.compaction_steps import Rewrite, StepSettings, Upgrade, steps_of
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.external_sort import ExternalSort
+from paimon_py.lsm.lookup import Bounds, Lookup, LookupRules
+from paimon_py.lsm.order import key_ranks, merge_order
+from paimon_py.lsm.rewrite import Merging, merged_rows, rewrite
+from paimon_py.lsm.spill import SpilledRuns, SpillSettings
+from paimon_py.lsm.writer import abort_all
+from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+
+
+def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> BucketChanges:
+    """Do what a task says.
+
+    Args:
+        schema: the table's schema of the id that the task names.
+
+    Cost: reads every file that is not merely moved, once; memory does not depend on their size.
+    Raises:
+        CorruptionError: a file is damaged. StorageError: the store failed. Both leave no file behind, as far as the
+            store lets.
+        UsageError: the task is of another schema.
+    """
+    if task.schema_id != schema.id:
+        raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
+    work = _Work(root, schema, task)
+    try:
+        before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
+        index = work.renew_index(before, after)
+    except BaseException:
+        work.discard()
+        raise
+    return BucketChanges(
+        partition=task.partition,
+        bucket=task.bucket,
+        total_buckets=task.total_buckets,
+        compact_before=before,
+        compact_after=after,
+        compact_new_index=index,
+        compact_deleted_index=task.index,
+    )
+
+
+Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
+"""The files that go, and those that come."""
+
+
+class _Work:
+    """One task being carried out."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, task: CompactionTask) -> None:
+        self._root = root
+        self._schema = schema
+        self._task = task
+        self._directory = partition_directory(schema, task.partition)
+        written_level = task.output_level if schema.primary_keys else 0
+        self._layout = file_layout(schema, level=written_level, source=FileSource.COMPACT)
+        self._names = DataFileNames(schema.options, root.env.ids)
+        self._begun: list[RollingWriter] = []
+        self._dead = read_deletions(root.files, task.deletions)
+        self._found: Mapping[str, DeletionVector] = {}
+        self._rules = LookupRules.of(schema)
+        self._stamps = Stamps.of(schema)
+        self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
+
+    def compact_keyed(self) -> Compacted:
+        """Move what can be moved and merge the rest."""
+        task = self._task
+        merging = Merging(
+            order=merge_order(self._schema),
+            engine=engine_of(self._schema),
+            fields=self._schema.fields,
+            read=self._read,
+            drop_deletes=task.drop_deletes,
+        )
+        lookup = Lookup(self._rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
+        before: list[DataFile] = []
+        after: list[DataFile] = []
+        for step in self._steps():
+            if isinstance(step, Upgrade):
+                if step.lookup:
+                    lookup.look_up(step.file, merging)
+                before.append(step.file)
+                after.append(msgspec.structs.replace(step.file, level=task.output_level))
+                continue
+            merging = msgspec.structs.replace(merging, drop_deletes=step.drop_deletes)
+            before += step.files
+            rows = lookup.rows if step.lookup else merged_rows
+            after += rewrite(step.sections, merging, self._open(), rows)
+        self._found = lookup.found.vectors
+        return tuple(before), tuple(after)
+
+    def renew_index(self, before: Sequence[DataFile], after: Sequence[DataFile]) -> tuple[IndexEntry, ...]:
+        """The bucket's deletion vectors from now on."""
+        root, task = self._root, self._task
+        writer = DeletionWriter(
+            root.files,
+            root.path,
+            self._schema,
+            name=f"index-{root.env.ids.uuid()}",
+            partition=task.partition,
+            bucket=task.bucket,
+        )
+        gone = {file.name for file in before} - {file.name for file in after}
+        return renewed(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
+
+    def compact_append(self) -> Compacted:
+        """Write the rows of all files one after the other, in the order given, or sorted if the task says so."""
+        task = self._task
+        writer = self._open(task.files[0].min_sequence)
+        if task.clustering is None:
+            for batch in self._append_rows():
+                writer.write(batch)
+        else:
+            spilled = SpilledRuns(self._root.env.spill, SpillSettings.of(Options(self._schema.options)))
+            sort = ExternalSort(self._schema, task.clustering, spilled)
+            try:
+                for batch in sort.sorted(self._append_rows()):
+                    writer.write(batch)
+            finally:
+                sort.clear()
+        made = writer.close()
+        return task.files, tuple(msgspec.structs.replace(file, level=task.output_level) for file in made)
+
+    def _append_rows(self) -> Iterator[pa.RecordBatch]:
+        for file in self._task.files:
+            yield from self._read(file, self._schema.fields, BATCH_ROWS)
+
+    def discard(self) -> None:
+        """Delete what was written; the error that led here matters more than one of this."""
+        with contextlib.suppress(StorageError):
+            abort_all(self._begun)
+
+    def _steps(self) -> Sequence[Upgrade | Rewrite]:
+        types = [field.type for field in self._schema.key_fields]
+        files = self._task.files
+        lows, highs = key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
+        expired = self._expiry.expired(files, self._schema_of) if self._expiry else frozenset()
+        return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema), expired=expired)
+
+    def _schema_of(self, number: int) -> TableSchema:
+        return self._root.schemas.of_file(number, self._schema)
+
+    def _open(self, first_sequence: int = 0) -> RollingWriter:
+        root = self._root
+        place = bucket_place(root.path, self._schema, self._directory, self._task.bucket, root.env.ids)
+        writer = RollingWriter(
+            root.files, place, self._names, self._layout, root.env.clock, first_sequence=first_sequence
+        )
+        self._begun.append(writer)
+        return writer
+
+    def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        root, schema = self._root, self._schema
+        path = file_path(root.path, schema, self._directory, self._task.bucket, file)
+        stored, written = self._stamps.stored(file, fields), self._schema_of(file.schema_id)
+        pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows)
+        batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
+        return self._expiry.alive(batches) if self._expiry else batches
+
+    def _read_above(
+        self, file: DataFile, fields: Sequence[Field], batch_rows: int, bounds: Bounds | None
+    ) -> Iterator[pa.RecordBatch]:
+        root, schema = self._root, self._schema
+        written = self._schema_of(file.schema_id)
+        path = file_path(root.path, schema, self._directory, self._task.bucket, file)
+        predicate = None
+        if bounds is not None:
+            key = col(schema.key_fields[0].name)
+            predicate = bind((key >= bounds[0]) & (key <= bounds[1]), schema.fields)
+        stored = self._stamps.stored(file, fields)
+        pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows, predicate=predicate)
+        batches = positioned(pieces, self._dead.get(file.name))
+        batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
+        # A row that has ended must still be marked where it is replaced, or its key would have two live rows; and it
+        # goes on standing before later rows of a first-row table until a compaction drops it, as in Java.
+        stays = self._rules.marks or self._rules.first_wins
+        return batches if self._expiry is None or stays else self._expiry.alive(batches)

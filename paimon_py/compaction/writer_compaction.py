@@ -1,0 +1,327 @@
+"""Compaction by a writer, of the buckets it writes to: the files of a snapshot and its own, one pick per hand-over.
+
+Source: Java `MergeTreeWriter.prepareCommit`, `AbstractFileStoreWrite`, `GlobalFullCompactionSinkWrite`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.commit.foreign import names_added
+from paimon_py.commit.index_plan import made_index
+from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.newer_files import is_narrower
+from paimon_py.commit.overtaken import overtaken
+from paimon_py.commit.plan import Bucket, compaction_files
+from paimon_py.compaction.bucket_levels import BucketLevels, Rules
+from paimon_py.compaction.plan import moment_of
+from paimon_py.compaction.run import run_task
+from paimon_py.errors import SnapshotExpiredError
+from paimon_py.lsm.picker import PickerState
+from paimon_py.metadata.deletion_files import deletion_places
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+
+
+class WriterCompaction:
+    """Compacts the buckets of one writer before it hands over its changes.
+
+    A bucket is left alone while files that the writer handed over earlier are neither in the table nor known to have
+    been: a compaction must not pass over older rows that may still come. And until the next hand-over, when files of it
+    are gone because others compacted them and expiry deleted them since, or are of a later schema than the writer's.
+    """
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        snapshot: Snapshot | None,
+        live: Callable[[], EntryColumns],
+        *,
+        total_buckets: int,
+        replaces: bool = False,
+    ) -> None:
+        """`snapshot`: what the writer began on; `live`: its live files, asked for when needed. A writer that `replaces`
+        the table's content looks at its own files only."""
+        self._root = root
+        self._schema = schema
+        self._rules = Rules.of(schema)
+        self._total_buckets = total_buckets
+        self._replaces = replaces
+        self._base: _Base | None = _Base(root, schema, None if replaces else snapshot, live)
+        self._base_id = self._base.snapshot_id
+        self._levels: dict[Bucket, BucketLevels] = {}
+        self._states: dict[Bucket, PickerState] = {}
+        self._unsettled: dict[Bucket, _Unsettled] = {}
+        self._run_counts: dict[Bucket, int] = {}
+        self._waiting: set[Bucket] = set()
+        self._given_up: set[Bucket] = set()
+        self._hand_overs = 0
+
+    def relieve(self, key: Bucket, files: Iterable[DataFile]) -> None:
+        """Compact a bucket that has more runs than writers may pile up, in the middle of a load.
+
+        Args:
+            files: all files that the writer has for the bucket.
+        """
+        files = tuple(files)
+        if not self._schema.primary_keys or self._current().run_count(key) + len(files) <= self._stop_trigger:
+            return
+        levels = self._opened(key)
+        if levels is None:
+            return
+        levels.add(files)
+        if levels.writers_wait:
+            self._compact(key, levels, full=False)
+
+    def finish(self, files: Mapping[Bucket, tuple[DataFile, ...]]) -> list[BucketChanges]:
+        """Compact what is due and return what to commit; `files` are all new ones, by bucket.
+
+        Raises:
+            StorageError: the store failed; call `abort`. CorruptionError: a file is damaged.
+        """
+        self._hand_overs += 1
+        self._waiting.update(key for key, new in files.items() if new)
+        every = self._rules.full_after
+        full = every is not None and self._hand_overs % every == 0
+        due = sorted(self._waiting) if full else [key for key, new in files.items() if new]
+        chosen = {key: levels for key in due if (levels := self._due(key, files.get(key, ()), full)) is not None}
+        for _ in self._root.env.pool.map(lambda key: self._compact(key, chosen[key], full=full), list(chosen)):
+            pass
+        found = [self._changes(key, files.get(key, ())) for key in dict.fromkeys([*files, *due])]
+        self._hand_over(found, chosen if full else ())
+        return [changes for changes in found if not changes.is_empty]
+
+    def forget(self, changes: Iterable[BucketChanges]) -> None:
+        """Changes that were handed over will never be committed: their files are gone."""
+        for bucket in changes:
+            pending = self._unsettled.get((bucket.partition, bucket.bucket))
+            if pending is not None:
+                pending.names -= {file.name for file in bucket.new_files}
+                if not pending.names:
+                    del self._unsettled[(bucket.partition, bucket.bucket)]
+
+    def abort(self) -> None:
+        """Delete what compactions made that was not handed over; as much as the store lets."""
+        levels, self._levels = self._levels, {}
+        for one in levels.values():
+            self._delete(one)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _stop_trigger(self) -> int:
+        return self._rules.picker.stop_trigger
+
+    def _due(self, key: Bucket, files: tuple[DataFile, ...], full: bool) -> BucketLevels | None:
+        """The levels of a bucket that may need a compaction now."""
+        if key not in self._levels and not full and not self._may_pick(key, len(files)):
+            return None
+        levels = self._opened(key)
+        if levels is not None:
+            levels.add(files)
+        return levels
+
+    def _may_pick(self, key: Bucket, count: int) -> bool:
+        """Whether a bucket with so many new files could need a compaction; often the last known count says no."""
+        known = self._run_counts.get(key) if self._base is None else None
+        if known is not None and not self._rules.may_pick(known + count):
+            return False
+        return self._rules.may_pick(self._current().run_count(key) + count)
+
+    def _opened(self, key: Bucket) -> BucketLevels | None:
+        """The levels of a bucket; None while the fate of older files of this writer is not known."""
+        levels = self._levels.get(key)
+        if levels is None and key not in self._given_up:
+            base = self._current()
+            if key in self._unsettled:
+                return None
+            try:
+                levels = base.levels(self._rules, key, self._total_buckets)
+            except SnapshotExpiredError:
+                levels = None
+            if levels is None:
+                self._given_up.add(key)
+            else:
+                self._levels[key] = levels
+        return levels
+
+    def _current(self) -> _Base:
+        """The snapshot to start from: after a hand-over the latest one."""
+        if self._base is None:
+            self._base = self._latest()
+            self._base_id = self._base.snapshot_id
+            if not self._replaces:
+                self._settle(self._base)
+        return self._base
+
+    def _latest(self) -> _Base:
+        while True:
+            snapshot = None if self._replaces else self._root.snapshots.latest()
+            if snapshot is None:
+                return _Base(self._root, self._schema, None, EntryColumns.empty)
+            try:
+                columns = self._root.manifests.live_entries(snapshot)
+            except SnapshotExpiredError:
+                if self._root.snapshots.latest_id() == snapshot.id:
+                    raise
+            else:
+                return _Base(self._root, self._schema, snapshot, functools.partial(_same, columns))
+
+    def _settle(self, base: _Base) -> None:
+        """Forget the files handed over earlier that are in the table, or were."""
+        for key, pending in list(self._unsettled.items()):
+            pending.names -= base.added_since(pending.since)
+            if pending.names:
+                pending.names -= base.names(key)
+            if not pending.names:
+                del self._unsettled[key]
+
+    def _compact(self, key: Bucket, levels: BucketLevels, *, full: bool) -> None:
+        """One pick, carried out."""
+        moment = moment_of(self._root.env.clock)
+        state = self._states.get(key) or levels.state(moment)
+        task, self._states[key] = levels.next_task(state, moment, full=full)
+        if task is None:
+            return
+        try:
+            done = run_task(self._root, self._schema, task)
+        except FileMissingError as error:
+            if not levels.began_with(str(error.path).rpartition("/")[2]):
+                raise
+            overtaken(self._root, key, error)
+            self._given_up.add(key)
+            self._delete(self._levels.pop(key))
+            return
+        index = done.compact_new_index
+        places = deletion_places(self._root.path, self._schema, index).get(key, {}) if index else {}
+        obsolete = levels.apply(done, BucketDeletions(places, index))
+        delete_files(self._root, self._schema, key[0], key[1], obsolete.files)
+        delete_index_files(self._root, self._schema, obsolete.index)
+
+    def _delete(self, levels: BucketLevels) -> None:
+        """Delete what compactions made of a bucket."""
+        changes = levels.changes(())
+        delete_files(self._root, self._schema, changes.partition, changes.bucket, compaction_files(changes))
+        delete_index_files(self._root, self._schema, made_index(changes))
+
+    def _changes(self, key: Bucket, files: tuple[DataFile, ...]) -> BucketChanges:
+        if key in self._levels:
+            return self._levels[key].changes(files)
+        return BucketChanges(partition=key[0], bucket=key[1], total_buckets=self._total_buckets, new_files=files)
+
+    def _hand_over(self, found: Iterable[BucketChanges], compacted: Iterable[Bucket]) -> None:
+        for changes in found:
+            key = (changes.partition, changes.bucket)
+            known = self._run_counts.pop(key, None) if self._base is None else self._base.run_count(key)
+            if known is not None and not changes.compact_before:
+                self._run_counts[key] = known + len(changes.new_files)
+            else:
+                self._run_counts.pop(key, None)
+            if changes.new_files:
+                pending = self._unsettled.setdefault(key, _Unsettled(self._base_id))
+                pending.names |= {file.name for file in changes.new_files}
+        self._waiting.difference_update(set(compacted) - self._given_up)
+        self._given_up = set()
+        self._levels = {}
+        self._base = None
+
+
+class _Unsettled:
+    """Names of files that were handed over, and the snapshot before which none of them was in the table."""
+
+    def __init__(self, since: int | None) -> None:
+        self.since = since
+        self.names: set[str] = set()
+
+
+class _Base:
+    """The live files of one snapshot by bucket."""
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        snapshot: Snapshot | None,
+        live: Callable[[], EntryColumns],
+    ) -> None:
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        self._live = live
+        self._added: dict[int | None, set[str]] = {}
+        self._columns: EntryColumns | None = None
+        self._places: dict[Bucket, np.ndarray] = {}
+        self._deletions: dict[Bucket, BucketDeletions] | None = None
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """Its id, None on an empty table."""
+        return self._snapshot.id if self._snapshot else None
+
+    def added_since(self, snapshot_id: int | None) -> set[str]:
+        """Names of the files added after a snapshot up to this one, as far as that can be said."""
+        if snapshot_id not in self._added:
+            names = names_added(self._root, snapshot_id, last_id=self.snapshot_id or 0)
+            self._added[snapshot_id] = names or set()
+        return self._added[snapshot_id]
+
+    def run_count(self, key: Bucket) -> int:
+        """Sorted runs of a bucket, or files of an append table."""
+        columns = self._entries(key)
+        if columns is None:
+            return 0
+        if not self._schema.primary_keys:
+            return len(columns)
+        level_0 = int(np.count_nonzero(columns.level == 0))
+        return level_0 + len(set(columns.level[columns.level > 0].tolist()))
+
+    def names(self, key: Bucket) -> set[str]:
+        """Names of the live files of a bucket."""
+        columns = self._entries(key)
+        return set() if columns is None else set(columns.names().to_pylist())
+
+    def levels(self, rules: Rules, key: Bucket, total_buckets: int) -> BucketLevels | None:
+        """A bucket's levels; None if it has files of a later schema than the writer knows."""
+        columns = self._entries(key)
+        files = [] if columns is None else [entry.file for entry in columns.entries()]
+        if is_narrower(self._root, self._schema, files) is not None:
+            return None
+        if self._deletions is None and self._snapshot:  # a bucket may have an index and no file
+            self._deletions = bucket_deletions(self._root, self._schema, self._snapshot)
+        known = (self._deletions or {}).get(key, BucketDeletions())
+        identifier = self._snapshot.id if self._snapshot else 0
+        return BucketLevels(rules, (*key, total_buckets), files, known, snapshot_id=identifier)
+
+    def _entries(self, key: Bucket) -> EntryColumns | None:
+        if self._columns is None:
+            self._columns = self._live()
+            self._places = _by_bucket(self._columns)
+        places = self._places.get(key)
+        return None if places is None else self._columns.take(places)
+
+
+def _same(columns: EntryColumns) -> EntryColumns:
+    return columns
+
+
+def _by_bucket(columns: EntryColumns) -> dict[Bucket, np.ndarray]:
+    """Positions of the entries of every bucket."""
+    if not len(columns):
+        return {}
+    codes, values = columns.distinct("partition")
+    partitions = values.to_pylist()
+    order = np.lexsort((columns.bucket, codes))
+    code, bucket = codes[order], columns.bucket[order]
+    begins = np.flatnonzero((code[1:] != code[:-1]) | (bucket[1:] != bucket[:-1])) + 1
+    parts = np.split(order, begins)
+    return {(partitions[int(codes[part[0]])], int(columns.bucket[part[0]])): part for part in parts}
