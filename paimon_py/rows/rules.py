@@ -52,6 +52,15 @@ def check_updatable(schema: TableSchema, verb: str) -> None:
         UsageError: its merge engine has no updates.
     """
     _check_both(schema)
+    check_replacing(schema, verb)
+
+
+def check_replacing(schema: TableSchema, verb: str) -> None:
+    """Refuse to write rows in place of others where the merge engine makes something else of them.
+
+    Raises:
+        UsageError: its merge engine has no updates.
+    """
     engine = Options(schema.options).get_enum("merge-engine")
     if schema.primary_keys and engine not in _UPDATABLE:
         raise UsageError(f"{verb} is not defined for merge-engine={engine}, only for {' and '.join(_UPDATABLE)}")

@@ -22,7 +22,7 @@ from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult
-from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
+from paimon_py.rows.rules import check_assigned, check_deletable, check_replacing, check_updatable
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Scope, assignments
 from paimon_py.scan.split import Split
@@ -85,7 +85,7 @@ def upsert(
 ) -> RowsResult:
     """Replace the rows that have the keys of some data, and add the others; a primary key does that by itself."""
     if schema.primary_keys and on is None:
-        check_updatable(schema, "upsert")
+        check_replacing(schema, "upsert")
         done = write(data)
         ids, rows = done.snapshot_ids, done.row_count
         return RowsResult(snapshot_id=done.snapshot_id, snapshot_ids=ids, upserted=rows, files_added=done.file_count)

@@ -148,10 +148,19 @@ def test_what_is_not_seen_cannot_be_changed():
     for change in (
         lambda: table.delete("k = 1"),
         lambda: table.update("k = 1", {"v": "x"}),
-        lambda: table.upsert(rows(1, [1])),
+        lambda: table.upsert(rows(1, [1]), on=["p", "k"]),
     ):
         with pytest.raises(UsageError, match="postponed buckets"):
             change()
+
+
+def test_an_upsert_that_looks_at_no_old_row_waits_like_any_other():
+    table = table_on(store_with(), "a")
+    table.write_arrow(rows(1, [1, 2], "old"))
+    assert table.upsert(rows(1, [2, 3], "new")).upserted == 2
+    assert state(table) == {}
+    table.compact()
+    assert {key: row[0] for key, row in state(table).items()} == {(1, 1): "old1", (1, 2): "new2", (1, 3): "new3"}
 
 
 def test_rescaling_leaves_waiting_rows_alone():
