@@ -28,7 +28,8 @@ def refused(error: PaimonError | None) -> bool:
     """Whether somebody was told that others were faster, or changed the schema or numbers of buckets."""
     if error is None:
         return False
-    named = isinstance(error, UsageError) and "rows would be found in the wrong bucket" in str(error)
+    known = ("rows would be found in the wrong bucket", "rows that no compaction has seen yet")
+    named = isinstance(error, UsageError) and any(text in str(error) for text in known)
     named = named or (isinstance(error, SchemaError) and "there is already a column" in str(error))
     assert named or isinstance(error, CommitConflictError), repr(error)
     return True

@@ -46,22 +46,6 @@ def sort(life, rng):
     table.compact(full=True, order_by=columns, strategy=strategy, **given)
 
 
-def compact_beside(life, rng):
-    """Others write or change rows while a compaction runs, before it is committed."""
-    table, other = life.current(rng), life.opened()
-    pairs = life.some(rng, other, rng.choice([1, 6]))
-    done = []
-
-    def meanwhile(progress):
-        if not done:
-            done.append(life.try_write(lambda: other.write_arrow(life.arrow(other, pairs)), other, pairs))
-
-    table.compact(full=rng.random() < 0.6, progress=meanwhile)
-    life.content.publish()
-    if done and done[0] is not None:
-        life.took(pairs)
-
-
 def compact_in_tasks(life, rng):
     """Tasks are run in any order, by any process; some are committed now, some later, some never."""
     table = life.current(rng)

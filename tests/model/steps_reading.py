@@ -111,4 +111,5 @@ def row_key(row, key):
 def explain(life, rng):
     """What a plan says must not stand in the way of reading."""
     table = life.pick(rng)
-    assert repr(table.scan(where=condition(rng, list(life.known(table))).text).explain())
+    with life.cut(table):
+        assert repr(table.scan(where=condition(rng, list(life.known(table))).text).explain())

@@ -73,35 +73,6 @@ def update(life, rng):
     change(life, rng, table, *setting(life, rng, life.known(table)))
 
 
-def update_beside(life, rng):
-    """Others write while an update is evaluated: it takes effect as if it came after them."""
-    if not life.mode.updatable:
-        return
-    table, other = life.current(rng), life.opened()
-    pairs = life.some(rng, other, rng.choice([1, 4, 12]))
-    clock = []
-
-    def meanwhile(rows):
-        if not clock:
-            clock.append(life.clock.millis())
-            life.try_write(lambda: other.write_arrow(life.arrow(other, pairs)), other, pairs)
-        return pc.add(rows["x"], 1.0)
-
-    asked = condition(rng, list(life.known(table)))
-    before = [row for row in life.content.all() if asked.holds(row)]
-    shut = life.closed(table.schema, {row.get("p") for row in before} | life.partitions(pairs))
-    if shut:
-        return
-    done = table.update(asked.asked(rng), {"x": meanwhile})
-    if clock:
-        life.took(pairs)
-    made = lambda row: {**row, "x": None if row.get("x") is None else row["x"] + 1}  # noqa: E731
-    hit = [row for row in life.content.all() if asked.holds(row)]
-    assert done.updated == len(hit), f"updated {done.updated} in {done.rounds} rounds, not {len(hit)}"
-    life.content.change(asked.holds, made)
-    life.wrote([("+U", row) for row in hit])
-
-
 def change(life, rng, table, values, made):
     asked = condition(rng, list(life.known(table)))
     call = lambda: table.update(asked.asked(rng), values)  # noqa: E731

@@ -112,6 +112,7 @@ def commit_held(life, rng):
 
 
 def commit(life, rng, taken):
+    """Whether it was not refused."""
     table = life.current(rng)
     given = [held.changes for held in taken]
     if rng.random() < 0.5:
@@ -125,7 +126,7 @@ def commit(life, rng, taken):
         assert must or may, "refused for nothing"
         for held in taken:
             table.writer().discard(held.changes)
-        return
+        return False
     assert not must, "not refused"
     for held in taken:
         life.took(held.rows, held.stamp)
@@ -133,6 +134,7 @@ def commit(life, rng, taken):
     if user and done.snapshot_ids:
         life.clock.sleep(1)
         assert life.current(rng).commit(given, **user).already_committed
+    return True
 
 
 def spare(life, changes):
@@ -192,8 +194,7 @@ def go_on_writing(life, rng):
     """A writer that stays open takes rows, and may hand over what it has."""
     if not life.writers or (len(life.writers) < WRITERS_MAX and rng.random() < 0.4):
         table = life.current(rng)
-        since = -1 if life.mode.moves else life.commits
-        life.writers.append(Open(table.writer(), table.schema, since, dict(life.counts)))
+        life.writers.append(Open(table.writer(), table.schema, life.commits, dict(life.counts)))
     one = rng.choice(life.writers)
     pairs = life.some(rng, one)
     data = life.arrow(one, pairs)
@@ -209,15 +210,16 @@ def go_on_writing(life, rng):
 
 
 def hand_over(life, rng, one):
-    held = Held(one.writer.changes(), one.schema.id, one.rows, one.since, life.stamp())
+    held = Held(one.writer.changes(), one.schema.id, one.rows, -1 if one.loose else one.since, life.stamp())
     one.rows, ends = [], False
     if rng.random() < 0.7:
-        commit(life, rng, [held])
+        one.loose |= not commit(life, rng, [held])
     elif len(life.held) < HELD_MAX:
         life.held.append(held)
+        one.loose = True
     else:
         one.writer.discard(held.changes)
-        ends = life.mode.moves
+        ends, one.loose = life.mode.moves, True
     if ends or rng.random() < 0.4:
         one.writer.close()
         life.writers.remove(one)

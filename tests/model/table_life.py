@@ -40,13 +40,17 @@ class Held(msgspec.Struct):
 
 
 class Open(msgspec.Struct):
-    """A writer that stays open over commits, with the schema and the numbers of buckets of its beginning."""
+    """A writer that stays open over commits, with the schema and the numbers of buckets of its beginning.
+
+    `loose`: something that it handed over was not committed at once, and later changes may rely on it.
+    """
 
     writer: object
     schema: TableSchema
     since: int
     counts: dict
     rows: list = []
+    loose: bool = False
 
 
 class Life:
@@ -220,8 +224,10 @@ class Life:
 
     def rival(self, since, pairs):
         """Whether others put keys of these rows somewhere meanwhile, or emptied a partition of theirs."""
+        if since < 0:
+            return True
         if self.mode.moves:
-            return since < 0 or any(number > since for number, _, _ in self.written)
+            return any(number > since for number, _, _ in self.written)
         keys = {self.content.at(row) for _, row in pairs}
         parts = self.partitions(pairs)
         for number, emptied, put in self.written:
@@ -256,6 +262,7 @@ class Life:
         """The rows are those of the model; no file is lost or left over."""
         before = self.snapshot_id
         self.observe()
+        self.check_files()
         self.checks += 1
         table = (self.table, self.other, None)[self.checks % 3]
         table = self.opened() if table is None else table
@@ -299,6 +306,9 @@ class Life:
                 self.note(snapshot, live)
         self.seen = latest
         self.snapshot_id = latest or None
+
+    def check_files(self):
+        """Every file is named by a snapshot or held by somebody, and there."""
         stored = {
             path.rsplit("/", 1)[1] for path in below(self.store, TABLE) if "/bucket-" in path or "/index/" in path
         }

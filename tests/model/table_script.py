@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 
-from model import steps_care, steps_reading, steps_rows, steps_writing
+from model import steps_beside, steps_care, steps_reading, steps_rows, steps_writing
 from model.table_life import Life
 from model.table_modes import MODES
 
@@ -23,8 +23,8 @@ VERBS = {
     steps_writing.commit_held: 5, steps_writing.commit_again: 2, steps_writing.discard_held: 1,
     steps_writing.go_on_writing: 5, steps_writing.stop_writing: 1, steps_writing.write_shared: 2,
     steps_writing.add_column: 1, steps_writing.widen: 1, steps_writing.reopen: 2,
-    steps_rows.delete: 6, steps_rows.update: 5, steps_rows.update_beside: 3, steps_rows.upsert: 6, steps_rows.merge: 8,
-    steps_care.compact: 7, steps_care.sort: 2, steps_care.compact_beside: 3, steps_care.compact_in_tasks: 6,
+    steps_rows.delete: 6, steps_rows.update: 5, steps_beside.update_beside: 3, steps_beside.merge_beside: 3, steps_rows.upsert: 6, steps_rows.merge: 8,
+    steps_care.compact: 7, steps_care.sort: 2, steps_beside.compact_beside: 3, steps_care.compact_in_tasks: 6,
     steps_care.rescale: 3, steps_care.index_files: 2, steps_care.compact_manifests: 1, steps_care.wait: 1,
     steps_reading.scan: 5, steps_reading.travel: 4, steps_reading.lookup: 8, steps_reading.explain: 1,
 }  # fmt: skip
