@@ -5,7 +5,7 @@ Source: format.md §15; Java `FileStoreCommitImpl`; notes on reliability §6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 import msgspec
@@ -33,14 +33,15 @@ from paimon_py.commit.index_plan import (
 )
 from paimon_py.commit.key_base import KeyFollower, require_replacing
 from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.numbering import Numbering, Renumber
 from paimon_py.commit.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.commit.plan import (
     Author,
+    Bucket,
     Part,
     commit_user,
     compact_part,
     compaction_files,
-    offsets,
     overwrite_part,
     own_files,
     upgraded,
@@ -65,11 +66,6 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
-
-Renumber = Callable[[BucketChanges, int], BucketChanges]
-"""Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
-outcome of the commit is unknown, the caller commits them again."""
-
 
 def commit(
     root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, *, renumber: Renumber
@@ -100,12 +96,10 @@ class _Commit:
         self.schema = schema
         self.changes = changes
         self.request = request
-        self.renumber = renumber
         self.options = Options(schema.options)
         self.has_written = False
         self.written_id = 0
         self.missing: str | None = None
-        self.renumbered: dict[int, tuple[int, BucketChanges]] = {}
         self.fitting = changes
         self.dropped: dict[int, Conflict] = {}
         marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
@@ -117,6 +111,8 @@ class _Commit:
             operation=request.operation,
         )
         self.attempts = Attempts(root, schema, self.author)
+        self.numbering = Numbering(changes, renumber, self._delete)
+        self.keeps_numbers = self.options.get_bool("sequence.snapshot-ordering") or counts_anew(schema)
         part = write_part(changes)
         self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         replaces = request.overwrite is not None
@@ -154,7 +150,7 @@ class _Commit:
             self.has_written = True
             self.written_id = done.id
             self._tidy()
-            adds = write_part(self._current()).adds
+            adds = write_part(self.numbering.current()).adds
             rows = sum(entry.file.row_count for entry in adds)
             result = CommitResult(snapshot_ids=(done.id,), row_count=rows, file_count=len(adds))
         result = self._with_compaction(result)
@@ -163,8 +159,8 @@ class _Commit:
 
     def _with_compaction(self, result: CommitResult) -> CommitResult:
         """Publish what was compacted, too; if that cannot be, it is dropped, unless there is nothing else to keep."""
-        current = self._current()
-        self.dropped = {at: PASSED_OVER for at in self.renumbered if self.changes.buckets[at].compact_before}
+        current = self.numbering.current()
+        self.dropped = {at: PASSED_OVER for at in self.numbering.moved if self.changes.buckets[at].compact_before}
         if compact_part(current).is_empty:
             return self._with_dropped(result)
         moved = dict(self.dropped)
@@ -229,7 +225,7 @@ class _Commit:
             require_replacing(self.changes)
             if self.missing is None:
                 self._renumber({})
-            adds = self._upgraded(write_part(self._current()).adds)
+            adds = self._upgraded(write_part(self.numbering.current()).adds)
             partitions = sorted(part.partitions)
             matches = matcher(self.schema, self.request.overwrite, partitions)
             return lambda latest: self._plan_overwrite(latest, adds, matches)
@@ -253,7 +249,7 @@ class _Commit:
         self._require_files()
         if self.numbered:
             self._renumber(self.foreign.highest)
-        current = self._current()
+        current = self.numbering.current()
         part = write_part(current)
         conflict = bucket_count_conflict(part.adds, self.foreign.bucket_counts)
         if conflict is None and part.deletes:
@@ -304,11 +300,11 @@ class _Commit:
         if entries:
             gone = matches(binary_array([entry.partition for entry in entries])).tolist()
             index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
-        index = replaced_hashes(index, self._current().buckets)
+        index = replaced_hashes(index, self.numbering.current().buckets)
         return overwrite_part(adds, live, None if index == entries else index)
 
     def _plan_compaction(self, latest: Snapshot | None) -> Planned:
-        current = self._current()
+        current = self.numbering.current()
         part = compact_part(current)
         live = self._live(latest, part)
         if not self.has_written:
@@ -373,43 +369,12 @@ class _Commit:
                 "table, or their files were deleted since; write the rows again and commit what that returns"
             )
 
-    # -- sequence numbers -------------------------------------------------------------------------------------------
+    # -- publishing -------------------------------------------------------------------------------------------------
 
-    def _renumber(self, highest: Mapping[tuple[bytes, int], int]) -> None:
+    def _renumber(self, highest: Mapping[Bucket, int]) -> None:
         """Let our rows come after all that was committed before them. A bucket that moves loses its compaction."""
-        if self.options.get_bool("sequence.snapshot-ordering") or counts_anew(self.schema):
-            return
-        for position, offset in enumerate(offsets(self.changes.buckets, highest)):
-            original = self.changes.buckets[position]
-            before = self.renumbered.get(position)
-            if offset == (before[0] if before else 0):
-                continue
-            alone = msgspec.structs.replace(
-                without_compaction(original), deleted_files=(), new_index=(), deleted_index=()
-            )
-            moved = self.renumber(alone, offset)
-            moved = msgspec.structs.replace(
-                moved,
-                deleted_files=original.deleted_files,
-                new_index=original.new_index,
-                deleted_index=original.deleted_index,
-            )
-            if before is not None:
-                self._delete([(original, self._rewritten(position))])
-            self.renumbered[position] = (offset, moved)
-
-    def _current(self) -> Changes:
-        """The changes with the files that take the place of renumbered ones."""
-        buckets = [
-            self.renumbered[position][1] if position in self.renumbered else bucket
-            for position, bucket in enumerate(self.changes.buckets)
-        ]
-        return msgspec.structs.replace(self.changes, buckets=tuple(buckets))
-
-    def _rewritten(self, position: int) -> list[DataFile]:
-        """Files that renumbering wrote."""
-        old = {file.name for file in self.changes.buckets[position].added_files}
-        return [file for file in self.renumbered[position][1].added_files if file.name not in old]
+        if not self.keeps_numbers:
+            self.numbering.follow(highest)
 
     def _publish(self, planner: Planner) -> Snapshot | Already:
         """Try until the snapshot is published, or certainly cannot be; then what this commit wrote is deleted."""
@@ -439,7 +404,7 @@ class _Commit:
     def _upgraded(self, adds: tuple[ManifestEntry, ...]) -> tuple[ManifestEntry, ...]:
         if not adds or not self.schema.primary_keys or not self.options.get_bool("overwrite-upgrade"):
             return adds
-        if not compact_part(self._current()).is_empty:
+        if not compact_part(self.numbering.current()).is_empty:
             return adds
         levels = self.options.find_int("num-levels") or self.options.get_int("num-sorted-run.compaction-trigger") + 1
         ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in self._placed(adds)}
@@ -456,15 +421,12 @@ class _Commit:
 
     def _tidy(self) -> None:
         """After publication: delete files that the snapshot does without."""
-        gone: list[tuple[BucketChanges, Sequence[DataFile]]] = []
+        self._delete(self.numbering.replaced())
         for position, bucket in enumerate(self.changes.buckets):
-            if position in self.renumbered:
-                kept = {file.name for file in self.renumbered[position][1].added_files}
-                gone.append((bucket, [file for file in own_files(bucket) if file.name not in kept]))
+            if position in self.numbering.moved:
                 delete_index_files(self.root, self.schema, made_index(bucket))
             elif self.request.overwrite is not None:
-                gone.append((bucket, bucket.changelog_files))
-        self._delete(gone)
+                self._delete([(bucket, bucket.changelog_files)])
         if not self.request.check_files:
             self.hashes.delete_unused()
 
@@ -472,7 +434,7 @@ class _Commit:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
         if not self.has_written:
             self.hashes.discard()
-            self._delete([(self.changes.buckets[at], self._rewritten(at)) for at in self.renumbered])
+            self._delete(self.numbering.made())
 
     def _delete_compactions(self, positions: Iterable[int]) -> None:
         """Delete what dropped compactions made, unless the same changes were committed before.
