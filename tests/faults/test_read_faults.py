@@ -69,6 +69,7 @@ def explained(table: Table) -> str:
 
 
 READS = {"first rows": first_rows, "some rows": some_rows, "few rows": few_rows, "count": counted, "explain": explained}
+FEWER = [pytest.param(17, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
 SHARES = [pytest.param(5, id="few"), pytest.param(1, marks=pytest.mark.full, id="all")]
 
 
@@ -101,11 +102,11 @@ def test_a_lookup_that_fails_says_so_and_the_next_one_is_right(kind, every):
     assert fail_everywhere(kind, looked_up, answers(kind, prepared(kind).seen), every) > 5
 
 
-@pytest.mark.parametrize("every", SHARES)
+@pytest.mark.parametrize("every", FEWER)
 @pytest.mark.parametrize("kind", [kind for kind in KEYED if not kind.endswith("sums")])
 def test_a_lookup_that_fails_while_the_table_changes_is_right_when_asked_again(kind, every):
     full = OPERATIONS["write"].effect(KINDS[kind], prepared(kind).full)
-    assert fail_everywhere(kind, follows, answers(kind, full), every) > 5
+    assert fail_everywhere(kind, follows, answers(kind, full), every) > 2
 
 
 @pytest.mark.parametrize("every", SHARES)
