@@ -45,10 +45,15 @@ class Operation(Protocol):
         names: columns of the table that `decide` reads.
         is_doubtful: whether it may turn out not to be defined. Then all rows are decided on, and `check` is called,
             before one is written.
+        inserts_last: whether rows that it adds may have primary keys of rows that another pass changes. Then all passes
+            change rows before one of them adds any.
+        seen: what was noted of the rows that were decided on; all that `inserts` needs.
     """
 
     names: frozenset[str]
     is_doubtful: bool
+    inserts_last: bool
+    seen: npt.NDArray[np.bool_] | None
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
         """What becomes of rows that hold at least `names`.
@@ -73,6 +78,8 @@ class DeleteWhere:
     """Rows for which a condition is true go."""
 
     is_doubtful = False
+    inserts_last = False
+    seen: npt.NDArray[np.bool_] | None = None
 
     def __init__(self, mask: Mask, names: frozenset[str]) -> None:
         self.names = names
@@ -95,6 +102,8 @@ class UpdateWhere:
     """Columns of rows for which a condition is true get values."""
 
     is_doubtful = False
+    inserts_last = False
+    seen: npt.NDArray[np.bool_] | None = None
 
     def __init__(
         self, mask: Mask, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.commit.changes import Changes
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
@@ -44,10 +44,11 @@ class KeyedRows:
         """Write what changes; nobody sees it before it is committed.
 
         Args:
-            operations: gives them once to be checked, and once to be carried out.
+            operations: gives them to be checked, to change rows, and to add rows.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
+        noted: list[Mask | None] = []
         with self._writer as writer:
             for operation in operations():
                 if operation.is_doubtful:
@@ -55,8 +56,14 @@ class KeyedRows:
             for operation in operations():
                 for batch in self._rows(splits):
                     self._change(operation, batch)
-                for batch in operation.inserts():
-                    self._insert(batch)
+                if operation.inserts_last:
+                    noted.append(operation.seen)
+                else:
+                    self._insert(operation)
+            if noted:
+                for operation, seen in zip(operations(), noted, strict=True):
+                    operation.seen = seen
+                    self._insert(operation)
             changes = writer.changes()
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
@@ -70,11 +77,11 @@ class KeyedRows:
             operation.decide(batch)
         operation.check()
 
-    def _insert(self, batch: pa.RecordBatch) -> None:
-        if self._kind_field is not None:
-            batch = _told(batch, self._kind_field)
-        self._counts = self._counts.plus(inserted=batch.num_rows)
-        self._write(batch, "+I")
+    def _insert(self, operation: Operation) -> None:
+        for batch in operation.inserts():
+            told = batch if self._kind_field is None else _told(batch, self._kind_field)
+            self._counts = self._counts.plus(inserted=told.num_rows)
+            self._write(told, "+I")
 
     def _change(self, operation: Operation, batch: pa.RecordBatch) -> None:
         decision = operation.decide(batch)

@@ -25,7 +25,7 @@ _INSERT_ROWS = 65_536
 class MergeBlock:
     """One pass of a merge: an `Operation`.
 
-    Memory: the block, its keys, and a flag for each of them.
+    Memory: the block, its keys, and a flag for each of them, `seen`: whether a row of the table has it.
     """
 
     def __init__(self, schema: TableSchema, clauses: Clauses, source: Source, number: int) -> None:
@@ -37,8 +37,9 @@ class MergeBlock:
         self._rows = source.block(number)
         self._keys = source.keys(self._rows)
         self._probe = Probe(self._keys)
-        self._seen = np.zeros(len(self._probe.counts), np.bool_)
+        self.seen: Mask | None = np.zeros(len(self._probe.counts), np.bool_)
         needs_one = bool(clauses.matched and not clauses.takes_any_match) or (clauses.unique and bool(clauses.inserts))
+        self.inserts_last = set(clauses.on) != set(schema.primary_keys)
         self.is_doubtful = needs_one and bool((self._probe.counts > 1).any())
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
@@ -49,7 +50,8 @@ class MergeBlock:
         keys = [batch.column(name) for name in self._clauses.on]
         groups = self._probe.find(keys)
         found = np.flatnonzero(groups >= 0)
-        self._seen[groups[found]] = True
+        assert self.seen is not None
+        self.seen[groups[found]] = True
         decision = Decision(
             np.zeros(batch.num_rows, np.int8), np.full(batch.num_rows, -1, np.int64), np.zeros(batch.num_rows, np.int64)
         )
@@ -105,7 +107,8 @@ class MergeBlock:
 
     def _new_rows(self) -> list[tuple[Clause, Ints]]:
         """Rows of the source that are added, by the clause that adds them."""
-        seen = np.append(self._seen, False)
+        assert self.seen is not None
+        seen = np.append(self.seen, False)
         rest = np.flatnonzero(~seen[self._probe.groups])
         chosen = []
         for clause in self._clauses.inserts:
@@ -163,7 +166,7 @@ class MergeBlock:
 
     def _require_distinct(self, rows: Ints) -> None:
         groups = self._probe.groups[rows]
-        counts = np.bincount(groups[groups >= 0], minlength=len(self._seen))
+        counts = np.bincount(groups[groups >= 0], minlength=len(self._probe.counts))
         twice = np.flatnonzero(counts > 1)
         if len(twice):
             raise UsageError(

@@ -45,7 +45,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     `loads`: one commit each, none of which compacts. `raised`: after so many loads everything is compacted, 0 for never.
     `dead`: so many of the first rows of an append table are deleted in the end, by a deletion vector. `altered`: options
-    that are set in the end. `loses_index`: the table's index files are forgotten.
+    that are set in the end. `loses_index`: the table's index files are forgotten. `moving`: the primary key is k alone,
+    so keys move between partitions.
     """
 
     engine: str = "deduplicate"
@@ -56,6 +57,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     dead: int = 0
     altered: dict[str, str] = {}
     loses_index: bool = False
+    moving: bool = False
 
     @property
     def skips_level_0(self) -> bool:
@@ -68,6 +70,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         state = dict(state)
         for row in rows:
             key, new = row[:2], row[2:4]
+            if self.moving:
+                key = self._place(state, key, stays=self.engine != "deduplicate" or row[4:] == ("-D",))
             if self.engine == "append":
                 state[row[:4]] = state.get(row[:4], 0) + 1
             elif row[4:] == ("-D",):
@@ -75,6 +79,15 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
             else:
                 state[key] = merged(self.engine, state.get(key), new)
         return state
+
+    def _place(self, state: State, key: tuple, *, stays: bool) -> tuple:
+        """Where a key that may lie in any partition goes; what it leaves is deleted."""
+        old = next((known for known in state if known[1] == key[1]), key)
+        if stays:
+            return old
+        if old != key:
+            del state[old]
+        return key
 
 
 def merged(engine: str, old: tuple | None, new: tuple) -> tuple:
@@ -126,7 +139,7 @@ def _built(scene_bytes: bytes) -> tuple[MemoryStore, State, State]:
     store = MemoryStore(clock=Clock())
     catalog = Catalog(store, WAREHOUSE, env=env("setup", store))
     catalog.create_database("db")
-    keys = {} if scene.engine == "append" else {"primary_key": ["p", "k"] if scene.partitioned else ["k"]}
+    keys = {} if scene.engine == "append" else {"primary_key": ["p", "k"] if scene.partitioned and not scene.moving else ["k"]}
     parts = {"partition_by": ["p"]} if scene.partitioned else {}
     options = {**ENGINES[scene.engine], **scene.options}
     if keys:
@@ -175,8 +188,9 @@ def built(scene: Scene) -> tuple[MemoryStore, State, State]:
     return store.copy(), seen, state
 
 
-def content(table: Table, scene: Scene) -> State:
-    """What is read; each key once."""
+def content(table: Table, scene: Scene, *, settled: bool = True) -> State:
+    """What is read; each key once, in all partitions if it may move between them and everything is `settled`: rows
+    that are seen only once their bucket is compacted may come into one partition before they leave the other."""
     read = table.scan().to_arrow().to_pydict()
     rows = list(zip(read["p"], read["k"], read["v"], read["w"]))
     found: State = {}
@@ -186,6 +200,8 @@ def content(table: Table, scene: Scene) -> State:
         else:
             assert row[:2] not in found, f"key {row[:2]} lives twice"
             found[row[:2]] = row[2:]
+    keys = sorted(key[1] for key in found)
+    assert not (scene.moving and settled) or len(set(keys)) == len(keys), f"a key lies in two partitions: {sorted(found)}"
     return found
 
 

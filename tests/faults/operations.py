@@ -58,6 +58,9 @@ KINDS = {
     "dynamic": _keyed({**DYNAMIC, "write-only": "true"}, altered=INDEXED),
     "dynamic vectors": _keyed({**DYNAMIC, **VECTORS, **AVRO}, raised=2),
     "dynamic without index": _keyed({**DYNAMIC, **AVRO, "write-only": "true"}, raised=0, loses_index=True),
+    "moving": _keyed({**DYNAMIC, **AVRO, "write-only": "true"}, altered=INDEXED, moving=True),
+    "moving vectors": _keyed({**DYNAMIC, **VECTORS, **AVRO}, raised=2, moving=True),
+    "moving sums": _keyed({**DYNAMIC, **EAGER, **AVRO}, engine="aggregation", moving=True),
     "postponed": _keyed(POSTPONED),
     "postponed vectors": _keyed({**POSTPONED, **VECTORS, **AVRO}),
     "postponed sums": _keyed({**POSTPONED, **AVRO}, engine="aggregation"),
@@ -71,7 +74,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     `beside`: rows that another process commits in the middle of it. `goes_on`: its writers may write another round, for
     which their hash index files stay. `unseen`: what it makes of the rows that are seen before what it wrote is
-    compacted.
+    compacted. `partly`: what it makes of them if it ends after the first of its commits.
     """
 
     run: Callable[[Table], object]
@@ -80,6 +83,7 @@ class Operation(msgspec.Struct, frozen=True):
     beside: tuple[Row, ...] = ()
     goes_on: bool = False
     unseen: Model | None = None
+    partly: Model | None = None
 
 
 # -- models ---------------------------------------------------------------------------------------------------------
@@ -203,6 +207,22 @@ def overtaken(table: Table) -> object:
             raise
 
 
+def rounds(table: Table) -> object:
+    """One writer commits twice, and reads where keys lie only once."""
+    with table.writer() as writer:
+        for rows in (NEW, OTHERS):
+            writer.write_arrow(batch(rows))
+            changes = writer.changes()
+            try:
+                done = table.commit(changes)
+            except CommitUnknownError:
+                raise
+            except PaimonError:
+                writer.discard(changes)
+                raise
+    return done
+
+
 def option(scene: Scene, name: str) -> str | None:
     return scene.options.get(name)
 
@@ -212,7 +232,19 @@ def is_append(scene: Scene) -> bool:
 
 
 def is_dynamic(scene: Scene) -> bool:
-    return option(scene, "bucket") == "-1"
+    return option(scene, "bucket") == "-1" and not scene.moving
+
+
+def is_moving(scene: Scene) -> bool:
+    return scene.moving
+
+
+def replaces_parts(scene: Scene) -> bool:
+    return not scene.moving
+
+
+def moves_rows(scene: Scene) -> bool:
+    return scene.moving and scene.engine == "deduplicate"
 
 
 def changes_rows(scene: Scene) -> bool:
@@ -240,12 +272,17 @@ OPERATIONS = {
     "index": Operation(lambda t: t.rewrite_file_index(), same, lambda scene: bool(scene.altered)),
     "overwrite": Operation(
         lambda t: t.write_arrow(batch(NEW), overwrite="dynamic"), replacing(lambda p: p in (1, 3), NEW),
-        unseen=replacing(lambda p: p in (1, 3)),
+        replaces_parts, unseen=replacing(lambda p: p in (1, 3)),
     ),
     "replace": Operation(
         lambda t: t.write_arrow(batch(NEW[:2]), overwrite={"p": 1}), replacing(lambda p: p == 1, NEW[:2]),
-        unseen=replacing(lambda p: p == 1),
+        replaces_parts, unseen=replacing(lambda p: p == 1),
     ),
+    "replace all": Operation(
+        lambda t: t.write_arrow(batch(NEW), overwrite={}), replacing(lambda p: True, NEW), is_moving,
+        unseen=replacing(lambda p: True),
+    ),
+    "rounds": Operation(rounds, adding(NEW, OTHERS), moves_rows, partly=adding(NEW)),
     "truncate": Operation(lambda t: t.truncate(), replacing(lambda p: True)),
     "drop": Operation(lambda t: t.drop_partitions([{"p": 2}]), replacing(lambda p: p == 2)),
     "alter": Operation(add_column, same),
@@ -266,7 +303,7 @@ class Held(msgspec.Struct, frozen=True):
 
 def held(store, scene: Scene) -> Held:
     """What the table holds, as another process finds it; the store stays as it is."""
-    seen = content(table_on(store, "reader"), scene)
+    seen = content(table_on(store, "reader"), scene, settled=not scene.skips_level_0)
     if not scene.skips_level_0:
         return Held(seen, seen)
     settled = store.copy()

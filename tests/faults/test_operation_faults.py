@@ -54,6 +54,8 @@ def disturb(name, kind, modes, share=None) -> int:
     scene, operation = KINDS[kind], OPERATIONS[name]
     before, after = prepared(kind), ended(kind, name)
     befores = [before.full, operation.effect(scene, before.full)] if not operation.beside else _with_beside(name, kind)
+    if operation.partly is not None:
+        befores.append(operation.partly(scene, before.full))
     tables = []
 
     def run(store):
@@ -73,7 +75,7 @@ def disturb(name, kind, modes, share=None) -> int:
             assert isinstance(outcome.error, PaimonError)
             wanted = [state for state in befores if state != after.full or state == before.full]
         assert found.full in wanted, f"{found.full} instead of one of {wanted}"
-        if scene.skips_level_0 and not operation.beside:
+        if scene.skips_level_0 and not operation.beside and operation.partly is None:
             unseen = before.seen if operation.unseen is None else operation.unseen(scene, before.seen)
             assert found.seen in (before.seen, unseen, after.seen), f"{found.seen} is seen"
         if unsure(outcome):

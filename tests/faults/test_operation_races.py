@@ -65,6 +65,8 @@ def play(slow: str, fast: str, kind: str, at: int) -> None:
     assert won or not lost, "both are refused"
     orders = {(False, True): [(slow, fast), (fast, slow)], (False, False): [(slow,)], (True, True): [(fast,)]}
     ends = [after(kind, *order) for order in orders[lost, won]]
+    if lost and mine.partly is not None:
+        ends.append(theirs.effect(scene, mine.partly(scene, prepared(kind).full)))
     assert found.full in ends, f"{found.full} instead of one of {ends}"
     if lost:
         mine.run(table_on(store, "again"))
@@ -102,7 +104,8 @@ QUICK = [
     ("compact", "write", "postponed"), ("update", "sort", "vectors"), ("index", "delete", "vectors in buckets"),
     ("compact", "delete", "clustered"), ("overwrite", "merge", "keyed vectors"), ("drop", "upsert", "dynamic vectors"),
     ("write", "alter", "settled vectors"), ("compact", "compact fully", "postponed vectors"),
-    ("merge", "replace", "dynamic without index"),
+    ("merge", "replace", "dynamic without index"), ("rounds", "drop", "moving"), ("write", "merge", "moving vectors"),
+    ("rounds", "compact", "moving"), ("compact", "write", "moving sums"),
 ]  # fmt: skip
 
 
