@@ -79,6 +79,17 @@ def parse_where(text: str) -> Predicate:
     return predicate
 
 
+def parse_column(text: str) -> Ref:
+    """The column, or field inside a ROW, that a name means as it is written in conditions.
+
+    Raises: UsageError with the position and a caret under it.
+    """
+    parser = _Parser(text)
+    column = parser.column()
+    parser.expect_end()
+    return column
+
+
 class _Parser:
     """Recursive descent over the tokens; every level of parentheses or NOT counts as depth."""
 
@@ -120,7 +131,7 @@ class _Parser:
             return predicate
         start = self._token
         if self._at_column():
-            return self._of_column(self._column())
+            return self._of_column(self.column())
         literal = self._literal()
         operator = _OPERATORS.get(self._token.keyword)
         if operator is None:
@@ -130,7 +141,7 @@ class _Parser:
         self._at += 1
         if not self._at_column():
             self._fail("expected a column on one side of the comparison")
-        return self._compare(self._column(), _MIRROR[operator], literal, start)
+        return self._compare(self.column(), _MIRROR[operator], literal, start)
 
     def _of_column(self, column: Ref) -> Predicate:
         operator = _OPERATORS.get(self._token.keyword)
@@ -160,13 +171,13 @@ class _Parser:
             self._expect("NULL")
             return IsNull(column, negated=negated)
         self._expect("FROM")
-        found = distinct(column, self._column() if self._at_column() else self._literal())
+        found = distinct(column, self.column() if self._at_column() else self._literal())
         return Not(found) if negated else found
 
     def _with_value(self, column: Ref, operator: Operator) -> Predicate:
         start = self._token
         if self._at_column():
-            return CompareColumns(column, operator, self._column())
+            return CompareColumns(column, operator, self.column())
         return self._compare(column, operator, self._literal(), start)
 
     def _in(self, column: Ref, negated: bool) -> Predicate:
@@ -231,7 +242,7 @@ class _Parser:
     def _at_typed(self) -> bool:
         return self._token.keyword in _TYPED and self._tokens[self._at + 1].kind == "text"
 
-    def _column(self) -> Ref:
+    def column(self) -> Ref:
         path = [self._name()]
         while self._accept("."):
             path.append(self._name())
@@ -240,7 +251,9 @@ class _Parser:
     def _name(self) -> str:
         token = self._token
         if token.kind not in ("word", "quoted") or token.keyword in _RESERVED or not token.value:
-            self._fail(f"expected a column name, not {self._shown()}")
+            known = token.kind == "word" and token.keyword in _RESERVED
+            hint = f"; write `{token.value}` if a column is called that" if known else ""
+            self._fail(f"expected a column name, not {self._shown()}{hint}")
         self._at += 1
         return token.value
 

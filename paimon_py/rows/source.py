@@ -46,7 +46,6 @@ class Source:
         self.schema: pa.Schema = pa.schema([field.with_type(_without_views(field.type)) for field in given])
         self._place = place
         self._limit = limit_bytes
-        self._keys = [(name, _step(self.schema, name, field)) for name, field in keys]
         self._types: list[DataType] = [field.type for _, field in keys]
         self._memory: list[pa.RecordBatch] = []
         self._files: list[SpillFile] = []
@@ -54,7 +53,8 @@ class Source:
         names = self.schema.names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise UsageError(f"the source has {', '.join(map(repr, twice))} more than once")
+            raise UsageError(f"the source has {', '.join(map(repr, twice))} more than once; leave one")
+        self._keys = [(name, _step(self.schema, name, field)) for name, field in keys]
         if ROW_KIND_COLUMN in names:
             raise UsageError(f"the source of a merge has no row kinds; leave {ROW_KIND_COLUMN} out")
 

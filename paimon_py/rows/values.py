@@ -6,7 +6,9 @@ that takes a record batch and returns an Arrow array. What types can tell is ref
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, time
 from numbers import Integral, Number
 from typing import NamedTuple
 
@@ -23,13 +25,15 @@ from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref, as_predicate
 from paimon_py.expr.split import columns_of
-from paimon_py.expr.sql import parse_where
+from paimon_py.expr.sql import parse_column, parse_where
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 from paimon_py.write.convert import Refusal, place_of, plan
 
 SOURCE = "source"
 TARGET = "target"
+
+_FLOAT_MAX = float(np.finfo(np.float32).max)
 
 Columns = Mapping[str, pa.Array]
 Value = Callable[[Columns, int], pa.Array]
@@ -232,7 +236,9 @@ def _reference(value: object, scope: Scope) -> tuple[str, ...] | None:
     if isinstance(value, str) and scope.is_merge:
         side, dot, name = value.partition(".")
         if dot and side in (SOURCE, TARGET):
-            return (side, name) if scope.has(side, name) else (side, *name.split("."))
+            if scope.has(side, name):
+                return side, name
+            return parse_column(value).path if "`" in name or '"' in name else (side, *name.split("."))
     return None
 
 
@@ -294,13 +300,20 @@ def _literal(field: Field, value: object) -> pa.Array:
 def _is_sound(value: object, kind: pa.DataType) -> bool:
     """Whether a value is of its column's sort: Arrow would cut fractions off, and take numbers for dates and flags."""
     if isinstance(value, Mapping) and pa.types.is_struct(kind):
-        return all(_is_sound(value.get(inner.name), inner.type) for inner in kind)
+        known = all(kind.get_field_index(name) >= 0 for name in value)
+        return known and all(_is_sound(value.get(inner.name), inner.type) for inner in kind)
     if isinstance(value, (list, tuple)) and pa.types.is_list(kind):
         return all(_is_sound(item, kind.value_type) for item in value)
+    if isinstance(value, (str, bytes)):
+        return not pa.types.is_list(kind)
+    if isinstance(value, datetime) and pa.types.is_date(kind):
+        return value.tzinfo is None and value.time() == time()
     if value is None or not isinstance(value, Number):
         return True
     if isinstance(value, (bool, np.bool_)):
         return bool(pa.types.is_boolean(kind))
     if pa.types.is_integer(kind):
         return isinstance(value, Integral)
+    if pa.types.is_float32(kind) and isinstance(value, (int, float, np.integer, np.floating)):
+        return bool(not _FLOAT_MAX < abs(value) < math.inf)
     return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))

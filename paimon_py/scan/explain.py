@@ -13,7 +13,8 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key`,
     `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row, by what told so.
     `uncompacted` files are left out because their rows are not visible before a compaction (tables with deletion
-    vectors, and those of the first-row engine). `limit` files follow those that hold enough rows for the limit.
+    vectors, those of the first-row engine, and postponed buckets). `limit` files follow those that hold enough rows for
+    the limit.
     """
 
     all_manifests: int = 0

@@ -152,9 +152,9 @@ class _Planner:
         """The files that may hold wanted rows, and their sections."""
         schema = self._schema
         entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
-        entries = entries.take(np.flatnonzero(entries.bucket != POSTPONE_BUCKET))
-        prune.check_entries(entries)
         self._total = len(entries)
+        entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
+        prune.check_entries(entries)
         if schema.primary_keys and skips_level_zero(schema):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         by_partition = self._only(schema.partition_keys)
@@ -249,8 +249,9 @@ class _Planner:
         return split_conjuncts(self._predicate, columns)[0]
 
     def _drop(self, entries: EntryColumns, keep: Mask, reason: str) -> EntryColumns:
-        self._counts[reason] = len(entries) - int(np.count_nonzero(keep))
-        return entries if not self._counts[reason] else entries.take(np.flatnonzero(keep))
+        dropped = len(entries) - int(np.count_nonzero(keep))
+        self._counts[reason] = self._counts.get(reason, 0) + dropped
+        return entries.take(np.flatnonzero(keep)) if dropped else entries
 
     def _packing(self) -> Packing:
         options = Options(self._schema.options)

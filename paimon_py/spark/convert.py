@@ -61,7 +61,8 @@ def convert_from_spark(df: DataFrame) -> pa.RecordBatchReader:
         UnsupportedError: a column has a type that Arrow does not have.
     """
     schema = arrow_schema(df.schema)
-    blobs = df.mapInArrow(_Serialise(schema), "data binary").toLocalIterator()
+    numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
+    blobs = numbered.mapInArrow(_Serialise(schema), "data binary").toLocalIterator()
     return pa.RecordBatchReader.from_batches(schema, _batches(blobs))
 
 

@@ -114,6 +114,13 @@ def _columns(schema: TableSchema) -> Sequence[str]:
     found = Options(schema.options).get_list(_COLUMNS)
     if not found:
         raise OptionError(f"no columns to cluster by: {_COLUMNS!r} is not set", option=_COLUMNS)
+    gone = next((name for name in found if name not in schema.names), None)
+    if gone is not None:
+        raise OptionError(
+            f"option {_COLUMNS!r} = {','.join(found)!r} names {gone!r}, which is not a column: set the option anew; "
+            f"the table has {', '.join(schema.names)}",
+            option=_COLUMNS,
+        )
     return found
 
 

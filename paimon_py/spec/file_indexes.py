@@ -122,7 +122,10 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
             hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"there are {', '.join(KINDS)}"
             raise refuse(f"asks for an index that does not exist; {hint}")
         if index.column not in schema.names:
-            raise refuse(f"names {index.column!r}, which is not a column; there are {list(schema.names)}")
+            raise refuse(
+                f"names {index.column!r}, which is not a column; there are {list(schema.names)}. "
+                "An indexed column is dropped together with its name in this option, in one alter"
+            )
         type_ = schema.field(index.column).type
         found = indexed_type(index, type_)
         if found is None:
@@ -130,6 +133,24 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
         if not allows(index.kind, found):
             raise refuse(f"names {index.name!r}, but there is no {index.kind} index of {sql_type(found)}")
         _check_options(index)
+
+
+def renamed_index(name: str, value: str, renames: Mapping[str, str]) -> tuple[str, str]:
+    """An option and its value; if it speaks of an index of a renamed column, with the new name."""
+    if _kind_of(name) is not None:
+        return name, ",".join(_renamed(part.strip(), renames) for part in value.split(","))
+    for kind in KINDS:
+        start = f"{PREFIX}{kind}."
+        column, dot, option = name.removeprefix(start).rpartition(".")
+        if name.startswith(start) and dot:
+            return f"{start}{_renamed(column, renames)}.{option}", value
+    return name, value
+
+
+def _renamed(part: str, renames: Mapping[str, str]) -> str:
+    column, key = _split(part)
+    new = renames.get(column, column)
+    return new if key is None else f"{new}[{key}]"
 
 
 def size_option(options: Mapping[str, str], name: str, default: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_py.errors import OptionError
+from paimon_py.spec.file_indexes import renamed_index
 from paimon_py.spec.new_schema import split_keys
 from paimon_py.spec.option_names import FIELDS_PREFIX, check_names
 from paimon_py.spec.options import OPTIONS, Options, check_values
@@ -41,7 +42,7 @@ IMMUTABLE = frozenset(
 """Options that cannot change once the table holds data."""
 
 _ONLY_ON = ("ignore-delete", "ignore-update-before")
-_NAMES_IN_VALUE = ("bucket-key", "sequence.field")
+_NAMES_IN_VALUE = ("bucket-key", "sequence.field", "clustering.columns", "sink.clustering.by-columns")
 _NAME_IN_KEY = (
     "aggregate-function",
     "ignore-retract",
@@ -102,8 +103,12 @@ def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None
 
 
 def renamed_options(options: Mapping[str, str], renames: Mapping[str, str]) -> dict[str, str]:
-    """Options whose names or values speak of renamed columns, with the new names."""
-    return {_renamed_key(name, renames): _renamed_value(name, value, renames) for name, value in options.items()}
+    """Options whose names or values speak of renamed columns, with the new names.
+
+    Clustering and indexed columns follow as well, which Java forgets: it fails when it next writes or clusters.
+    """
+    followed = (renamed_index(name, value, renames) for name, value in options.items())
+    return {_renamed_key(name, renames): _renamed_value(name, value, renames) for name, value in followed}
 
 
 def _is_unchanged(schema: TableSchema, name: str, value: str) -> bool:

@@ -324,7 +324,7 @@ class Writer:
             place = self._directory(partition) or "the table"
             raise UsageError(
                 f"{place} has {found} buckets, but the option 'bucket' says {wanted}: rows would be found in the wrong "
-                f"bucket; set the option back to '{found}', or overwrite {place} with its own rows first"
+                f"bucket; write {place} anew with table.rescale({wanted}), or set the option back to '{found}'"
             )
 
     def _known(self) -> Existing:

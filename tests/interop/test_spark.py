@@ -140,6 +140,12 @@ def test_a_frame_comes_back_as_an_arrow_stream_that_a_table_takes(spark, table):
     assert table.scan(where=col("k") == 3, columns=["s"]).to_arrow()["s"].to_pylist() == ["from spark"]
 
 
+def test_column_names_with_dots_and_quotes_travel_both_ways(spark):
+    rows = pa.table({"a.b": [1, 2], "q`r": ["x", None]})
+    df = paimon_py.convert_to_spark(rows, spark)
+    assert paimon_py.convert_from_spark(df).read_all().to_pydict() == rows.to_pydict()
+
+
 def test_an_empty_frame_keeps_its_schema(spark):
     reader = paimon_py.convert_from_spark(spark.createDataFrame([], "a int, b timestamp_ntz"))
     assert reader.schema.names == ["a", "b"]
