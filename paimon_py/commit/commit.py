@@ -61,6 +61,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
@@ -176,6 +177,8 @@ class _Commit:
             self.fitting = msgspec.structs.replace(current, buckets=tuple(map(without_compaction, current.buckets)))
         else:
             if isinstance(done, Already):
+                for bucket in current.buckets:  # others may have moved the same files, with index files of their own
+                    self._delete_unnamed(made_index(bucket))
                 return msgspec.structs.replace(result, already_committed=True)
             self.dropped.update(moved)
             result = msgspec.structs.replace(result, snapshot_ids=(*result.snapshot_ids, done.id))
@@ -448,10 +451,16 @@ class _Commit:
             if known is None and not is_new:
                 continue
             self._delete([(bucket, [file for file in compaction_files(bucket) if file.name not in kept])])
-            made = made_index(bucket)
-            named = set() if is_new or not made else indexes_named(self.root, self.changes.base_snapshot_id)
-            if named is not None:
-                delete_index_files(self.root, self.schema, [entry for entry in made if entry.name not in named])
+            if is_new:
+                delete_index_files(self.root, self.schema, made_index(bucket))
+            else:
+                self._delete_unnamed(made_index(bucket))
+
+    def _delete_unnamed(self, made: Sequence[IndexEntry]) -> None:
+        """Delete index files that certainly no snapshot names."""
+        named = indexes_named(self.root, self.changes.base_snapshot_id) if made else None
+        if named is not None:
+            delete_index_files(self.root, self.schema, [entry for entry in made if entry.name not in named])
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""

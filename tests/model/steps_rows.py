@@ -99,7 +99,7 @@ def upsert(life, rng):
     if life.mode.keyed and rng.random() < 0.5:
         pairs = [("+I", row) for _, row in life.some(rng, table)]
         data = life.arrow(table, pairs)
-        if not life.mode.updatable:
+        if not life.mode.replaceable:
             with life.refused(UsageError):
                 table.upsert(data)
             return

@@ -205,7 +205,7 @@ def go_on_writing(life, rng):
         return
     one.writer.write_arrow(data)
     one.rows = [*one.rows, *pairs]
-    if rng.random() < 0.7:
+    if rng.random() < 0.7 or life.mode.postponed:  # there files of one writer may be older than others' and newer
         hand_over(life, rng, one)
 
 

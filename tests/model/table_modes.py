@@ -72,7 +72,12 @@ class Mode(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def updatable(self) -> bool:
-        return not self.keyed or (self.engine in ("deduplicate", "partial-update") and not self.postponed)
+        return not self.keyed or (self.replaceable and not self.postponed)
+
+    @property
+    def replaceable(self) -> bool:
+        """Whether a row that is written takes the place of another, seen or not."""
+        return self.engine in ("deduplicate", "partial-update")
 
 
 def keyed(name: str, *, parted: bool = False, shared: bool = False, **options: str) -> Mode:

@@ -86,3 +86,19 @@ def test_rows_never_vanish_while_a_table_that_hides_level_0_is_rescaled():
         table_on(rival, "me").rescale(3)
         assert rival.result == before, f"before call {at}"
     assert content(table_on(store, "reader"), scene) == before
+
+
+def test_of_two_compactions_that_move_the_same_file_only_one_leaves_an_index_file():
+    """The later one is taken for committed: the file that both move has the same name."""
+    loads = (((1, 1, 1, 1), (1, 2, 2, 2)), ((1, 1, 9, 9),))
+    store = built(Scene(loads=loads, raised=1, options={**VECTORS, "bucket": "1", "write-only": "true"}))[0]
+    faster = []
+
+    def meanwhile(_progress):
+        if not faster:
+            faster.append(table_on(store, "faster").compact())
+
+    slow = table_on(store, "slow").compact(progress=meanwhile)
+    assert faster[0].snapshot_id is not None and slow.snapshot_id is None
+    assert orphans(table_on(store, "checker")) == []
+    assert len(table_on(store, "checker").scan().to_arrow()) == 2
