@@ -47,8 +47,8 @@ class Meter:
         self.bytes_read = bytes_read
         self.files_opened += 1
         self.groups += len(parts.row_counts)
-        self.groups_by_statistics += parts.may_match.count(False)
-        self.groups_by_index += parts.taken.count(False) - parts.may_match.count(False)
+        self.groups_by_statistics += parts.left_by_statistics
+        self.groups_by_index += parts.left_by_positions
         return FileMeter(self, parts)
 
 

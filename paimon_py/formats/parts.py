@@ -39,6 +39,16 @@ class Parts(NamedTuple):
         """Which parts are read."""
         return tuple(may and wanted for may, wanted in zip(self.may_match, self.has_wanted, strict=True))
 
+    @property
+    def left_by_statistics(self) -> int:
+        """How many parts statistics leave out."""
+        return self.may_match.count(False)
+
+    @property
+    def left_by_positions(self) -> int:
+        """How many of the others hold no wanted row."""
+        return self.taken.count(False) - self.left_by_statistics
+
     def stretches(self) -> Iterator[tuple[int, list[int]]]:
         """Neighbouring parts to read, with the position in the file of their first row."""
         stretch: list[int] = []

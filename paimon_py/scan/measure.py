@@ -38,6 +38,8 @@ class ScanMeter(Meter):
 def row_groups_of(foreseen: Iterable[Foreseen]) -> RowGroups:
     """The row groups of all files that will be opened."""
     parts = [part for each in foreseen for part in each.parts]
-    left = sum(part.taken.count(False) for part in parts)
-    statistics = sum(part.may_match.count(False) for part in parts)
-    return RowGroups(all=sum(len(part.row_counts) for part in parts), statistics=statistics, index=left - statistics)
+    return RowGroups(
+        all=sum(len(part.row_counts) for part in parts),
+        statistics=sum(part.left_by_statistics for part in parts),
+        index=sum(part.left_by_positions for part in parts),
+    )

@@ -32,7 +32,7 @@ from paimon_py.scan.plan import (
     settled_sections,
     splits_of,
 )
-from paimon_py.scan.read import Request, sure_rows
+from paimon_py.scan.read import Request, exact_rows
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
@@ -71,7 +71,7 @@ class Planned(NamedTuple):
                 if limit <= 0:
                     break
                 sections.append(section)
-                limit -= sure_rows(split, section)
+                limit -= exact_rows(split, section) or 0
             kept.append(split.only(sections))
         later = sum(len(split.files) for split in self.splits) - sum(len(split.files) for split in kept)
         skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)

@@ -99,25 +99,20 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
     if request.predicate is not None and not columns_of(request.predicate) <= set(request.schema.partition_keys):
         return _count(root, request, split, most)
     request = msgspec.structs.replace(request, predicate=None)
-    known = {name for name, place in split.deletions.items() if place.cardinality is not None}
-    exact = 0
-    rest = []
-    for section in split.sections:
-        if section.raw and all(file.name in known or file.name not in split.deletions for file in section.files):
-            exact += sum(file.row_count - split.dead_rows(file.name) for file in section.files)
-        else:
-            rest.append(section)
+    counts = [exact_rows(split, section) for section in split.sections]
+    exact = sum(count or 0 for count in counts)
+    rest = [section for section, count in zip(split.sections, counts, strict=True) if count is None]
     if not rest or (most is not None and exact >= most):
         return exact
     left = None if most is None else most - exact
     return exact + _count(root, request, msgspec.structs.replace(split, sections=tuple(rest)), left)
 
 
-def sure_rows(split: Split, section: Section) -> int:
-    """A number of rows that a section of a split certainly holds, if all of them are wanted."""
+def exact_rows(split: Split, section: Section) -> int | None:
+    """How many rows a section of a split holds; None if metadata do not say."""
     places = [split.deletions[file.name] for file in section.files if file.name in split.deletions]
     if not section.raw or any(place.cardinality is None for place in places):
-        return 0
+        return None
     return sum(file.row_count - split.dead_rows(file.name) for file in section.files)
 
 
