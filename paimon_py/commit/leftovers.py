@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.index_plan import made_index
+from paimon_py.commit.plan import compaction_files
 from paimon_py.errors import StorageError
 from paimon_py.files.places import file_paths
 from paimon_py.metadata.deletion_files import index_file_path
@@ -34,3 +37,9 @@ def delete_index_files(root: TableRoot, schema: TableSchema, entries: Iterable[I
             root.files.delete(index_file_path(root.path, schema, entry))
         except StorageError:
             continue
+
+
+def delete_compaction(root: TableRoot, schema: TableSchema, bucket: BucketChanges) -> None:
+    """Delete what compacting a bucket made, where no snapshot names any of it; what cannot be deleted stays."""
+    delete_files(root, schema, bucket.partition, bucket.bucket, compaction_files(bucket))
+    delete_index_files(root, schema, made_index(bucket))

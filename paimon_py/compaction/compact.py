@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.index_plan import made_index
-from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.leftovers import delete_compaction
 from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.overwrite import Matcher
-from paimon_py.commit.plan import Bucket, compaction_files
+from paimon_py.commit.plan import Bucket
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.run import run_task
@@ -138,8 +137,7 @@ class Compactor:
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
         for bucket in buckets:
-            delete_files(self._root, self._schema, bucket.partition, bucket.bucket, compaction_files(bucket))
-            delete_index_files(self._root, self._schema, made_index(bucket))
+            delete_compaction(self._root, self._schema, bucket)
 
 
 def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:

@@ -14,11 +14,10 @@ from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.foreign import names_added
-from paimon_py.commit.index_plan import made_index
-from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.leftovers import delete_compaction, delete_files, delete_index_files
 from paimon_py.commit.newer_files import is_narrower
 from paimon_py.commit.overtaken import overtaken
-from paimon_py.commit.plan import Bucket, compaction_files
+from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.plan import moment_of
 from paimon_py.compaction.run import run_task
@@ -210,9 +209,7 @@ class WriterCompaction:
 
     def _delete(self, levels: BucketLevels) -> None:
         """Delete what compactions made of a bucket."""
-        changes = levels.changes(())
-        delete_files(self._root, self._schema, changes.partition, changes.bucket, compaction_files(changes))
-        delete_index_files(self._root, self._schema, made_index(changes))
+        delete_compaction(self._root, self._schema, levels.changes(()))
 
     def _changes(self, key: Bucket, files: tuple[DataFile, ...]) -> BucketChanges:
         if key in self._levels:

@@ -10,7 +10,7 @@ Source: Java `GlobalIndexAssigner`, which keeps this in RocksDB; docs/decisions/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from paimon_py.codec.columns import Ints
 from paimon_py.env import MAP_ALIGNMENT, SpillFile, SpillPlace
 from paimon_py.errors import StorageError
 from paimon_py.lsm.key_runs import Keys, Run, find, joined, merged
+from paimon_py.lsm.spill_errors import spilling
 
 _BLOCK_KEYS = 1 << 18
 
@@ -230,15 +231,5 @@ def _delete(run: _SpilledRun) -> None:
         run.file.delete()
 
 
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """A full or broken local disk as an error of our family."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"the key index could not be spilled to {path}: {error}. Point TMPDIR at a directory with more room",
-            path=path,
-            operation="spill",
-            transient=False,
-        ) from error
+def _explained(path: str) -> AbstractContextManager[None]:
+    return spilling("the key index", path, OSError)

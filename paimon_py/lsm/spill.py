@@ -6,7 +6,7 @@ Source: Java `BinaryExternalSortBuffer`, `BinaryExternalMerger`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 
 import msgspec
@@ -16,6 +16,7 @@ from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import OptionError, StorageError
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.options import Options
 
 _RUN_BYTES = 64 << 20
@@ -212,19 +213,9 @@ def _read(file: SpillFile, batch_rows: int) -> Iterator[pa.RecordBatch]:
         yield from pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
 
 
-@contextmanager
-def _explained(path: str, *kinds: type[Exception]) -> Iterator[None]:
-    """A full or broken local disk as an error of our family."""
-    try:
-        yield
-    except kinds as error:
-        raise StorageError(
-            f"the write buffer could not be spilled to {path}: {error}. Point TMPDIR at a directory with more "
-            "room, or set 'write-buffer-spillable' to 'false'",
-            path=path,
-            operation="spill",
-            transient=False,
-        ) from error
+def _explained(path: str, *kinds: type[Exception]) -> AbstractContextManager[None]:
+    otherwise = ", or set 'write-buffer-spillable' to 'false'"
+    return spilling("the write buffer", path, *kinds, otherwise=otherwise)
 
 
 def _delete_all(runs: Iterable[_Run]) -> None:

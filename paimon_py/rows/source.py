@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import chain
 
 import numpy as np
@@ -12,7 +12,8 @@ import pyarrow as pa
 from paimon_py.codec.binary_row import hash_rows
 from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.env import SpillFile, SpillPlace
-from paimon_py.errors import SchemaError, StorageError, UsageError
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
 from paimon_py.write.align import open_stream, pieces
@@ -180,16 +181,5 @@ def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     return found[0]
 
 
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """A full or broken local disk as an error of our family."""
-    try:
-        yield
-    except (OSError, pa.ArrowInvalid) as error:
-        raise StorageError(
-            f"the source of a merge could not be spilled to {path}: {error}. Point TMPDIR at a directory with more "
-            "room",
-            path=path,
-            operation="spill",
-            transient=False,
-        ) from error
+def _explained(path: str) -> AbstractContextManager[None]:
+    return spilling("the source of a merge", path, OSError, pa.ArrowInvalid)

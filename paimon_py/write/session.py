@@ -15,8 +15,8 @@ from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.index_plan import made_index, written_files
-from paimon_py.commit.leftovers import delete_files, delete_index_files
-from paimon_py.commit.plan import compaction_files, own_files
+from paimon_py.commit.leftovers import delete_compaction, delete_index_files
+from paimon_py.commit.plan import own_files
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
@@ -367,9 +367,7 @@ class Writer:
             return self._indexes.with_index(buckets)
         except BaseException:  # what was compacted is nobody's yet
             for bucket in buckets:
-                made = compaction_files(bucket)
-                delete_files(self._root, self._schema, bucket.partition, bucket.bucket, made)
-                delete_index_files(self._root, self._schema, made_index(bucket))
+                delete_compaction(self._root, self._schema, bucket)
             raise
 
     def _directory(self, partition: bytes) -> str:

@@ -1,0 +1,25 @@
+"""A full or broken local disk as an error of our family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from paimon_py.errors import StorageError
+
+
+@contextmanager
+def spilling(what: str, path: str, *kinds: type[Exception], otherwise: str = "") -> Iterator[None]:
+    """Errors of these kinds mean that `what` cannot be on local disk; `otherwise`: what else than room helps.
+
+    Raises: StorageError
+    """
+    try:
+        yield
+    except kinds as error:
+        raise StorageError(
+            f"{what} could not be spilled to {path}: {error}. Point TMPDIR at a directory with more room{otherwise}",
+            path=path,
+            operation="spill",
+            transient=False,
+        ) from error
