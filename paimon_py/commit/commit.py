@@ -177,8 +177,8 @@ class _Commit:
             self.fitting = msgspec.structs.replace(current, buckets=tuple(map(without_compaction, current.buckets)))
         else:
             if isinstance(done, Already):
-                for bucket in current.buckets:  # others may have moved the same files, with index files of their own
-                    self._delete_unnamed(made_index(bucket))
+                # others may have moved the same files, with index files of their own
+                self._delete_unnamed([entry for bucket in current.buckets for entry in made_index(bucket)])
                 return msgspec.structs.replace(result, already_committed=True)
             self.dropped.update(moved)
             result = msgspec.structs.replace(result, snapshot_ids=(*result.snapshot_ids, done.id))
@@ -446,6 +446,7 @@ class _Commit:
         """
         known = names_added(self.root, self.changes.base_snapshot_id)
         kept = {file.name for bucket in self.fitting.buckets for file in bucket.added_files} | (known or set())
+        unsure: list[IndexEntry] = []
         for bucket in (self.changes.buckets[at] for at in positions):
             is_new = self.has_written and bool(bucket.new_files)
             if known is None and not is_new:
@@ -454,10 +455,14 @@ class _Commit:
             if is_new:
                 delete_index_files(self.root, self.schema, made_index(bucket))
             else:
-                self._delete_unnamed(made_index(bucket))
+                unsure += made_index(bucket)
+        self._delete_unnamed(unsure)
 
     def _delete_unnamed(self, made: Sequence[IndexEntry]) -> None:
-        """Delete index files that certainly no snapshot names."""
+        """Delete index files that certainly no snapshot names.
+
+        Cost: if there are any, a get per snapshot since the base, and its index manifest.
+        """
         named = indexes_named(self.root, self.changes.base_snapshot_id) if made else None
         if named is not None:
             delete_index_files(self.root, self.schema, [entry for entry in made if entry.name not in named])

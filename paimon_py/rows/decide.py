@@ -20,6 +20,10 @@ from paimon_py.spec.schema import TableSchema
 
 KEEP, DELETE, UPDATE = 0, 1, 2
 
+Flags = npt.NDArray[np.bool_]
+
+_NOTHING: Flags = np.empty(0, np.bool_)
+
 
 class Decision(NamedTuple):
     """What becomes of each row of a batch.
@@ -53,7 +57,7 @@ class Operation(Protocol):
     names: frozenset[str]
     is_doubtful: bool
     inserts_last: bool
-    seen: npt.NDArray[np.bool_] | None
+    seen: Flags
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
         """What becomes of rows that hold at least `names`.
@@ -79,7 +83,7 @@ class DeleteWhere:
 
     is_doubtful = False
     inserts_last = False
-    seen: npt.NDArray[np.bool_] | None = None
+    seen = _NOTHING
 
     def __init__(self, mask: Mask, names: frozenset[str]) -> None:
         self.names = names
@@ -103,7 +107,7 @@ class UpdateWhere:
 
     is_doubtful = False
     inserts_last = False
-    seen: npt.NDArray[np.bool_] | None = None
+    seen = _NOTHING
 
     def __init__(
         self, mask: Mask, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope

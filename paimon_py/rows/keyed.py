@@ -48,7 +48,7 @@ class KeyedRows:
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
-        noted: list[Mask | None] = []
+        noted: list[Mask] = []
         with self._writer as writer:
             for operation in operations():
                 if operation.is_doubtful:

@@ -37,9 +37,9 @@ class MergeBlock:
         self._rows = source.block(number)
         self._keys = source.keys(self._rows)
         self._probe = Probe(self._keys)
-        self.seen: Mask | None = np.zeros(len(self._probe.counts), np.bool_)
+        self.seen: Mask = np.zeros(len(self._probe.counts), np.bool_)
         needs_one = bool(clauses.matched and not clauses.takes_any_match) or (clauses.unique and bool(clauses.inserts))
-        self.inserts_last = set(clauses.on) != set(schema.primary_keys)
+        self.inserts_last = source.blocks > 1 and set(clauses.on) != set(schema.primary_keys)
         self.is_doubtful = needs_one and bool((self._probe.counts > 1).any())
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
@@ -50,7 +50,6 @@ class MergeBlock:
         keys = [batch.column(name) for name in self._clauses.on]
         groups = self._probe.find(keys)
         found = np.flatnonzero(groups >= 0)
-        assert self.seen is not None
         self.seen[groups[found]] = True
         decision = Decision(
             np.zeros(batch.num_rows, np.int8), np.full(batch.num_rows, -1, np.int64), np.zeros(batch.num_rows, np.int64)
@@ -107,7 +106,6 @@ class MergeBlock:
 
     def _new_rows(self) -> list[tuple[Clause, Ints]]:
         """Rows of the source that are added, by the clause that adds them."""
-        assert self.seen is not None
         seen = np.append(self.seen, False)
         rest = np.flatnonzero(~seen[self._probe.groups])
         chosen = []
