@@ -141,12 +141,17 @@ def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
     if not parent and "." in step and step.partition(".")[0] in fields:
         steps = ", ".join(f'"{part}"' for part in step.split("."))
         return f"{message}; a field inside a ROW is written col([{steps}])"
-    folded = [name for name in fields if name.casefold() == step.casefold()]
-    near = folded or difflib.get_close_matches(step, list(fields), n=3)
+    near = near_names(step, list(fields))
     if near:
-        return f"{message}; did you mean {' or '.join(repr(name) for name in near)}?"
+        return f"{message}; did you mean {' or '.join(map(repr, near))}?"
     names = ", ".join(list(fields)[:20]) + (", …" if len(fields) > 20 else "")
     return f"{message}; there are: {names}"
+
+
+def near_names(name: str, known: Sequence[str]) -> list[str]:
+    """Names that somebody may have meant who wrote another: the same but for case, or else a few that look alike."""
+    folded = [each for each in known if each.casefold() == name.casefold()]
+    return folded or difflib.get_close_matches(name, known, n=3)
 
 
 def _always(column: Ref, value: bool) -> Predicate:

@@ -22,14 +22,14 @@ from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.literal import TimestampValue
 from paimon_py.expr.predicate import And, Compare, Constant, In, Or, Predicate
 from paimon_py.expr.split import translate
+from paimon_py.formats.orc_statistics import GREGORIAN_DAYS
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, indexed_type
 from paimon_py.spec.layout import check_file_name
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import OpenRead, join
 
-_GREGORIAN_SECONDS = -12_212_553_600
-"""1583-01-01."""
+_GREGORIAN_SECONDS = 86_400 * GREGORIAN_DAYS
 
 MAX_ROWS = 2**31 - 1
 """Files with more rows have positions that indexes cannot hold."""

@@ -23,7 +23,7 @@ _COUNT, _INTEGERS, _STRINGS, _DECIMALS, _DATES = 1, 2, 4, 6, 7
 _LOW, _HIGH = 1, 2
 _METADATA_LENGTH = 5
 _INTEGER_TYPES = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.TIME))
-_GREGORIAN_DAYS = -141_349
+GREGORIAN_DAYS = -141_349
 """1583-01-01: before it writers count days by different calendars."""
 
 
@@ -78,7 +78,7 @@ def _known(statistics: bytes, kind: Atomic) -> _Known:
         return _Known(values=count)
     if number in (_INTEGERS, _DATES):
         low, high = unzigzag(ends[_LOW].value), unzigzag(ends[_HIGH].value)
-        return _Known(values=count) if number == _DATES and low < _GREGORIAN_DAYS else _Known(low, high, count)
+        return _Known(values=count) if number == _DATES and low < GREGORIAN_DAYS else _Known(low, high, count)
     low_text, high_text = ends[_LOW].data.decode(), ends[_HIGH].data.decode()
     if number == _STRINGS:
         return _Known(low_text, high_text, count)

@@ -5,7 +5,6 @@ Source: Java `ReadBuilder.withReadType` (nested projection).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import msgspec
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import UsageError
+from paimon_py.expr.bind import near_names
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import DataType, Field, RowType
@@ -76,12 +76,16 @@ def _found(name: object, schema: TableSchema) -> tuple[Field, tuple[str, ...]]:
         raise UsageError(f"columns must be names, not {name!r}")
     found = _resolved(schema.fields, name)
     if found is None:
-        folded = [field for field in schema.names if field.casefold() == name.casefold()]
-        near = folded or difflib.get_close_matches(name, schema.names, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
-        raise UsageError(f"there is no column {name!r}; {_dead_end(schema.fields, name) or hint}")
+        hint = _dead_end(schema.fields, name) or column_hint(name, schema)
+        raise UsageError(f"there is no column {name!r}; {hint}")
     field, path = found
     return msgspec.structs.replace(field, name=name), path
+
+
+def column_hint(name: str, schema: TableSchema) -> str:
+    """What to say to somebody who names a column that is not there."""
+    near = near_names(name, schema.names)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
 
 
 def _resolved(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...]] | None:

@@ -6,7 +6,6 @@ NULL comes last in either direction. Otherwise values compare as in filters: NaN
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from paimon_py.expr.predicate import Predicate, col
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.scan.plan_snapshot import Ordered
+from paimon_py.scan.projection import column_hint
 from paimon_py.scan.read import keep
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
@@ -53,9 +53,7 @@ def order_columns(order_by: object, schema: TableSchema) -> tuple[OrderColumn, .
         if not isinstance(name, str) or direction not in _DIRECTIONS:
             raise UsageError(f'order_by takes "c", ("c", "descending") or a list of these, not {item!r}')
         if name not in schema.names:
-            near = difflib.get_close_matches(name, schema.names, n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
-            raise UsageError(f"order_by: there is no column {name!r}; {hint}")
+            raise UsageError(f"order_by: there is no column {name!r}; {column_hint(name, schema)}")
         field = schema.field(name)
         if not isinstance(field.type, Atomic):
             raise UsageError(f"order_by: values of {name!r} have no order")

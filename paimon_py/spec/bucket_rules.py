@@ -6,12 +6,12 @@ Source: format.md §7; Java `SchemaValidation.validateBucket`, `BucketFunction`,
 from __future__ import annotations
 
 from paimon_py.errors import OptionError, SchemaError
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Root
 
-POSTPONE = -2
 HIVE_TYPES = frozenset(
     (
         Root.BOOLEAN, Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.FLOAT, Root.DOUBLE, Root.DATE, Root.TIME,
@@ -75,7 +75,7 @@ def check_bucket(schema: TableSchema, options: Options) -> None:
         if schema.primary_keys:
             _check_counts(options, _DYNAMIC)
         return
-    if bucket < 1 and not (bucket == POSTPONE and schema.primary_keys):
+    if bucket < 1 and not (bucket == POSTPONE_BUCKET and schema.primary_keys):
         raise OptionError(
             f"option 'bucket' is {bucket}; it must be -1, at least 1, or -2 with a primary key",
             option="bucket",
@@ -85,7 +85,7 @@ def check_bucket(schema: TableSchema, options: Options) -> None:
         raise OptionError(
             f"a table with {bucket} buckets and no primary key needs the option 'bucket-key'", option="bucket-key"
         )
-    if bucket == POSTPONE:
+    if bucket == POSTPONE_BUCKET:
         _check_counts(options, _POSTPONED)
     for name in schema.bucket_keys:
         data_type = schema.field(name).type

@@ -90,7 +90,7 @@ def check_incremental(schema: TableSchema, options: Options) -> None:
         raise refuse("does not go with a primary key")
     if options.get_bool("data-evolution.enabled"):
         raise refuse("does not go with 'data-evolution.enabled'")
-    if options.get_int("bucket") != -1:
+    if bucket_mode(schema) is not BucketMode.NONE:
         if options.get_bool("bucket-append-ordered"):
             raise refuse("needs 'bucket-append-ordered' = 'false' in a table with buckets")
         if options.get_bool("deletion-vectors.enabled"):
