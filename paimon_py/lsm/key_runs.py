@@ -18,14 +18,13 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import encode, hash_rows
 from paimon_py.codec.columns import Ints, Mask, Slices, from_slices, gather_bytes, numpy_values, ranges, slices_of
-from paimon_py.lsm.words import Words, float_words
+from paimon_py.lsm.words import Words, fits_word, packed
 from paimon_py.spec.types import DataType
 
 AnyWords = npt.NDArray[np.unsignedinteger]
 
 _PREFIX = 4
 _WORD = 8
-_BITS = 64
 _NOTHING = np.empty(0, np.uint64)
 
 
@@ -93,9 +92,8 @@ def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash
     Shapes: columns without nulls.
     Cost: 2 ns a row and column for numbers of 64 bits together; else that of a BinaryRow and its hash.
     """
-    narrow = _narrow(columns)
-    if narrow is not None:
-        return Keys(narrow)
+    if fits_word(column.type for column in columns):
+        return Keys(packed(columns))
     columns = [_one_nan(column) for column in columns]
     rows = slices_of(encode(columns, types))
     sizes = rows.lengths - _PREFIX
@@ -169,36 +167,6 @@ def find(run: Run, asked: Keys) -> Ints:
         rows = rows[at[rows] < len(known)]
         rows = rows[known[at[rows]] == asked.words[rows]]
     return found
-
-
-def _narrow(columns: Sequence[pa.Array]) -> Words | None:
-    """Keys as numbers of 64 bits, if that is enough."""
-    widths = [_width(column.type) for column in columns]
-    if 0 in widths or sum(widths) > _BITS:
-        return None
-    words = np.zeros(len(columns[0]), np.uint64)
-    for column, width in zip(columns, widths, strict=True):
-        if width < _BITS:
-            words <<= np.uint64(width)
-        words |= _word(column) & np.uint64((1 << width) - 1)
-    return words
-
-
-def _width(kind: pa.DataType) -> int:
-    """Bits of a column of numbers; 0 for others."""
-    if pa.types.is_boolean(kind):
-        return 1
-    if pa.types.is_floating(kind):
-        return _BITS
-    plain = pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind)
-    return int(kind.bit_width) if plain else 0
-
-
-def _word(column: pa.Array) -> Words:
-    if pa.types.is_floating(column.type):
-        return float_words(column)
-    words: Words = numpy_values(column).astype(np.int64).view(np.uint64)
-    return words
 
 
 def _one_nan(column: pa.Array) -> pa.Array:

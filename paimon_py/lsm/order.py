@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Slices, from_numpy, gather_bytes, numpy_values, word_view
 from paimon_py.lsm.words import (
+    WORD_BITS,
     Fixed,
     Ints,
     Mask,
@@ -36,7 +37,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import DataType, Field
 
-WORD_BITS = 64
 _PAIRS = 8192
 """How many pairs of texts are compared at once: their bytes stay in the cache over all words."""
 

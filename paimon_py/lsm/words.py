@@ -8,6 +8,7 @@ Source: format.md §8.2 (null first, signed integers, unsigned bytes, false < tr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Union
 
 import numpy as np
@@ -28,6 +29,8 @@ from paimon_py.errors import UnsupportedError
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+WORD_BITS = 64
 
 _SIGN = np.uint64(1 << 63)
 _SAMPLE = 32
@@ -171,6 +174,44 @@ def float_words(array: pa.Array) -> Words:
     words = np.where(bits >> np.uint64(63) != 0, ~bits, bits | _SIGN)
     words[np.isnan(wide)] = np.uint64((1 << 64) - 1)
     return words
+
+
+def fits_word(kinds: Iterable[pa.DataType]) -> bool:
+    """Whether rows of columns of these types are `packed` numbers."""
+    return sum(map(_packed_bits, kinds)) <= WORD_BITS
+
+
+def packed(columns: Sequence[pa.Array]) -> Words:
+    """Rows as single numbers that are in key order, and equal where the rows are.
+
+    Shapes: columns without nulls, of types that fit.
+    Cost: 1-5 ns a row and column.
+    """
+    words: Words = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        width = _packed_bits(column.type)
+        word = float_words(column) if pa.types.is_floating(column.type) else _unsigned(column, width)
+        words = word if width == WORD_BITS else words << np.uint64(width) | word
+    return words
+
+
+def _packed_bits(kind: pa.DataType) -> int:
+    """Bits of a value in a packed number; more than there are for types that have none."""
+    if pa.types.is_boolean(kind):
+        return 8
+    if pa.types.is_floating(kind):
+        return WORD_BITS
+    plain = pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind)
+    return int(kind.bit_width) if plain else WORD_BITS + 1
+
+
+def _unsigned(column: pa.Array, width: int) -> Words:
+    """Integers as unsigned ones of so many bits that are in the same order."""
+    values: Words = numpy_values(column).astype(np.int64).view(np.uint64)
+    values += np.uint64(1 << (width - 1))
+    if width < WORD_BITS:
+        values &= np.uint64((1 << width) - 1)
+    return values
 
 
 def _decimal(array: pa.Array, valid: Mask | None) -> list[Part]:

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row_hash import hash_rows
-from paimon_py.codec.columns import numpy_values
-from paimon_py.lsm.words import Ints, Words, float_words
+from paimon_py.lsm.words import Ints, Words, fits_word, packed
 from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
@@ -26,10 +26,6 @@ Rows = npt.NDArray[np.uint32]
 _LOW = np.uint64(32)
 _LOW_BITS = np.uint64(0xFFFF_FFFF)
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
-_BITS = {
-    Root.BOOLEAN: 8, Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64, Root.FLOAT: 64, Root.DOUBLE: 64,
-    Root.DATE: 32, Root.TIME: 32, Root.TIMESTAMP: 64, Root.TIMESTAMP_LTZ: 64,
-}  # fmt: skip
 
 
 class Located(NamedTuple):
@@ -127,12 +123,7 @@ def key_words(columns: Sequence[pa.Array], fields: Sequence[Field]) -> Words:
     """
     if not _are_words(fields):
         return hash_rows(columns, [field.type for field in fields]).view(np.uint32).astype(np.uint64)
-    words: Words = np.zeros(len(columns[0]), np.uint64)
-    for column, field in zip(columns, fields, strict=True):
-        width = _bits(field)
-        word = float_words(column) if pa.types.is_floating(column.type) else _unsigned(column, width)
-        words = word if width == 64 else words << np.uint64(width) | word
-    return words
+    return packed(columns)
 
 
 def extended(
@@ -200,18 +191,4 @@ def _living(index: KeyIndex, kept: npt.NDArray[np.bool_]) -> tuple[Ints | slice,
 
 
 def _are_words(fields: Sequence[Field]) -> bool:
-    return sum(map(_bits, fields)) <= 64
-
-
-def _bits(field: Field) -> int:
-    kind = field.type
-    return _BITS.get(kind.root, 65) if isinstance(kind, Atomic) else 65
-
-
-def _unsigned(column: pa.Array, width: int) -> Words:
-    """Integers as unsigned ones of so many bits that are in the same order."""
-    values: Words = numpy_values(column).astype(np.int64).view(np.uint64)
-    values += np.uint64(1 << (width - 1))
-    if width < 64:
-        values &= np.uint64((1 << width) - 1)
-    return values
+    return fits_word(to_arrow_type(field.type) for field in fields)
