@@ -197,6 +197,18 @@ class EntryColumns:
         codes, values = self.distinct(field)
         return codes, [_decode_texts(value) for value in values.to_pylist()]
 
+    def by_bucket(self) -> dict[tuple[bytes, int], Ints]:
+        """The positions of the entries of every partition and bucket."""
+        if not len(self):
+            return {}
+        codes, values = self.distinct("partition")
+        partitions = values.to_pylist()
+        order = np.lexsort((self.bucket, codes))
+        code, bucket = codes[order], self.bucket[order]
+        begins = np.flatnonzero((code[1:] != code[:-1]) | (bucket[1:] != bucket[:-1])) + 1
+        parts = np.split(order, begins)
+        return {(partitions[int(codes[part[0]])], int(self.bucket[part[0]])): part for part in parts}
+
     def null_counts(self, field: str, slot: int) -> pa.Array:
         """Null counts of one column of the statistics, as int64; null is unknown.
 

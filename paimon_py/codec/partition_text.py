@@ -6,6 +6,7 @@ Source: format.md §1.2; Java `InternalRowPartitionComputer`, `DateTimeUtils`, `
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from paimon_py.spec.layout import partition_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import Atomic, DataType, Root
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 
 __all__ = ["iso_local", "java_float", "partition_directory", "partition_texts"]
 
@@ -57,13 +58,18 @@ def partition_directory(schema: TableSchema, partition: bytes) -> str:
     if not fields:
         return ""
     options = Options(schema.options)
-    legacy = options.get_bool("partition.legacy-name")
+    legacy, default_name = options.get_bool("partition.legacy-name"), options.get_str("partition.default-name")
+    return _directory(partition, fields, legacy, default_name)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _directory(partition: bytes, fields: tuple[Field, ...], legacy: bool, default_name: str) -> str:
     columns = decode([partition], [field.type for field in fields])
     texts = [
         partition_texts(column, field.type, legacy=legacy)[0].as_py()
         for column, field in zip(columns, fields, strict=True)
     ]
-    return partition_path(schema.partition_keys, texts, options.get_str("partition.default-name"))
+    return partition_path([field.name for field in fields], texts, default_name)
 
 
 def _texts(values: pa.Array, kind: Atomic, legacy: bool) -> list[str]:

@@ -180,11 +180,13 @@ class _Dropped(msgspec.Struct, frozen=True):
 def _at_once(tasks: Sequence[CompactionTask]) -> Iterator[list[CompactionTask]]:
     """Tasks to carry out at the same time: two, or as many small ones as take no more memory."""
     group: list[CompactionTask] = []
+    size = 0
     for task in tasks:
         group.append(task)
-        if len(group) >= 2 and sum(each.size_bytes for each in group) >= _TOGETHER_BYTES:
+        size += task.size_bytes
+        if len(group) >= 2 and size >= _TOGETHER_BYTES:
             yield group
-            group = []
+            group, size = [], 0
     if group:
         yield group
 

@@ -302,23 +302,10 @@ class _Base:
     def _entries(self, key: Bucket) -> EntryColumns | None:
         if self._columns is None:
             self._columns = self._live()
-            self._places = _by_bucket(self._columns)
+            self._places = self._columns.by_bucket()
         places = self._places.get(key)
         return None if places is None else self._columns.take(places)
 
 
 def _same(columns: EntryColumns) -> EntryColumns:
     return columns
-
-
-def _by_bucket(columns: EntryColumns) -> dict[Bucket, np.ndarray]:
-    """Positions of the entries of every bucket."""
-    if not len(columns):
-        return {}
-    codes, values = columns.distinct("partition")
-    partitions = values.to_pylist()
-    order = np.lexsort((columns.bucket, codes))
-    code, bucket = codes[order], columns.bucket[order]
-    begins = np.flatnonzero((code[1:] != code[:-1]) | (bucket[1:] != bucket[:-1])) + 1
-    parts = np.split(order, begins)
-    return {(partitions[int(codes[part[0]])], int(columns.bucket[part[0]])): part for part in parts}

@@ -128,15 +128,15 @@ def _kept(bounds: ColumnBounds, mode: StatsMode) -> ColumnBounds:
         return ColumnBounds(null_count=bounds.null_count)
     if mode.kind == "full" or bounds.min is None or bounds.max is None:
         return bounds
-    cut: tuple[str, str] | tuple[bytes, bytes] | None
-    if pa.types.is_string(bounds.min.type):
-        cut = truncate_text(bounds.min.as_py(), bounds.max.as_py(), mode.length)
-    elif pa.types.is_binary(bounds.min.type):
-        cut = truncate_bytes(bounds.min.as_py(), bounds.max.as_py(), mode.length)
-    else:
+    is_text = pa.types.is_string(bounds.min.type)
+    if not is_text and not pa.types.is_binary(bounds.min.type):
         return bounds
+    whole = bounds.min.as_py(), bounds.max.as_py()
+    cut = truncate_text(*whole, mode.length) if is_text else truncate_bytes(*whole, mode.length)
     if cut is None:
         return ColumnBounds(null_count=bounds.null_count)
+    if cut == whole:
+        return bounds
     low, high = binary_array([part.encode() if isinstance(part, str) else part for part in cut], bounds.min.type)
     return ColumnBounds(low, high, bounds.null_count)
 

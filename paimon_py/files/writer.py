@@ -245,6 +245,8 @@ class RollingWriter:
 
     def _step(self, batch: pa.RecordBatch) -> int:
         """How many rows to write before looking at the size again: a small part of what a file may hold."""
+        if batch.num_rows <= MIN_STEP_ROWS:
+            return MIN_STEP_ROWS
         row_bytes = max(batch.nbytes // batch.num_rows, 1)
         by_size = self._layout.target_size_bytes // (_STEPS_PER_FILE * row_bytes)
         return int(max(MIN_STEP_ROWS, by_size))
@@ -281,8 +283,8 @@ class _OpenFile:
         self.rows += batch.num_rows
         if not self.layout.key_fields:
             return
-        if not self._first_key:
-            self._first_key = _key_at(batch, self.layout.key_fields, 0)
+        if self._last is not None and not self._first_key:
+            self._first_key = _keys_at(self._last, self.layout.key_fields, 0)
         self._last = batch
         sequences = numpy_values(batch.column(SEQUENCE_NUMBER))
         self._sequences += [int(sequences.min()), int(sequences.max())]
@@ -320,9 +322,12 @@ class _OpenFile:
     def _key_range(self) -> tuple[bytes, bytes]:
         if self._last is None:
             return EMPTY_ROW, EMPTY_ROW
-        keys = self.layout.key_fields
-        last = _key_at(self._last, keys, self._last.num_rows - 1)
-        columns = [pa.concat_arrays(pair) for pair in zip(self._first_key, last, strict=True)]
+        keys, end = self.layout.key_fields, self._last.num_rows - 1
+        if self._first_key:
+            last = _keys_at(self._last, keys, end)
+            columns = [pa.concat_arrays(pair) for pair in zip(self._first_key, last, strict=True)]
+        else:
+            columns = _keys_at(self._last, keys, 0, end)
         low, high = encode(columns, [field.type for field in keys]).to_pylist()
         return low, high
 
@@ -336,5 +341,6 @@ class _OpenFile:
         return stats_of([by_name[name] for name in names], [field.type for field in keys], modes)
 
 
-def _key_at(batch: pa.RecordBatch, keys: tuple[Field, ...], row: int) -> list[pa.Array]:
-    return [batch.column(field.name).take(from_numpy(np.array([row]), pa.int64())) for field in keys]
+def _keys_at(batch: pa.RecordBatch, keys: tuple[Field, ...], *rows: int) -> list[pa.Array]:
+    picked = from_numpy(np.array(rows), pa.int64())
+    return [batch.column(field.name).take(picked) for field in keys]

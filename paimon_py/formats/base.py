@@ -50,11 +50,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a
             remote store, more memory).
-        use_threads: whether columns may be decoded at once.
     """
 
     buffer_size_bytes: int = 65_536
-    use_threads: bool = True
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):

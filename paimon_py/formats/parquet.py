@@ -38,6 +38,9 @@ from paimon_py.spec.types import Atomic, Field, RowType
 
 _DEFAULT_READ = ReadSettings()
 
+_THREADED_VALUES = 65_536
+"""Fewer values at a time are decoded by one thread: handing them to several costs more than decoding."""
+
 
 class ParquetFormat:
     """Format `parquet`."""
@@ -160,7 +163,7 @@ class ParquetOpenFile:
                 batch_rows,
                 row_groups=groups,
                 columns=names,
-                use_threads=self._settings.use_threads and pa.cpu_count() > 1,
+                use_threads=min(batch_rows, expected) * len(names) >= _THREADED_VALUES and pa.cpu_count() > 1,
             )
         rows = 0
         while (batch := next_or_none(batches, self._path)) is not None:

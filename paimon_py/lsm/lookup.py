@@ -12,6 +12,7 @@ Source: format.md §13.5; Java `LookupMergeTreeCompactRewriter`, `LookupChangelo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, Union
 
 import msgspec
@@ -128,13 +129,18 @@ class Lookup:
     ) -> None:
         self.rules = rules
         self.found = Found()
+        self._files = tuple(files)
         self._higher = tuple(higher)
         self._read = read
         self._keys = tuple(keys)
-        every = [*files, *higher]
-        types = [field.type for field in keys]
+
+    @cached_property
+    def _ranks(self) -> dict[str, list[int]]:
+        """The key range of every file, as ranks."""
+        every = [*self._files, *self._higher]
+        types = [field.type for field in self._keys]
         lows, highs = key_ranks([file.min_key for file in every], [file.max_key for file in every], types)
-        self._ranks = {file.name: pair for file, *pair in zip(every, lows.tolist(), highs.tolist(), strict=True)}
+        return {file.name: pair for file, *pair in zip(every, lows.tolist(), highs.tolist(), strict=True)}
 
     def rows(self, section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.RecordBatch]:
         """The rows that one section of the compaction leaves; what they replace above is noted in `found`.
@@ -178,6 +184,8 @@ class Lookup:
 
     def _above(self, section: Sequence[SortedRun]) -> list[tuple[int, SortedRun]]:
         """The runs above that may hold keys of the section's level 0, lowest level first."""
+        if not self._higher:
+            return []
         new = [self._ranks[file.name] for run in section for file in run.files if file.level == 0]
         if not new:
             return []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,10 @@ from paimon_py.storage.store import Delete, FileMissingError, Get, OpenWrite, St
 
 CACHE_BYTES = 256 << 20
 _LISTS_MAX = 64
+_INDEXES_MAX = 2
 _DEFAULT = ManifestSettings()
+
+T = TypeVar("T")
 
 
 class ManifestStore(Get, OpenWrite, Stat, Delete, Protocol):
@@ -56,6 +59,7 @@ class Manifests:
         self._env = env
         self._cache = ManifestCache(cache_bytes)
         self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
+        self._indexes: OrderedDict[str, tuple[IndexEntry, ...]] = OrderedDict()
 
     def read_list(self, name: str) -> list[ManifestFile]:
         """The manifests named by a manifest list, in order.
@@ -68,9 +72,7 @@ class Manifests:
         if files is None:
             path = manifest_path(self._path, name)
             files = tuple(read_manifest_list(self._store.get(path), path))
-            self._lists[name] = files
-            while len(self._lists) > _LISTS_MAX:
-                self._lists.popitem(last=False)
+            _keep(self._lists, name, files, _LISTS_MAX)
         return list(files)
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestFile]:
@@ -134,8 +136,12 @@ class Manifests:
 
     def read_index(self, name: str) -> list[IndexEntry]:
         """The index files named by an index manifest, in order."""
-        path = manifest_path(self._path, name)
-        return read_index_manifest(self._store.get(path), path)
+        entries = self._indexes.get(name)
+        if entries is None:
+            path = manifest_path(self._path, name)
+            entries = tuple(read_index_manifest(self._store.get(path), path))
+            _keep(self._indexes, name, entries, _INDEXES_MAX)
+        return list(entries)
 
     def write_index(self, entries: Sequence[IndexEntry], settings: ManifestSettings = _DEFAULT) -> tuple[str, int]:
         """Write a new index manifest. Gives its name and size in bytes."""
@@ -291,6 +297,13 @@ class Manifests:
                 snapshot_id=snapshot.id,
             )
         return CorruptionError(f"snapshot {snapshot.id} names {error.path}, which does not exist", path=error.path)
+
+
+def _keep(held: OrderedDict[str, tuple[T, ...]], name: str, values: tuple[T, ...], most: int) -> None:
+    """Hold what a file says, and no more than the `most` latest files."""
+    held[name] = values
+    while len(held) > most:
+        held.popitem(last=False)
 
 
 def _check_counts(

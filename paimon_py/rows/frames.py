@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -56,6 +56,8 @@ class Frames:
         self.max_bytes = max_bytes
         self._frames: dict[FrameId, _Frame] = {}
         self._indexes: dict[FrameId, KeyIndex] = {}
+        self._decoded_bytes = _Total(self._frames)
+        self._index_bytes = _Total(self._indexes)
         self._searches: dict[FrameId, int] = {}
         self._columns: dict[tuple[Field, ...], int] = {}
         self._numbers = itertools.count()
@@ -63,7 +65,7 @@ class Frames:
     @property
     def nbytes(self) -> int:
         """Memory of everything held."""
-        return self._decoded_bytes() + self._index_bytes()
+        return self._decoded_bytes.now() + self._index_bytes.now()
 
     def columns(self, fields: tuple[Field, ...]) -> Columns:
         """Some columns with their number."""
@@ -80,6 +82,7 @@ class Frames:
     def add(self, frame: FrameId, stretches: Iterable[Stretch]) -> None:
         """Hold more of some columns, as far as these alone do not exceed the limit; what is held already stays."""
         held = self._frames.get(frame, _Frame((), 0))
+        before = held.nbytes
         for stretch in stretches:
             kept = tuple(old for old in held.stretches if not (stretch.start <= old.start and old.stop <= stretch.stop))
             size = sum(old.rows.nbytes for old in kept) + stretch.rows.nbytes
@@ -89,6 +92,7 @@ class Frames:
                 held = _Frame(together, sum(part.rows.nbytes for part in together))
         self._frames.pop(frame, None)
         self._frames[frame] = held
+        self._decoded_bytes.add(held.nbytes - before)
         self._make_room()
 
     def index(self, bucket: FrameId) -> KeyIndex | None:
@@ -105,10 +109,12 @@ class Frames:
 
     def hold_index(self, bucket: FrameId, index: KeyIndex | None) -> None:
         """Hold an index instead of the one that is there, unless it needs more than what decoded rows leave."""
-        self._indexes.pop(bucket, None)
+        before = self._indexes.pop(bucket, None)
+        self._index_bytes.add(0 if before is None else -before.nbytes)
         self._searches.pop(bucket, None)
         if index is not None and index.nbytes <= self.max_bytes - self.nbytes:
             self._indexes[bucket] = index
+            self._index_bytes.add(index.nbytes)
             self._make_room()
 
     def room(self, bucket: FrameId) -> int:
@@ -116,24 +122,43 @@ class Frames:
         held = self._indexes.get(bucket)
         return self.max_bytes - self.nbytes + (held.nbytes if held is not None else 0)
 
-    def _decoded_bytes(self) -> int:
-        return sum(frame.nbytes for frame in list(self._frames.values()))
-
-    def _index_bytes(self) -> int:
-        return sum(index.nbytes for index in list(self._indexes.values()))
-
     def _make_room(self) -> None:
-        decoded, indexes = self._decoded_bytes(), self._index_bytes()
+        if self.nbytes <= self.max_bytes:
+            return
         for bucket in list(self._indexes):
-            if decoded + indexes <= self.max_bytes:
+            if self.nbytes <= self.max_bytes:
                 return
-            gone = self._indexes.pop(bucket, None)
-            indexes -= gone.nbytes if gone is not None else 0
+            index = self._indexes.pop(bucket, None)
+            self._index_bytes.add(0 if index is None else -index.nbytes)
         for frame in list(self._frames):
-            if decoded <= self.max_bytes:
+            if self.nbytes <= self.max_bytes:
                 return
             dropped = self._frames.pop(frame, None)
-            decoded -= dropped.nbytes if dropped is not None else 0
+            self._decoded_bytes.add(0 if dropped is None else -dropped.nbytes)
+
+
+class _Total:
+    """The bytes of what a dictionary holds, without adding all of it up after each change.
+
+    It is added up after as many changes as there are items: what racing threads failed to note does not stay.
+    """
+
+    def __init__(self, held: Mapping[FrameId, _Frame | KeyIndex]) -> None:
+        self._held = held
+        self._nbytes = 0
+        self._changes = 0
+
+    def add(self, nbytes: int) -> None:
+        """Note a change."""
+        self._nbytes += nbytes
+        self._changes += 1
+
+    def now(self) -> int:
+        """All bytes."""
+        if self._changes > len(self._held):
+            self._changes = 0
+            self._nbytes = sum(item.nbytes for item in list(self._held.values()))
+        return self._nbytes
 
 
 def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:

@@ -27,6 +27,9 @@ from paimon_py.write.session import Writer
 
 _KINDS = {"+I": 0, "+U": 2, "-D": 3}
 
+_FEWEST_ROWS = 8192
+"""Smaller batches are looked at together: files may have few rows."""
+
 
 class KeyedRows:
     """One evaluation of operations on rows. `request`: what to read of splits."""
@@ -68,8 +71,7 @@ class KeyedRows:
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
     def _rows(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        for split in splits:
-            yield from read_split(self._root, self._request, split)
+        return _gathered(batch for split in splits for batch in read_split(self._root, self._request, split))
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that what is refused is refused before a row is written."""
@@ -125,3 +127,23 @@ def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
 
 def _taken(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:
     return batch if len(rows) == batch.num_rows else batch.take(from_numpy(rows, pa.int64()))
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in their order, small batches of one schema put together."""
+    pending: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        pending.append(batch)
+        count += batch.num_rows
+        if count >= _FEWEST_ROWS:
+            yield from _together(pending)
+            pending, count = [], 0
+    yield from _together(pending)
+
+
+def _together(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    if len(batches) < 2:
+        return batches
+    found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return found

@@ -167,8 +167,10 @@ class _NewFile(io.BufferedWriter):
         self._durable = durable
 
     def write(self, data: object) -> int:
-        with _translated("write", self._path):
+        try:
             return super().write(data)  # type: ignore[arg-type]
+        except OSError as error:
+            raise _named(error, "write", self._path) from error
 
     def flush(self) -> None:
         with _translated("write", self._path):
@@ -197,15 +199,15 @@ def _translated(operation: str, path: str) -> Iterator[None]:
     """Turn OSError into the errors that the verbs promise."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from error
     except OSError as error:
-        raise StorageError(
-            f"{operation} of {path} failed: {error}",
-            path=path,
-            operation=operation,
-            transient=error.errno in _TRANSIENT,
-        ) from error
+        raise _named(error, operation, path) from error
+
+
+def _named(error: OSError, operation: str, path: str) -> StorageError:
+    if isinstance(error, FileNotFoundError):
+        return FileMissingError(f"{path} does not exist", path=path, operation=operation)
+    message = f"{operation} of {path} failed: {error}"
+    return StorageError(message, path=path, operation=operation, transient=error.errno in _TRANSIENT)
 
 
 def _publish(temporary: str, path: str) -> bool:

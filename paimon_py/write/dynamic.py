@@ -6,6 +6,7 @@ Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintaine
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -198,8 +199,9 @@ class DynamicBuckets:
             hashes = read_hashes(self._root, self._schema, entry)
             self._index[(partition, entry.bucket)] = _Indexed(entry, [hashes])
             known.append((entry.bucket, hashes))
-        for bucket, files in self._files_without_index(partition):
-            hashes = distinct_integers(np.concatenate([self._key_hashes(partition, bucket, file) for file in files]))
+        for bucket, files in self._without_index.get(partition, {}).items():
+            found = [self._key_hashes(partition, bucket, entry.file) for entry in files.entries()]
+            hashes = distinct_integers(np.concatenate(found))
             self._index[(partition, bucket)] = _Indexed(None, [hashes], is_new=True)
             known.append((bucket, hashes))
         share = self._share
@@ -221,22 +223,18 @@ class DynamicBuckets:
                     self._entries.setdefault(entry.partition, []).append(entry)
         return self._entries
 
-    def _files_without_index(self, partition: bytes) -> list[tuple[int, list[DataFile]]]:
+    @cached_property
+    def _without_index(self) -> dict[bytes, dict[int, EntryColumns]]:
+        """The live files of buckets that have no index, by partition and bucket."""
+        found: dict[bytes, dict[int, EntryColumns]] = {}
         if self._snapshot is None:
-            return []
+            return found
+        known = {(entry.partition, entry.bucket) for each in self._known_entries().values() for entry in each}
         columns = self._live()
-        if not len(columns):
-            return []
-        codes, values = columns.distinct("partition")
-        partitions = values.to_pylist()
-        if partition not in partitions:
-            return []
-        known = [bucket for place, bucket in self._index if place == partition]
-        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, known)
-        found: dict[int, list[DataFile]] = {}
-        for entry in columns.take(np.flatnonzero(wanted)).entries():
-            found.setdefault(entry.bucket, []).append(entry.file)
-        return sorted(found.items())
+        for (partition, bucket), places in columns.by_bucket().items():
+            if (partition, bucket) not in known:
+                found.setdefault(partition, {})[bucket] = columns.take(places)
+        return found
 
     def _key_hashes(self, partition: bytes, bucket: int, file: DataFile) -> Int32s:
         path = file_path(self._root.path, self._schema, partition_directory(self._schema, partition), bucket, file)

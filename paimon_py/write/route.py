@@ -101,8 +101,8 @@ class Router:
         if parts is None:
             return self._assign(partitions[0], hashes)
         buckets = np.empty(batch.num_rows, np.int64)
-        for part, partition in enumerate(partitions):
-            rows = np.flatnonzero(parts == part)
+        ends = np.cumsum(np.bincount(parts, minlength=len(partitions)))
+        for partition, rows in zip(partitions, np.split(np.argsort(parts, kind="stable"), ends[:-1]), strict=True):
             buckets[rows] = self._assign(partition, hashes[rows])
         return buckets
 
