@@ -356,3 +356,17 @@ def test_write_that_fails_leaves_no_file():
     assert store.list(f"{ROOT}/manifest") == []
 
 
+def test_an_index_manifest_is_read_once_and_held_with_few_others():
+    store = Gets()
+    made = manifests(store)
+    one = IndexEntry(
+        kind=FileKind.ADD, partition=EMPTY_ROW, bucket=0, index_type="HASH", name="index-0", size_bytes=4, row_count=1
+    )
+    written = [[msgspec.structs.replace(one, bucket=number, name=f"index-{number}")] for number in range(4)]
+    named = [made.write_index(entries)[0] for entries in written]
+    assert [made.read_index(named[0]) for _ in range(3)] == [written[0]] * 3
+    assert store.read == [named[0]]
+    made.read_index(named[0]).clear()
+    assert made.read_index(named[0]) == written[0]
+    assert [made.read_index(name) for name in named] == written
+    assert made.read_index(named[0]) == written[0] and store.read.count(named[0]) == 2

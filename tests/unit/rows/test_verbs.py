@@ -498,3 +498,18 @@ def live(table):
 
 def latest(table):
     return reopened(table)._root.snapshots.latest()
+
+
+def test_rows_of_many_small_files_are_changed_together(catalog):
+    table = catalog.create_table("d.t", SCHEMA, partition_by=["p"], primary_key=["p", "k"], options={"bucket": "1"})
+    rows = [{"p": k % 40, "k": k, "v": f"v{k}", "n": k, "d": None, "r": {"x": k}} for k in range(200)]
+    table.write_arrow(pa.Table.from_pylist(rows, SCHEMA))
+    sizes = []
+
+    def doubled(batch):
+        sizes.append(batch.num_rows)
+        return pc.multiply(batch["n"], pa.scalar(2, pa.int32()))
+
+    assert table.update("k >= 80", {"n": doubled}).updated == 120
+    assert sum(sizes) == 120 and len(sizes) < 40
+    assert values(table) == {k: 2 * k if k >= 80 else k for k in range(200)}

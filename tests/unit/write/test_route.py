@@ -6,6 +6,7 @@ import pytest
 from unit.write.support import schema_of
 
 from paimon_py.codec.binary_row import encode
+from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.data_file import EMPTY_ROW
@@ -118,3 +119,25 @@ def test_dynamic_buckets_that_nobody_assigns_are_refused_by_name():
     schema = schema_of({"n": "INT NOT NULL"}, primary_key=["n"], options={"bucket": "-1"})
     with pytest.raises(UnsupportedError, match="bucket=-1"):
         Router(schema)
+
+
+def test_keys_of_scattered_partitions_are_assigned_in_the_order_in_which_they_came():
+    schema = schema_of(
+        {"n": "INT NOT NULL", "p": "INT NOT NULL"}, primary_key=["n", "p"], partition_by=["p"], options={"bucket": "-1"}
+    )
+    random = np.random.default_rng(7)
+    places = random.integers(0, 300, 2000)
+    batch = batch_of(schema, n=pa.array(range(2000), pa.int32()), p=pa.array(places, pa.int32()))
+    asked = {}
+
+    def assign(partition, hashes):
+        asked[partition] = hashes.tolist()
+        return np.arange(len(hashes)) % 3
+
+    numbers = Router(schema, assign).bucket_numbers(batch)
+    of_keys = hash_rows([batch.column("n")], [schema.field("n").type]).tolist()
+    for place in set(places.tolist()):
+        rows = np.flatnonzero(places == place).tolist()
+        partition = encode([pa.array([place], pa.int32())], [schema.field("p").type])[0].as_py()
+        assert asked[partition] == [of_keys[row] for row in rows]
+        assert numbers[rows].tolist() == [at % 3 for at in range(len(rows))]
