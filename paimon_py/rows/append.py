@@ -180,7 +180,7 @@ class AppendRows:
             places = found.find(wanted)
             if len(places):
                 chosen = found.rows.take(from_numpy(places, pa.int64()))
-                self._writer.write_arrow(operation.updated(chosen, operation.decide(chosen)))
+                self._writer.write_again(operation.updated(chosen, operation.decide(chosen)))
 
     def _write_all(
         self, touched: Touched, operation: Operation | None, gone: DeletionVector, updated: DeletionVector
@@ -196,7 +196,7 @@ class AppendRows:
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
                 batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
-            self._writer.write_arrow(batch)
+            self._writer.write_again(batch)
 
     def _rows(
         self,

@@ -104,7 +104,10 @@ class KeyedRows:
         elif kind == "-D":
             place = batch.schema.get_field_index(self._kind_field)
             batch = batch.set_column(place, self._kind_field, pa.repeat(pa.scalar(kind), batch.num_rows))
-        self._writer.write_arrow(batch)
+        if kind == "+I":
+            self._writer.write_arrow(batch)
+        else:
+            self._writer.write_again(batch)
 
     def _discard(self, changes: Changes) -> None:
         self._writer.discard(changes)

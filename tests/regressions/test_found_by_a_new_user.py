@@ -1,0 +1,194 @@
+"""Found by typing what a new user would: values cut or shifted in silence, defaults in old rows, unreadable tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from paimon_py import Catalog, SchemaError, SetOption, Table, UpdateColumnDefault, UsageError
+
+_UTC = dt.timezone.utc
+_NOON = dt.datetime(2024, 1, 1, 12)
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("db")
+    return catalog
+
+
+def rows_of(table: Table) -> list[dict[str, object]]:
+    return Table.open(table.location).scan().to_arrow().sort_by("id").to_pylist()
+
+
+# -- values ---------------------------------------------------------------------------------------------------------------
+
+_TYPES = {
+    "s": pa.string(),
+    "bi": pa.binary(),
+    "day": pa.date32(),
+    "clock": pa.time32("ms"),
+    "ts": pa.timestamp("us"),
+    "secs": pa.timestamp("s"),
+    "ltz": pa.timestamp("us", tz="UTC"),
+    "amount": pa.decimal128(9, 2),
+    "n": pa.int8(),
+    "tags": pa.list_(pa.date32()),
+    "m": pa.map_(pa.string(), pa.timestamp("us")),
+}
+
+
+@pytest.fixture
+def wide(catalog):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), *_TYPES.items()])
+    table = catalog.create_table("db.wide", schema, primary_key=["id"], options={"bucket": "1"})
+    table.write_arrow(pa.table({"id": [1]}))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("ts", dt.datetime(2024, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))), "has a time zone"),
+        ("ts", pd.Timestamp("2024-01-01T00:00:00.123456789"), "is finer than the column"),
+        ("ts", np.datetime64("2024-01-01T00:00:00.123456789"), "is finer than the column"),
+        ("ts", "2024-01-01", "pass a datetime.datetime"),
+        ("secs", dt.datetime(2024, 1, 1, 0, 0, 0, 5), "is finer than the column"),
+        ("clock", dt.time(1, 2, 3, 4), "is finer than the column"),
+        ("clock", dt.time(1, tzinfo=_UTC), "pass a datetime.time without a time zone"),
+        ("day", dt.datetime(2024, 1, 1, 5), "pass a datetime.date"),
+        ("day", np.datetime64("2024-01-01T05:00"), "is finer than the column"),
+        ("s", b"bytes", "pass a str"),
+        ("bi", "text", "pass bytes"),
+        ("amount", 1.5, "pass an int or a decimal.Decimal"),
+        ("n", 2**70, "out of range|too large"),
+        ("n", np.int64(300), "300 is out of range"),
+        ("tags", [dt.datetime(2024, 1, 1, 5)], "pass a datetime.date"),
+        ("m", {"a": dt.datetime(2024, 1, 1, tzinfo=_UTC)}, "has a time zone"),
+    ],
+)
+def test_an_update_never_cuts_or_shifts_a_value(wide, column, value, words):
+    with pytest.raises(SchemaError, match=words):
+        wide.update("id = 1", {column: value})
+    assert wide.snapshot().id == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "stored"),
+    [
+        ("ts", np.datetime64("2024-01-01T12:00"), _NOON),
+        ("ts", dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)),
+        ("ts", pd.NaT, None),
+        ("ltz", dt.datetime(2024, 1, 1, 14, tzinfo=dt.timezone(dt.timedelta(hours=2))), _NOON.replace(tzinfo=_UTC)),
+        ("ltz", _NOON, _NOON.replace(tzinfo=_UTC)),
+        ("day", np.datetime64("2024-01-01"), dt.date(2024, 1, 1)),
+        ("amount", np.int64(3), Decimal("3.00")),
+        ("bi", bytearray(b"x"), b"x"),
+        ("tags", np.array(["2024-01-01"], "datetime64[D]"), [dt.date(2024, 1, 1)]),
+        ("m", {"a": _NOON}, [("a", _NOON)]),
+    ],
+)
+def test_an_update_takes_the_same_value_in_another_form(wide, column, value, stored):
+    wide.update("id = 1", {column: value})
+    assert rows_of(wide)[0][column] == stored
+
+
+@pytest.mark.parametrize("key", [1.5, 1.0, True, Decimal(1), "1", 2**70])
+def test_a_lookup_does_not_find_a_row_by_another_value(wide, key):
+    with pytest.raises(SchemaError, match="key column 'id'"):
+        wide.lookup([key])
+
+
+def test_a_lookup_by_time_does_not_drop_the_zone_or_the_hour(catalog):
+    fields = [pa.field("day", pa.date32(), nullable=False), pa.field("ts", pa.timestamp("ms"), nullable=False)]
+    table = catalog.create_table("db.t", pa.schema(fields), primary_key=["day", "ts"], options={"bucket": "1"})
+    table.write_arrow(pa.table({"day": [dt.date(2024, 1, 1)], "ts": pa.array([_NOON], pa.timestamp("ms"))}))
+    assert table.lookup({"day": dt.datetime(2024, 1, 1), "ts": np.datetime64("2024-01-01T12:00")}).num_rows == 1
+    for key in [
+        (_NOON, _NOON),
+        (dt.date(2024, 1, 1), _NOON.replace(tzinfo=_UTC)),
+        (dt.date(2024, 1, 1), _NOON.replace(microsecond=7)),
+    ]:
+        with pytest.raises(SchemaError, match="key column"):
+            table.lookup([key])
+
+
+@pytest.mark.parametrize("column", [np.array([1]), pd.Series([1]), pl.Series("id", [1])], ids=["numpy", "pandas", "polars"])
+def test_keys_may_be_a_column_of_another_library(wide, column):
+    assert wide.lookup(column, columns=["id"]).to_pylist() == [{"id": 1}]
+
+
+@pytest.mark.parametrize("keys", [1, "1", {1}, None, range(3)])
+def test_what_is_no_key_is_refused_with_the_forms_of_a_key(wide, keys):
+    with pytest.raises(UsageError, match="lookup takes keys as {'id': …}"):
+        wide.lookup(keys)
+
+
+def test_a_partition_to_overwrite_is_not_rounded(catalog):
+    schema = pa.schema([("id", pa.int64()), ("month", pa.int32())])
+    table = catalog.create_table("db.t", schema, partition_by=["month"])
+    data = pa.table({"id": [1], "month": pa.array([3], pa.int32())})
+    table.write_arrow(data)
+    with pytest.raises(UsageError, match="does not fit"):
+        table.write_arrow(data, overwrite={"month": 3.7})
+
+
+# -- defaults ---------------------------------------------------------------------------------------------------------------
+
+_KINDS = {
+    "append": {},
+    "append with vectors": {"options": {"deletion-vectors.enabled": "true"}},
+    "primary key": {"primary_key": ["id"], "options": {"bucket": "1"}},
+    "dynamic": {"primary_key": ["id"]},
+}
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_rows_that_a_change_does_not_name_keep_their_nulls_though_the_column_has_a_default_now(catalog, kind):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64()), ("c", pa.string())])
+    table = catalog.create_table("db.t", schema, **_KINDS[kind])
+    table.write_arrow(pa.table({"id": [1, 2, 3, 4], "a": [1, 2, 3, 4]}))
+    table.alter(UpdateColumnDefault("c", "new"))
+    table.delete("id = 4")
+    table.update("id = 1", {"a": 10})
+    table.merge(pa.table({"id": [2, 7], "a": [20, 70]}), on=["id"], when_matched_update=True, when_not_matched_insert=True)
+    assert [(row["id"], row["a"], row["c"]) for row in rows_of(table)] == [
+        (1, 10, None),
+        (2, 20, None),
+        (3, 3, None),
+        (7, 70, "new"),
+    ]
+    table.update("id = 7", {"c": None})
+    assert rows_of(table)[-1]["c"] is None
+
+
+# -- tables that nobody could read any more --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bucket", ["1", "-1", "-2"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "partial-update"},
+        {"merge-engine": "first-row"},
+        {"merge-engine": "aggregation", "fields.a.aggregate-function": "max"},
+    ],
+    ids=lambda options: options["merge-engine"],
+)
+def test_a_kind_that_the_merge_engine_cannot_merge_is_refused_when_it_is_written(catalog, options, bucket):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
+    table = catalog.create_table("db.t", schema, primary_key=["id"], options={"bucket": bucket, **options})
+    table.write_arrow(pa.table({"id": [1], "a": [5]}))
+    before = table.snapshot().id
+    with pytest.raises(UsageError, match="-U or -D"):
+        table.write_arrow(pa.table({"id": [1], "a": [5], "_row_kind": ["-D"]}))
+    assert table.snapshot().id == before
+    table.compact(full=True)
+    assert rows_of(table) == [{"id": 1, "a": 5}]
