@@ -11,7 +11,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, SchemaError, SetOption, Table, UpdateColumnDefault, UsageError
+from paimon_py import (
+    Catalog,
+    OptionError,
+    SchemaError,
+    SetOption,
+    Table,
+    UnsupportedError,
+    UpdateColumnDefault,
+    UsageError,
+)
 
 _UTC = dt.timezone.utc
 _NOON = dt.datetime(2024, 1, 1, 12)
@@ -167,6 +176,72 @@ def test_rows_that_a_change_does_not_name_keep_their_nulls_though_the_column_has
     ]
     table.update("id = 7", {"c": None})
     assert rows_of(table)[-1]["c"] is None
+
+
+# -- options ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["column", "colums", "cols"])
+def test_a_misspelled_option_that_would_make_no_index_is_refused(catalog, name):
+    with pytest.raises(OptionError, match="did you mean 'file-index.bitmap.columns'"):
+        catalog.create_table("db.t", pa.schema([("id", pa.int64())]), options={f"file-index.bitmap.{name}": "id"})
+
+
+def test_waiting_rows_are_not_left_behind_when_buckets_are_postponed_no_more(catalog):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    table = catalog.create_table("db.t", schema, primary_key=["id"], options={"bucket": "-2"})
+    table.write_arrow(pa.table({"id": [1]}))
+    with pytest.raises(UsageError, match=r"publish them with compact\(\) first"):
+        table.alter(SetOption("bucket", "1"))
+    table.compact()
+    table.alter(SetOption("bucket", "1"))
+    table.write_arrow(pa.table({"id": [2]}))
+    assert rows_of(table) == [{"id": 1}, {"id": 2}]
+
+
+def test_a_sequence_field_without_an_order_is_refused_before_the_first_row(catalog):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("seen", pa.list_(pa.int64()))])
+    options = {"bucket": "1", "sequence.field": "seen"}
+    with pytest.raises(UnsupportedError, match="a sequence.field of type ARRAY<BIGINT>"):
+        catalog.create_table("db.t", schema, primary_key=["id"], options=options)
+
+
+# -- arguments ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda table: table.update("id = 1", {5: 1}), "update sets 5, which the table has not"),
+        (lambda table: table.lookup([1], columns="id"), "columns must be a list of names"),
+        (lambda table: table.delete("lower(s) = 'x'"), "conditions have no functions"),
+        (lambda table: table.delete("id + 1 = 2"), "conditions have no functions and no arithmetic"),
+        (lambda table: table.upsert(table, on=["id"]), r"call scan\(\) first"),
+        (lambda table: table.upsert(pl.LazyFrame({"id": [1]}), on=["id"]), r"call collect\(\) first"),
+        (lambda table: table.upsert(iter([]), on=["id"]), "RecordBatchReader.from_batches"),
+        (lambda table: table.upsert(pa.table({"id": [1], "z": [1]}), on=["id"]), "'z', which the table has not; leave them out$"),
+        (lambda table: table.compact(partitions=[{"day": 1}]), "not a partition key; the table has none"),
+        (lambda table: table.scan(limit=-1), "limit must be a whole number of rows"),
+        (lambda table: table.scan().head(1.5), "head must be a whole number of rows"),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_the_way_out(wide, act, words):
+    with pytest.raises(UsageError, match=words):
+        act(wide)
+    assert wide.snapshot().id == 1
+
+
+def test_a_clustering_strategy_that_is_no_text_is_refused(catalog):
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    with pytest.raises(UsageError, match="a clustering strategy is one of"):
+        table.compact(order_by=["id"], strategy=5)
+    with pytest.raises(OptionError, match="give order_by="):
+        table.compact(strategy="zorder")
+
+
+def test_numbers_of_rows_and_snapshots_may_come_from_numpy_and_be_large(wide):
+    assert wide.scan(snapshot_id=np.int64(1), limit=np.int64(3)).count() == 1
+    assert wide.scan(limit=2**70).to_arrow().num_rows == 1
 
 
 # -- tables that nobody could read any more --------------------------------------------------------------------------------
