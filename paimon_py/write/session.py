@@ -40,7 +40,6 @@ from paimon_py.write.append import AppendWriter
 from paimon_py.write.dynamic import DynamicBuckets, Share
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.moving import MovingKeys, ReadKeys
-from paimon_py.write.retract import RetractCheck
 from paimon_py.write.route import Routed, Router
 from paimon_py.write.waiting import WaitingWriter, waiting_layout, waiting_schema
 
@@ -128,7 +127,6 @@ class Writer:
         self._restriction: _Restriction | None = None
         self._checked: set[bytes] = set()
         self._directories: dict[bytes, str] = {}
-        self._retracts = RetractCheck(schema)
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._buffered_bytes = 0
         self._end: str | None = None
@@ -284,8 +282,6 @@ class Writer:
         return known[1]
 
     def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        if kinds is not None:
-            self._retracts.check(batch, kinds)
         for routed in self._router.route(batch, kinds):
             self._write(routed)
 
@@ -326,7 +322,7 @@ class Writer:
         place = bucket_place(self._root.path, self._schema, self._directory(partition), bucket, self._root.env.ids)
         files = _Files(self._root, self._layout, self._waiting or self._schema, place)
         if self._waiting is not None:
-            return WaitingWriter(partition, files.begin)
+            return WaitingWriter(partition, self._schema, files.begin)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)
         spilled = None if self._spills is None else SpilledRuns(self._root.env.spill, self._spills)

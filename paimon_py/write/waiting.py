@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.codec.columns import from_numpy
@@ -19,6 +20,9 @@ from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.stats import StatsMode
 from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
 from paimon_py.formats.avro_schema import record_schema
+from paimon_py.lsm.buffer import MergeBuffer
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.order import merge_order
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -47,16 +51,35 @@ def waiting_layout(schema: TableSchema) -> FileLayout:
 class WaitingWriter(AppendWriter):
     """Streams the rows of one partition into files, in their order; each keeps its kind."""
 
-    def __init__(self, partition: bytes, open_files: Callable[[int], RollingWriter]) -> None:
+    def __init__(self, partition: bytes, schema: TableSchema, open_files: Callable[[int], RollingWriter]) -> None:
         super().__init__(partition, POSTPONE_BUCKET, 0, open_files)
+        self._schema = schema
+        self._may_retract = False
 
     def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
-        """Add rows of the table's schema; `kinds` is int8, None when all are +I."""
+        """Add rows of the table's schema; `kinds` is int8, None when all are +I.
+
+        Raises: UsageError for a kind that the merge engine does not take.
+        """
+        if kinds is not None and not self._may_retract:
+            self._check_retract(batch, kinds)
         count = batch.num_rows
         numbers = from_numpy(np.full(count, _UNKNOWN_SEQUENCE, np.int64), pa.int64())
         given = from_numpy(np.zeros(count, np.int8), pa.int8()) if kinds is None else kinds
         schema = pa.schema([to_arrow_field(SEQUENCE_FIELD), to_arrow_field(KIND_FIELD), *batch.schema])
         super().write(pa.RecordBatch.from_arrays([numbers, given, *batch.columns], schema=schema))
+
+    def _check_retract(self, batch: pa.RecordBatch, kinds: pa.Array) -> None:
+        """Merge a row that takes something back with itself, so that no compaction meets one that it cannot merge."""
+        at = pc.index(pc.bit_wise_and(kinds, pa.scalar(1, pa.int8())), pa.scalar(1, pa.int8())).as_py()
+        if at < 0:
+            return
+        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), 0, None)
+        for _ in range(2):
+            buffer.add(batch.slice(at, 1), kinds.slice(at, 1))
+        for _ in buffer.drain():
+            pass
+        self._may_retract = True
 
 
 def _fits_avro(schema: TableSchema) -> bool:

@@ -1,4 +1,4 @@
-"""Found by typing what a new user would: values cut or shifted in silence, defaults in old rows, unreadable tables."""
+"""Found by typing what a new user would: values cut or shifted in silence, defaults in old rows, views of texts."""
 
 from __future__ import annotations
 
@@ -244,26 +244,31 @@ def test_numbers_of_rows_and_snapshots_may_come_from_numpy_and_be_large(wide):
     assert wide.scan(limit=2**70).to_arrow().num_rows == 1
 
 
-# -- tables that nobody could read any more --------------------------------------------------------------------------------
+# -- sources ------------------------------------------------------------------------------------------------------------------
+
+_VIEWS = pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.uint32()), pa.array(["a", "b"], pa.string_view()))
 
 
-@pytest.mark.parametrize("bucket", ["1", "-1", "-2"])
 @pytest.mark.parametrize(
-    "options",
+    ("column", "array", "stored"),
     [
-        {"merge-engine": "partial-update"},
-        {"merge-engine": "first-row"},
-        {"merge-engine": "aggregation", "fields.a.aggregate-function": "max"},
+        ("s", _VIEWS, ["a", None, "b"]),
+        ("s", pl.Series(["a", None, "b"], dtype=pl.Categorical).to_arrow(), ["a", None, "b"]),
+        ("s", pa.RunEndEncodedArray.from_arrays([1, 2, 3], ["a", None, "b"]), ["a", None, "b"]),
+        ("texts", pa.array([["a"], None, []], pa.list_view(pa.string_view())), [["a"], None, []]),
+        ("texts", pa.array([["a"], None, ["b"]], pa.list_(pa.string_view(), 1)), [["a"], None, ["b"]]),
+        ("pos", pa.StructArray.from_arrays([_VIEWS], ["x"]), [{"x": "a"}, {"x": None}, {"x": "b"}]),
+        ("names", pa.array([[("a", "b")], None, []], pa.map_(pa.string_view(), pa.string_view())), [[("a", "b")], None, []]),
     ],
-    ids=lambda options: options["merge-engine"],
 )
-def test_a_kind_that_the_merge_engine_cannot_merge_is_refused_when_it_is_written(catalog, options, bucket):
-    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("a", pa.int64())])
-    table = catalog.create_table("db.t", schema, primary_key=["id"], options={"bucket": bucket, **options})
-    table.write_arrow(pa.table({"id": [1], "a": [5]}))
-    before = table.snapshot().id
-    with pytest.raises(UsageError, match="-U or -D"):
-        table.write_arrow(pa.table({"id": [1], "a": [5], "_row_kind": ["-D"]}))
-    assert table.snapshot().id == before
-    table.compact(full=True)
-    assert rows_of(table) == [{"id": 1, "a": 5}]
+def test_views_of_texts_may_lie_in_dictionaries_lists_and_maps_of_what_is_written_and_merged(catalog, column, array, stored):
+    texts = [("s", pa.string()), ("texts", pa.list_(pa.string())), ("pos", pa.struct([("x", pa.string())]))]
+    names = ("names", pa.map_(pa.string(), pa.string()))
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), *texts, names])
+    given = pa.table({"id": [1, 2, 3], column: array})
+    for name, settings in _KINDS.items():
+        table = catalog.create_table(f"db.{name.replace(' ', '_')}", schema, **settings)
+        table.write_arrow(given)
+        assert [row[column] for row in rows_of(table)] == stored
+        table.merge(given.slice(1), on=["id"], when_matched_update=True, when_not_matched_insert=True)
+        assert [row[column] for row in rows_of(table)] == stored
