@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.commit.changes import Changes
 from paimon_py.errors import UsageError
+from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
@@ -21,6 +22,7 @@ from paimon_py.rows.effect import Effect
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
+from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.write.session import Writer
@@ -38,6 +40,7 @@ class KeyedRows:
         self._writer = Writer(root, schema, read_keys=live_keys(root, schema))
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
+        self._left_out = _left_out(schema)
         self._counts = Counts()
 
     def evaluate(self, operations: Callable[[], Iterable[Operation]], splits: Sequence[Split]) -> Evaluated:
@@ -88,13 +91,21 @@ class KeyedRows:
         deleted, updated = np.flatnonzero(decision.actions == DELETE), np.flatnonzero(decision.actions == UPDATE)
         if len(deleted):
             self._counts = self._counts.plus(deleted=len(deleted))
-            self._write(_taken(batch, deleted), "-D")
+            self._write(self._bare(_taken(batch, deleted)), "-D")
         if len(updated):
             old = _taken(batch, updated)
             new = operation.updated(old, decision.of(updated))
             self._effect.require(old, new)
             self._counts = self._counts.plus(updated=len(updated))
             self._write(new, "+U")
+
+    def _bare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows to delete, without the values that their key would go on with."""
+        for name in self._left_out:
+            place = batch.schema.get_field_index(name)
+            nothing = pa.nulls(batch.num_rows, batch.column(place).type)
+            batch = batch.set_column(place, batch.schema.field(place), nothing)
+        return batch
 
     def _write(self, batch: pa.RecordBatch, kind: str) -> None:
         """Rows of one kind; where a column holds the kinds, a delete is told there."""
@@ -108,6 +119,19 @@ class KeyedRows:
 
     def _discard(self, changes: Changes) -> None:
         self._writer.discard(changes)
+
+
+def _left_out(schema: TableSchema) -> tuple[str, ...]:
+    """Columns that a −D need not tell, in tables that make rows of several: they begin anew with what it tells.
+
+    Source: Java `AggregateMergeFunction.initRow`, `PartialUpdateMergeFunction.initRow`.
+    """
+    if not combines_rows(schema):
+        return ()
+    options = Options(schema.options)
+    told = {*schema.primary_keys, *schema.partition_keys, *options.get_list("sequence.field")}
+    told.update(name for group in sequence_groups(options) for name in group.fields)
+    return tuple(field.name for field in schema.fields if field.type.nullable and field.name not in told)
 
 
 def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
