@@ -1,7 +1,8 @@
 """Evaluating a row operation on the latest snapshot and publishing it; what others overtake is evaluated anew.
 
 What was read must still be what the operation would read when its snapshot is published: the same files with the same
-dead rows. So every operation takes effect as if it were alone between the snapshot before and its own.
+dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. Where others did
+no more than add files, an operation may carry on with these instead of beginning anew.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.errors import CommitUnknownError, PaimonError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
+from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 
@@ -33,6 +35,9 @@ ROUNDS = 20
 """How often an operation is evaluated before it gives up."""
 
 _OVERTAKEN = Conflict("others changed files that the operation had read")
+
+Files = frozenset[tuple[object, ...]]
+"""Files that were read, each with its dead rows."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +53,16 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """What an operation wrote, ready to be committed, and how to delete it."""
+    """What an operation wrote, ready to be committed, and how to delete it.
+
+    `carry_on`: look at a later snapshot, which has more files and is else the same where the operation looked, and at
+    the splits of these files. None as its answer: that has to be done anew. Then, and if it raises, all is deleted.
+    """
 
     changes: Changes
     counts: Counts
     discard: Callable[[], None]
+    carry_on: Callable[[Snapshot, Sequence[Split]], Evaluated | None] | None = None
 
 
 class Evaluate(Protocol):
@@ -75,6 +85,7 @@ class Attempts:
         self._schema = schema
         self.request = Request(schema=_all_levels(schema), columns=schema.names, predicate=predicate)
         self._operation = operation
+        self._held: tuple[Evaluated, Files] | None = None
 
     def run(self, evaluate: Evaluate) -> RowsResult:
         """Evaluate and publish.
@@ -88,16 +99,20 @@ class Attempts:
         def work(snapshot: Snapshot | None, number: int) -> RowsResult:
             return msgspec.structs.replace(self._round(snapshot, evaluate), rounds=number)
 
-        return on_latest(self._root, work, rounds=ROUNDS)
+        try:
+            return on_latest(self._root, work, rounds=ROUNDS)
+        finally:
+            self._let_go()
 
     def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
         splits = self._splits(snapshot)
         require_known(self._root, self._schema, (file for split in splits for file in split.files))
-        found = evaluate(snapshot, splits)
+        found = self._carried_on(snapshot, splits) or evaluate(snapshot, splits)
         changes, counts = found.changes, found.counts
         if changes.is_empty:
             return _result(CommitResult(), changes, counts)
-        check = _Check(snapshot, splits, self._splits, self._between, keyed=bool(self._schema.primary_keys))
+        known = _read(splits)
+        check = _Check(snapshot, known, self._splits, self._between, keyed=bool(self._schema.primary_keys))
         try:
             result = commit(
                 self._root, self._schema, changes, CommitRequest(operation=self._operation, check=check),
@@ -105,10 +120,29 @@ class Attempts:
             )  # fmt: skip
         except CommitUnknownError:
             raise
+        except CommitConflictError:
+            self._held = found, known
+            raise
         except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
             found.discard()
             raise
         return _result(result, changes, counts)
+
+    def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
+        """What the round before wrote, and what comes to it; None to begin anew."""
+        if self._held is not None and snapshot is not None:
+            found, known = self._held
+            if found.carry_on is not None and known <= _read(splits):
+                self._held = None
+                return found.carry_on(snapshot, _without(splits, known))
+        self._let_go()
+        return None
+
+    def _let_go(self) -> None:
+        """Delete what a round wrote that came to nothing."""
+        if self._held is not None:
+            found, self._held = self._held[0], None
+            found.discard()
 
     def _splits(self, snapshot: Snapshot | None) -> tuple[Split, ...]:
         return () if snapshot is None else plan_snapshot(self._root, self.request, snapshot).splits
@@ -123,14 +157,14 @@ class _Check:
     def __init__(
         self,
         base: Snapshot | None,
-        splits: Sequence[Split],
+        known: Files,
         plan: Callable[[Snapshot | None], Sequence[Split]],
         between: Callable[[int, int], Iterable[Snapshot | None]],
         *,
         keyed: bool,
     ) -> None:
         self._base_id = 0 if base is None else base.id
-        self._known = _read(splits)
+        self._known = known
         self._plan = plan
         self._between = between
         self._keyed = keyed
@@ -149,13 +183,22 @@ class _Check:
         return all(snapshot is not None and snapshot.commit_kind is CommitKind.COMPACT for snapshot in between)
 
 
-def _read(splits: Iterable[Split]) -> frozenset[tuple[object, ...]]:
-    """The files of splits with their dead rows."""
-    return frozenset(
-        (split.partition, split.bucket, file.level, file.name, split.deletions.get(file.name))
+def _read(splits: Iterable[Split]) -> Files:
+    """The files of splits."""
+    return frozenset(_known(split, file) for split in splits for file in split.files)
+
+
+def _known(split: Split, file: DataFile) -> tuple[object, ...]:
+    return split.partition, split.bucket, file.level, file.name, split.deletions.get(file.name)
+
+
+def _without(splits: Iterable[Split], known: Files) -> list[Split]:
+    """What of splits has other files; of sections with some, all."""
+    others = (
+        split.only([part for part in split.sections if any(_known(split, file) not in known for file in part.files)])
         for split in splits
-        for file in split.files
     )
+    return [split for split in others if split.sections]
 
 
 def _all_levels(schema: TableSchema) -> TableSchema:

@@ -110,7 +110,7 @@ def _run(
         passes = operations if only is None else lambda: only
         if schema.primary_keys:
             return KeyedRows(root, attempts.request, schema).evaluate(passes, splits)
-        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(passes, alone=alone)
+        return AppendRows(root, schema, predicate, passes, alone=alone).evaluate(snapshot, splits)
 
     return attempts.run(evaluate)
 
