@@ -21,7 +21,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
@@ -35,7 +35,9 @@ from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Flags, Operation
+from paimon_py.rows.extent import Files, files_of, with_new_files
 from paimon_py.rows.rules import keeps_deletion_vectors
+from paimon_py.rows.written import Written
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -63,7 +65,7 @@ class Touched(msgspec.Struct):
 
 
 class AppendRows:
-    """One evaluation of operations on the rows of a table, on a snapshot and those that only have more files."""
+    """One evaluation of operations on the rows of a table."""
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class AppendRows:
         self._operations = operations
         self._alone = alone
         self._marks = keeps_deletion_vectors(schema)
-        self._written: list[tuple[Writer, Changes]] = []
+        self._written = Written()
         self._touched: dict[tuple[bytes, int, str], Touched] = {}
         self._seen: list[Flags] = []
         self._made: list[IndexEntry] = []
@@ -105,16 +107,19 @@ class AppendRows:
                 self._seen.append(operation.seen.copy())
             return self._evaluated(snapshot, writer)
 
-    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split]) -> Evaluated | None:
-        """Write what changes in the files that came with later snapshots; all others must be as they were.
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+        """Write what changes in files that are new since those known. None: everything was deleted, because others did
+        more than add files, or a row that was added has its key there and should have changed that row instead.
 
-        None: a row that was added has its key there, and should have changed that row instead; all is deleted.
         Raises: as `evaluate`.
         """
+        if not known <= files_of(splits):
+            self.discard()
+            return None
         with self._writing(snapshot) as writer:
             for operation, seen in zip(self._operations(), self._seen, strict=True):
-                self._pass(operation, splits, writer)
-                if bool((operation.seen & ~seen).any()):
+                self._pass(operation, with_new_files(splits, known), writer)
+                if operation.adds_rows and bool((operation.seen & ~seen).any()):
                     writer.abort()
                     self.discard()
                     return None
@@ -122,11 +127,13 @@ class AppendRows:
 
     def discard(self) -> None:
         """Delete what was written."""
+        self._delete_made()
+        self._written.discard()
+
+    def _delete_made(self) -> None:
+        """Delete index files, which are made anew for every snapshot."""
         made, self._made = self._made, []
-        written, self._written = self._written, []
         delete_index_files(self._root, self._schema, made)
-        for writer, changes in written:
-            writer.discard(changes)
 
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
@@ -146,10 +153,9 @@ class AppendRows:
         for touched in self._touched.values():
             if not self._marks and not touched.is_done:
                 self._write_all(touched, None, touched.changed, _NONE, writer)
-        self._written.append((writer, writer.changes()))
-        made, self._made = self._made, []
-        delete_index_files(self._root, self._schema, made)
-        changes = Changes.concat(changes for _, changes in self._written)
+        self._written.take(writer)
+        self._delete_made()
+        changes = self._written.changes()
         changes = msgspec.structs.replace(changes, buckets=(*self._replaced(snapshot), *changes.buckets))
         return Evaluated(changes, self._counts, self.discard, self.carry_on)
 

@@ -1,8 +1,8 @@
 """Evaluating a row operation on the latest snapshot and publishing it; what others overtake is evaluated anew.
 
 What was read must still be what the operation would read when its snapshot is published: the same files with the same
-dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. Where others did
-no more than add files, an operation may carry on with these instead of beginning anew.
+dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. If others were
+faster, an operation may keep what still holds of its work.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.extent import Files, files_of
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
-from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 
@@ -35,9 +35,6 @@ ROUNDS = 20
 """How often an operation is evaluated before it gives up."""
 
 _OVERTAKEN = Conflict("others changed files that the operation had read")
-
-Files = frozenset[tuple[object, ...]]
-"""Files that were read, each with its dead rows."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,14 +52,14 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class Evaluated(msgspec.Struct, frozen=True):
     """What an operation wrote, ready to be committed, and how to delete it.
 
-    `carry_on`: look at a later snapshot, which has more files and is else the same where the operation looked, and at
-    the splits of these files. None as its answer: that has to be done anew. Then, and if it raises, all is deleted.
+    `carry_on`: the same for the splits of a later snapshot, from the files that were looked at before. None as its
+    answer: that has to be done anew. Then, and if it raises, everything is deleted.
     """
 
     changes: Changes
     counts: Counts
     discard: Callable[[], None]
-    carry_on: Callable[[Snapshot, Sequence[Split]], Evaluated | None] | None = None
+    carry_on: Callable[[Snapshot, Sequence[Split], Files], Evaluated | None]
 
 
 class Evaluate(Protocol):
@@ -111,7 +108,7 @@ class Attempts:
         changes, counts = found.changes, found.counts
         if changes.is_empty:
             return _result(CommitResult(), changes, counts)
-        known = _read(splits)
+        known = files_of(splits)
         check = _Check(snapshot, known, self._splits, self._between, keyed=bool(self._schema.primary_keys))
         try:
             result = commit(
@@ -121,7 +118,10 @@ class Attempts:
         except CommitUnknownError:
             raise
         except CommitConflictError:
-            self._held = found, known
+            if check.has_failed:
+                self._held = found, known
+            else:
+                found.discard()
             raise
         except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
             found.discard()
@@ -129,14 +129,12 @@ class Attempts:
         return _result(result, changes, counts)
 
     def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
-        """What the round before wrote, and what comes to it; None to begin anew."""
-        if self._held is not None and snapshot is not None:
-            found, known = self._held
-            if found.carry_on is not None and known <= _read(splits):
-                self._held = None
-                return found.carry_on(snapshot, _without(splits, known))
-        self._let_go()
-        return None
+        """What the round before wrote, as far as it still holds, and what comes to it; None to begin anew."""
+        if self._held is None or snapshot is None:
+            self._let_go()
+            return None
+        (found, known), self._held = self._held, None
+        return found.carry_on(snapshot, splits, known)
 
     def _let_go(self) -> None:
         """Delete what a round wrote that came to nothing."""
@@ -152,7 +150,11 @@ class Attempts:
 
 
 class _Check:
-    """Whether an operation would read the same in the latest snapshot."""
+    """Whether an operation would read the same in the latest snapshot.
+
+    Attributes:
+        has_failed: whether it would not, when it was asked last.
+    """
 
     def __init__(
         self,
@@ -168,37 +170,22 @@ class _Check:
         self._plan = plan
         self._between = between
         self._keyed = keyed
+        self.has_failed = False
 
     def __call__(self, latest: Snapshot | None) -> Conflict | None:
         """None if it would."""
+        self.has_failed = not self._holds(latest)
+        return _OVERTAKEN if self.has_failed else None
+
+    def _holds(self, latest: Snapshot | None) -> bool:
         if latest is None or latest.id == self._base_id:
-            return None
-        if self._keyed and self._only_compacted(latest):
-            return None
-        return None if _read(self._plan(latest)) == self._known else _OVERTAKEN
+            return True
+        return (self._keyed and self._only_compacted(latest)) or files_of(self._plan(latest)) == self._known
 
     def _only_compacted(self, latest: Snapshot) -> bool:
         """Whether nothing but compactions came between, which change no row; what was written names no old file."""
         between = [*self._between(self._base_id + 1, latest.id), latest]
         return all(snapshot is not None and snapshot.commit_kind is CommitKind.COMPACT for snapshot in between)
-
-
-def _read(splits: Iterable[Split]) -> Files:
-    """The files of splits."""
-    return frozenset(_known(split, file) for split in splits for file in split.files)
-
-
-def _known(split: Split, file: DataFile) -> tuple[object, ...]:
-    return split.partition, split.bucket, file.level, file.name, split.deletions.get(file.name)
-
-
-def _without(splits: Iterable[Split], known: Files) -> list[Split]:
-    """What of splits has other files; of sections with some, all."""
-    others = (
-        split.only([part for part in split.sections if any(_known(split, file) not in known for file in part.files)])
-        for split in splits
-    )
-    return [split for split in others if split.sections]
 
 
 def _all_levels(schema: TableSchema) -> TableSchema:

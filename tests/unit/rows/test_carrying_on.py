@@ -1,4 +1,4 @@
-"""Others add rows while an operation is evaluated: it looks at theirs too, and at no row twice."""
+"""Others write while an operation is evaluated: it looks at what they wrote, and not again at what stayed as it was."""
 
 from __future__ import annotations
 
@@ -137,3 +137,34 @@ def test_a_delete_also_takes_rows_that_came_meanwhile(catalog, options, monkeypa
     result = table.delete("k = 3")
     assert (result.deleted, result.rounds) == (6, 2)
     assert [n for n in numbers(table) if n % 10 == 3] == []
+
+
+@pytest.mark.parametrize("options", [{"bucket": "2"}, {"bucket": "2", **VECTORS}, {"bucket": "-1"}], ids=str)
+@pytest.mark.parametrize("verb", ["update", "merge"])
+def test_with_a_primary_key_only_buckets_that_others_wrote_are_looked_at_again(catalog, options, verb):
+    schema = pa.schema([SCHEMA.field("p").with_nullable(False), SCHEMA.field("k").with_nullable(False), SCHEMA.field("n")])
+    table = catalog.create_table("d.t", schema, primary_key=["p", "k"], partition_by=["p"], options=options)
+    keys = list(range(40))
+    table.write_arrow(pa.table({"p": [k % 4 for k in keys], "k": keys, "n": keys}, schema))
+    other = reopened(table)
+    looked_at = Counter()
+
+    def values(rows):
+        old = rows["target.n"] if verb == "merge" else rows["n"]
+        looked_at.update(old.to_pylist())
+        if len(other.snapshots()) < 4:
+            number = 100 + len(other.snapshots())
+            other.write_arrow(pa.table({"p": [3, 3], "k": [3, 50], "n": [number, number]}, schema))
+        return pc.add(old, 1000)
+
+    if verb == "update":
+        result = table.update("k < 60", {"n": values})
+    else:
+        source = pa.table({"p": pa.array([*(k % 4 for k in keys), 3], pa.int32()), "k": [*keys, 50]})
+        result = table.merge(source, ["p", "k"], when_matched_update={"n": values})
+    rows = reopened(table).scan().to_arrow().to_pylist()
+    last = max(n for n in looked_at if n > 60)
+    assert {row["k"]: row["n"] for row in rows} == {**{k: k + 1000 for k in keys}, 3: last + 1000, 50: last + 1000}
+    assert result.updated == 41 and result.rounds > 1
+    assert all(looked_at[k] == 1 for k in keys if k % 4 != 3)
+    assert looked_at[7] > 1
