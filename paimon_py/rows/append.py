@@ -38,6 +38,7 @@ from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Flags, Operation
 from paimon_py.rows.extent import Files, files_of, with_new_files
 from paimon_py.rows.rules import keeps_deletion_vectors
 from paimon_py.rows.written import Written
+from paimon_py.scan.read import missing_file
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -343,11 +344,7 @@ class AppendRows:
     def _overtaken(self, snapshot: Snapshot | None, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
         """A file is gone: fine if others replaced it and expiry has deleted it since."""
         assert snapshot is not None
-        number, path = snapshot.id, error.path
-        if self._root.snapshots.find(number) is not None:
-            return CorruptionError(f"{path} is missing, although snapshot {number} names it", path=path)
-        message = f"snapshot {number} expired while it was read: {path} is gone"
-        return SnapshotExpiredError(message, path=path, snapshot_id=number)
+        return missing_file(self._root, snapshot.id, error.path or "a data file")
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
