@@ -19,9 +19,6 @@ from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, Mu
 SAMPLE_ROWS = 1024
 SAMPLE_SHARE = 16
 SAMPLE_BATCHES = 16
-MIN_ROWS = 200
-"""Dictionaries of fewer rows save no bytes."""
-
 MIN_REPEATS = 4
 """How often a value must stand in a row group for a dictionary to pay."""
 
@@ -33,9 +30,9 @@ def dictionary_columns(
 
     Cost: about 0.05 ms per column.
     """
-    total = min(group_rows, sum(batch.num_rows for batch in batches))
-    if total < MIN_ROWS:
+    if not batches:
         return []
+    total = min(group_rows, sum(batch.num_rows for batch in batches))
     rows = _sample(batches, max(128, min(SAMPLE_ROWS, total // SAMPLE_SHARE)))
     samples = [
         sample
