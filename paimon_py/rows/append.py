@@ -24,7 +24,6 @@ from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
-from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
 from paimon_py.files.places import file_path
@@ -40,7 +39,6 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
-from paimon_py.storage.store import FileMissingError
 from paimon_py.write.session import Writer
 
 _NONE = DeletionVector({})
@@ -94,24 +92,21 @@ class AppendRows:
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
+        with self._writer as writer:
+            for operation in operations():
+                if operation.is_doubtful:
+                    self._rehearse(operation)
+            for operation in operations():
+                self._pass(operation, at_once=alone and not self._marks)
+            for touched in self._touched.values():
+                if not self._marks and not touched.is_done:
+                    self._write_all(touched, None, touched.changed, _NONE)
+            changes = writer.changes()
         try:
-            with self._writer as writer:
-                for operation in operations():
-                    if operation.is_doubtful:
-                        self._rehearse(operation)
-                for operation in operations():
-                    self._pass(operation, at_once=alone and not self._marks)
-                for touched in self._touched.values():
-                    if not self._marks and not touched.is_done:
-                        self._write_all(touched, None, touched.changed, _NONE)
-                changes = writer.changes()
-            try:
-                replaced = self._replaced()
-            except BaseException:
-                writer.discard(changes)
-                raise
-        except FileMissingError as error:
-            raise self._overtaken(error) from error
+            replaced = self._replaced()
+        except BaseException:
+            writer.discard(changes)
+            raise
         changes = msgspec.structs.replace(changes, buckets=(*replaced, *changes.buckets))
         return Evaluated(changes, self._counts, lambda: self._discard(changes))
 
@@ -296,15 +291,6 @@ class AppendRows:
         delete_index_files(self._root, self._schema, self._made)
         own = tuple(bucket for bucket in changes.buckets if bucket.new_files)
         self._writer.discard(msgspec.structs.replace(changes, buckets=own))
-
-    def _overtaken(self, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
-        """A file is gone: fine if others replaced it and expiry has deleted it since."""
-        assert self._snapshot is not None
-        number, path = self._snapshot.id, error.path
-        if self._root.snapshots.find(number) is not None:
-            return CorruptionError(f"{path} is missing, although snapshot {number} names it", path=path)
-        message = f"snapshot {number} expired while it was read: {path} is gone"
-        return SnapshotExpiredError(message, path=path, snapshot_id=number)
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

@@ -11,6 +11,7 @@ import random
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from unit.commit.support import Ids
 from unit.public import KEYED, QUICK, ROWS, env, files, keyed_table, new_catalog, refused, reopened
@@ -63,6 +64,11 @@ def damaged(data, source, flips):
         yield "cut", data[:size]
     for place in (source.randrange(len(data)) for _ in range(flips)):
         yield "flip", data[:place] + bytes([data[place] ^ (1 << source.randrange(8))]) + data[place + 1 :]
+
+
+def pages_end(parquet):
+    """Where the pages of a Parquet file, which have checksums, end and its footer, which has none, begins."""
+    return len(parquet) - 8 - int.from_bytes(parquet[-8:-4], "little")
 
 
 METADATA = ["snapshot/snapshot-2", "snapshot/snapshot-1", "tag/tag-first", "manifest/manifest-list-*", "manifest/manifest-[0-9a-f]*"]
@@ -132,7 +138,9 @@ def test_a_cut_or_replaced_data_file_is_corruption(broken):
 
 
 def test_a_flipped_bit_in_a_data_file_is_corruption_or_makes_no_difference(broken):
-    checked = broken.options["file.format"] == "parquet"
+    if broken.options["file.format"] == "orc" and int(pa.__version__.partition(".")[0]) < 24:
+        pytest.skip("before pyarrow 24 its ORC library ends the process when a block cannot be unpacked")
+    has_checksums = broken.options["file.format"] == "parquet"
     right = answers(broken)
     for path in Path(broken.location).glob("p=*/bucket-*/data-*"):
         good = path.read_bytes()
@@ -143,10 +151,10 @@ def test_a_flipped_bit_in_a_data_file_is_corruption_or_makes_no_difference(broke
             except CorruptionError as error:
                 assert error.path == str(path)
             except UnsupportedError:
-                assert not checked and what == "flip"
+                assert not has_checksums and what == "flip"
             else:
                 assert what == "flip"
-                assert found == right or not checked
+                assert found == right or not (has_checksums and good[: pages_end(good)] != data[: pages_end(good)])
         path.write_bytes(good)
 
 
