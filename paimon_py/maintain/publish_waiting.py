@@ -22,7 +22,7 @@ from paimon_py.commit.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.commit.plan import Author, Part
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_file
@@ -33,7 +33,7 @@ from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifi
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.write.session import Writer
 
 
@@ -55,6 +55,17 @@ def publish_waiting(root: TableRoot, schema: TableSchema, matches: Matcher | Non
         return CommitResult() if snapshot is None else _Round(root, schema, snapshot, matches).run()
 
     return on_latest(root, work, rounds=ROUNDS)
+
+
+def require_none_waiting(root: TableRoot) -> None:
+    """Refuse to go on while rows wait that nobody would publish any more.
+
+    Raises: UsageError
+    """
+    snapshot = root.snapshots.latest()
+    live = () if snapshot is None else root.manifests.live_entries(snapshot).entries()
+    if any(entry.bucket == POSTPONE_BUCKET for entry in live):
+        raise UsageError("rows wait in postponed buckets ('bucket' = '-2'): publish them with compact() first")
 
 
 class _Round:
@@ -104,7 +115,7 @@ class _Round:
         schema = with_buckets(self._schema, count)
         schema = msgspec.structs.replace(schema, options={**schema.options, "write-only": "false"})
         with Writer(self._root, schema) as writer:
-            if writer.base_snapshot_id != self._snapshot.id:
+            if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
             for entry in sorted(entries, key=_age):
                 self._replay(entry, writer)
@@ -152,7 +163,7 @@ class _Round:
         """Whether the waiting files are still there, and their partitions' buckets what they were."""
         if latest is None:
             return Conflict("the table's snapshots are gone")
-        if latest.id == self._snapshot.id:
+        if latest == self._snapshot:
             return None
         exactly = matcher(self._schema, ExactOverwrite(tuple(self._partitions)), ())
         live = self._root.manifests.live_entries(latest, EntryFilter(partitions=exactly)).entries()
