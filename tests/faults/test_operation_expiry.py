@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from faults.compaction_support import Rival, attempt, batch, built, check_table, table_on
-from faults.operations import KINDS, OPERATIONS, adding, held, left_over, prepared
+from faults.compaction_support import Rival, attempt, batch, built, check_table, orphans, table_on
+from faults.operations import KINDS, OPERATIONS, adding, held, prepared
 from faults.test_compaction_rivals import expire
 from faults.test_operation_races import FITTING
 from faults.test_read_faults import KEYED, READS, looked_up
@@ -45,7 +45,7 @@ def overtake(name: str, kind: str, at: int) -> None:
     _, error = attempt(operation.run, table_on(rival, "slow"))
     assert error is None or isinstance(error, (CommitConflictError, SnapshotExpiredError)), repr(error)
     table = table_on(store, "checker")
-    assert left_over(table, operation, check_table(table, scene)) == []
+    assert orphans(table, check_table(table, scene)) == []
     full, theirs = prepared(kind).full, adding(MORE) if rival.result else lambda scene, state: state
     last = operation.effect(scene, theirs(scene, full))
     ends = [last, theirs(scene, operation.effect(scene, full))]
