@@ -35,6 +35,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
 from paimon_py.rows.rules import keeps_deletion_vectors
+from paimon_py.scan.read import missing_file
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -300,11 +301,7 @@ class AppendRows:
     def _overtaken(self, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
         """A file is gone: fine if others replaced it and expiry has deleted it since."""
         assert self._snapshot is not None
-        number, path = self._snapshot.id, error.path
-        if self._root.snapshots.find(number) is not None:
-            return CorruptionError(f"{path} is missing, although snapshot {number} names it", path=path)
-        message = f"snapshot {number} expired while it was read: {path} is gone"
-        return SnapshotExpiredError(message, path=path, snapshot_id=number)
+        return missing_file(self._root, self._snapshot.id, error.path or "a data file")
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

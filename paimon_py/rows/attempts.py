@@ -27,7 +27,7 @@ from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import CommitKind, Snapshot
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 ROUNDS = 20
 """How often an operation is evaluated before it gives up."""
@@ -129,7 +129,7 @@ class _Check:
         *,
         keyed: bool,
     ) -> None:
-        self._base_id = 0 if base is None else base.id
+        self._base = base
         self._known = _read(splits)
         self._plan = plan
         self._between = between
@@ -137,7 +137,7 @@ class _Check:
 
     def __call__(self, latest: Snapshot | None) -> Conflict | None:
         """None if it would."""
-        if latest is None or latest.id == self._base_id:
+        if latest is None or latest == self._base:
             return None
         if self._keyed and self._only_compacted(latest):
             return None
@@ -145,8 +145,11 @@ class _Check:
 
     def _only_compacted(self, latest: Snapshot) -> bool:
         """Whether nothing but compactions came between, which change no row; what was written names no old file."""
-        between = [*self._between(self._base_id + 1, latest.id), latest]
-        return all(snapshot is not None and snapshot.commit_kind is CommitKind.COMPACT for snapshot in between)
+        base = Base.of(self._base)
+        if not base.id or latest.id <= base.id:
+            return False
+        known, *between = [*self._between(base.id, latest.id), latest]
+        return base.is_of(known) and all(one is not None and one.commit_kind is CommitKind.COMPACT for one in between)
 
 
 def _read(splits: Iterable[Split]) -> frozenset[tuple[object, ...]]:

@@ -72,16 +72,14 @@ Model = Callable[[Scene, State], State]
 class Operation(msgspec.Struct, frozen=True):
     """What is done, what it makes of the rows, and to which tables it can be done.
 
-    `beside`: rows that another process commits in the middle of it. `goes_on`: its writers may write another round, for
-    which their hash index files stay. `unseen`: what it makes of the rows that are seen before what it wrote is
-    compacted. `partly`: what it makes of them if it ends after the first of its commits.
+    `beside`: rows that another process commits in the middle of it. `unseen`: what it makes of the rows that are seen
+    before what it wrote is compacted. `partly`: what it makes of them if it ends after the first of its commits.
     """
 
     run: Callable[[Table], object]
     effect: Model
     fits: Callable[[Scene], bool] = lambda scene: True
     beside: tuple[Row, ...] = ()
-    goes_on: bool = False
     unseen: Model | None = None
     partly: Model | None = None
 
@@ -286,8 +284,8 @@ OPERATIONS = {
     "truncate": Operation(lambda t: t.truncate(), replacing(lambda p: True)),
     "drop": Operation(lambda t: t.drop_partitions([{"p": 2}]), replacing(lambda p: p == 2)),
     "alter": Operation(add_column, same),
-    "shared writers": Operation(shared, adding(NEW), is_dynamic, goes_on=True),
-    "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS, goes_on=True),
+    "shared writers": Operation(shared, adding(NEW), is_dynamic),
+    "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS),
 }  # fmt: skip
 
 
@@ -311,11 +309,6 @@ def held(store, scene: Scene) -> Held:
     return Held(seen, content(table_on(settled, "reader"), scene))
 
 
-def left_over(table: Table, operation: Operation, named: set[str]) -> list[str]:
-    """Files that should not be there once an operation has ended; `named` are those that snapshots name."""
-    return [path for path in orphans(table, named) if not (operation.goes_on and "/index/index-" in path)]
-
-
 @functools.cache
 def prepared(kind: str) -> Held:
     """What the tables of a kind hold in the beginning."""
@@ -328,5 +321,5 @@ def ended(kind: str, name: str) -> Held:
     store = built(KINDS[kind])[0]
     OPERATIONS[name].run(table_on(store, "alone"))
     table = table_on(store, "checker")
-    assert left_over(table, OPERATIONS[name], check_table(table, KINDS[kind])) == []
+    assert orphans(table, check_table(table, KINDS[kind])) == []
     return held(store, KINDS[kind])

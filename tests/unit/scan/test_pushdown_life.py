@@ -5,8 +5,6 @@ The reference reads every row of a table without any of them, and does their wor
 
 from __future__ import annotations
 
-import functools
-import math
 import random
 from collections import Counter
 from decimal import Decimal
@@ -19,6 +17,7 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import bind
 from tests.unit.scan.build import table
+from tests.unit.scan.order import ordered
 
 FORMATS = ["parquet", "orc", "avro"]
 NAN = float("nan")
@@ -151,23 +150,6 @@ class Life:
         return draw.choice(tests)
 
 
-def word(value):
-    """What values compare by: NaN is the largest, −0.0 lies below 0.0."""
-    if isinstance(value, float):
-        return (math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value))
-    return value.encode() if isinstance(value, str) else value
-
-
-def before(order, left, right):
-    for name, descending in order:
-        first, second = left[name], right[name]
-        if (first is None) != (second is None):
-            return 1 if first is None else -1
-        if first is not None and word(first) != word(second):
-            return (-1 if word(first) < word(second) else 1) * (-1 if descending else 1)
-    return 0
-
-
 def shown(rows, names=None):
     return Counter(repr(row if names is None else [row[name] for name in names]) for row in rows)
 
@@ -198,7 +180,7 @@ def check(life, everything):
     order = [(name, draw.random() < 0.5) for name in draw.sample(names, draw.choice([1, 1, 2]))]
     order_by = [(name, "descending") if down else name for name, down in order]
     first = made.scan(where=where, order_by=order_by, limit=limit).to_arrow().to_pylist()
-    expected = sorted(rows, key=functools.cmp_to_key(functools.partial(before, order)))[:limit]
+    expected = ordered(rows, order)[:limit]
     asked = [name for name, _ in order]
     assert [[repr(row[name]) for name in asked] for row in first] == [
         [repr(row[name]) for name in asked] for row in expected

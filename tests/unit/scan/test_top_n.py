@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 import random
 from decimal import Decimal
 
@@ -13,6 +11,7 @@ import pytest
 from paimon_py import col
 from paimon_py.errors import UsageError
 from tests.unit.scan.build import opened, table
+from tests.unit.scan.order import ordered
 
 VALUES = {
     "INT": [None, *range(-20, 20)],
@@ -20,26 +19,6 @@ VALUES = {
     "STRING": [None, "", "a", "ab", "b", "ä", "x" * 40, "x" * 39 + "y"],
     "DECIMAL(10, 2)": [None, *(Decimal(number).scaleb(-2) for number in range(-500, 500, 77))],
 }
-
-
-def word(value):
-    """What values compare by: NaN is the largest, −0.0 lies below 0.0."""
-    if isinstance(value, float):
-        return (math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value))
-    return value.encode() if isinstance(value, str) else value
-
-
-def ordered(rows, order):
-    def compare(left, right):
-        for name, descending in order:
-            first, second = left[name], right[name]
-            if (first is None) != (second is None):
-                return 1 if first is None else -1
-            if first is not None and word(first) != word(second):
-                return (-1 if word(first) < word(second) else 1) * (-1 if descending else 1)
-        return 0
-
-    return sorted(rows, key=functools.cmp_to_key(compare))
 
 
 def shown(rows, names):
