@@ -123,6 +123,7 @@ def written(fields: Struct) -> bytes:
 
 
 def write_varint(out: bytearray, value: int) -> None:
+    """Append a number, seven bits a byte."""
     while value > 127:
         out.append(value & 127 | 128)
         value >>= 7
