@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -104,16 +107,25 @@ def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
 def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
     names = [field.name for field in fields]
     schema = to_arrow_schema(fields)
-    if len(names) == 1 and not any(issubclass(kind, (Mapping, tuple)) for kind in {type(key) for key in keys}):
-        columns = [list(keys)]
-    else:
-        rows = [_named(key, names) for key in keys]
-        columns = [[row[name] for row in rows] for name in names]
+    columns = _columns(keys, names)
     try:
         arrays = [python_array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(f"these are not keys of {', '.join(names)}: {error}", fields=tuple(names)) from error
     return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _columns(keys: Sequence[Any], names: Sequence[str]) -> list[list[object]]:
+    """The values of the keys by column."""
+    kinds = set(map(type, keys))
+    if len(names) == 1 and not any(issubclass(kind, (Mapping, tuple)) for kind in kinds):
+        return [list(keys)]
+    if kinds in ({dict}, {tuple}) and set(map(len, keys)) == {len(names)}:
+        places: Sequence[Any] = names if kinds == {dict} else range(len(names))
+        with contextlib.suppress(KeyError):  # then the names are wrong, and are told below
+            return [list(map(itemgetter(place), keys)) for place in places]
+    rows = [_named(key, names) for key in keys]
+    return [[row[name] for row in rows] for name in names]
 
 
 def _named(key: object, names: Sequence[str]) -> Mapping[str, object]:

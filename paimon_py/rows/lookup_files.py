@@ -33,6 +33,8 @@ from paimon_py.storage.store import OpenRead
 KEY_BATCH_ROWS = 131_072
 VALUE_BATCH_BYTES = 64 << 20
 VALUE_BATCH_ROWS = 1 << 20
+PAGED_ROWS = 40_000
+"""Files with fewer rows have so few pages that reading all of them costs less than choosing some."""
 _FEW = 64
 _FEW_BATCH_ROWS = 16_384
 _DECODED = 4
@@ -82,8 +84,9 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         for stretch in held:
             asked.look_into(stretch)
         if len(asked.undecided()):
-            # few keys of a file that nobody knows: maybe no more will be asked for
-            self._read_keys(file, path, frame, asked, by_page=not held and len(wanted[0]) <= _FEW)
+            # few keys of a large file that nobody knows: maybe no more will be asked for
+            by_page = len(wanted[0]) <= _FEW and file.row_count >= PAGED_ROWS and not held
+            self._read_keys(file, path, frame, asked, by_page=by_page)
         return self._live(file, asked.hits())
 
     def proven(self, file: DataFile, located: Located, wanted: Sequence[pa.Array] | None) -> Hits:
@@ -163,8 +166,11 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
         path = self.path_of(file)
         frame = FrameId(path, columns.number)
+        held = self.frames.get(frame)
+        if is_whole(held, file.row_count) and len(held) == 1:
+            return held[0].rows.take(from_numpy(positions, pa.int64()))
         taking = _Taking(positions)
-        for stretch in self.frames.get(frame):
+        for stretch in held:
             taking.take(stretch)
         missing = taking.missing()
         if len(missing):
@@ -183,7 +189,9 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     def _stretches(self, file: DataFile, path: str, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
         """What holds the positions, not further than the last."""
         few = len(positions) <= _FEW
-        read = FileReader(self.store, path, file, self.schema_of(file.schema_id), fields, by_page=few).positions(
+        by_page = few and file.row_count >= PAGED_ROWS
+        schema = self.schema_of(file.schema_id)
+        read = FileReader(self.store, path, file, schema, fields, by_page=by_page).positions(
             batch_rows=_FEW_BATCH_ROWS if few else _batch_rows(file),
             predicate=None,
             rows=BitMap(positions.astype(np.uint32)),

@@ -7,6 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
+from paimon_py.rows import lookup_files
 from paimon_py.table import Table
 from tests.unit.scan.build import table
 
@@ -18,6 +19,11 @@ KEYS = {
     "texts": ([("k", TEXT)], lambda n: {"k": f"key {n:07}" + "x" * (n % 40)}),
     "pairs": ([("a", NUMBER), ("b", TEXT)], lambda n: {"a": n // 700, "b": f"{n * 7919 % ROWS}"}),
 }
+
+
+@pytest.fixture(autouse=True)
+def small_files_have_pages(monkeypatch):
+    monkeypatch.setattr(lookup_files, "PAGED_ROWS", 1000)
 
 
 @pytest.mark.parametrize("kind", KEYS)
