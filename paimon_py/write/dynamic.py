@@ -51,6 +51,8 @@ class Share(msgspec.Struct, frozen=True):
             raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
         if mode is not BucketMode.DYNAMIC:
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
+        if not all(isinstance(each, int) and not isinstance(each, bool) for each in (number, writers)):
+            raise UsageError(f"writers are counted in whole numbers, not {number!r} of {writers!r}")
         if not 0 <= number < writers:
             raise UsageError(f"there is no writer {number} of {writers}; they are counted from 0")
         assigners = Options(schema.options).find_int("dynamic-bucket.initial-buckets") or writers
