@@ -79,6 +79,8 @@ class TableCare(ABC):
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
         check_compactable(self._schema)
+        if progress is not None and not callable(progress):
+            raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
         matches = partition_filter(self._schema, partitions, where)
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
