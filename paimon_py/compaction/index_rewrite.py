@@ -15,10 +15,12 @@ from paimon_py.codec.file_index.container import encode
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.overwrite import Matcher
 from paimon_py.commit.plan import Bucket
 from paimon_py.commit.result import CommitResult
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, StorageError
+from paimon_py.commit.rounds import on_latest
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import BATCH_ROWS, read_positions
@@ -30,8 +32,12 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
 
 Commit = Callable[[Changes], CommitResult]
+
+_ROUNDS = 3
+"""How often the files are looked at if snapshots expire meanwhile."""
 
 
 def rewrite_indexes(root: TableRoot, schema: TableSchema, commit: Commit, matches: Matcher | None) -> CommitResult:
@@ -44,9 +50,16 @@ def rewrite_indexes(root: TableRoot, schema: TableSchema, commit: Commit, matche
         CommitUnknownError: nothing was deleted. After any other error no new file is left behind, as far as the store
             lets.
     """
-    snapshot = root.snapshots.latest()
-    if snapshot is None:
-        return CommitResult()
+
+    def work(snapshot: Snapshot | None, _: int) -> CommitResult:
+        return CommitResult() if snapshot is None else _rewritten(root, schema, commit, matches, snapshot)
+
+    return on_latest(root, work, rounds=_ROUNDS)
+
+
+def _rewritten(
+    root: TableRoot, schema: TableSchema, commit: Commit, matches: Matcher | None, snapshot: Snapshot
+) -> CommitResult:
     work = _Rewrite(root, schema)
     try:
         changes = work.changes(snapshot, matches)
@@ -82,7 +95,11 @@ class _Rewrite:
         for entry in entries:
             if entry.bucket == POSTPONE_BUCKET:
                 continue
-            file = self._indexed(entry)
+            try:
+                file = self._indexed(entry)
+            except FileMissingError as error:
+                reason = overtaken(root, (entry.partition, entry.bucket), error)
+                raise SnapshotExpiredError(reason, path=error.path, snapshot_id=snapshot.id) from error
             if file != entry.file:
                 place = (entry.partition, entry.bucket, entry.total_buckets)
                 buckets.setdefault(place, []).append((entry.file, file))
