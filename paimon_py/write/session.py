@@ -97,7 +97,7 @@ class Writer:
         self._schema = schema
         self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
         self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
-        self._snapshot = root.snapshots.latest()
+        self._snapshot = root.latest()
         base = None if ignore_existing else self._snapshot
         self._live = LiveFiles(root, base)
         self._dynamic: DynamicBuckets | None = None
