@@ -16,6 +16,7 @@ from paimon_py.commit.rounds import on_latest
 from paimon_py.env import Env
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.maintain.publish_waiting import require_none_waiting
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows import verbs
@@ -28,7 +29,7 @@ from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.schema_changes import SchemaChange
+from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_readable, check_writable
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
@@ -101,6 +102,9 @@ class Table(TableCare):
             UsageError: Java's rules forbid a change; nothing is written.
             CommitRetriesExhaustedError: others changed the schema at every attempt.
         """
+        options = (change for change in changes if isinstance(change, (SetOption, RemoveOption)))
+        if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
+            require_none_waiting(self._root)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
             clock=self._root.env.clock,

@@ -159,7 +159,10 @@ class KeyedRows:
         elif kind == "-D":
             place = batch.schema.get_field_index(self._kind_field)
             batch = batch.set_column(place, self._kind_field, pa.repeat(pa.scalar(kind), batch.num_rows))
-        writer.write_arrow(batch)
+        if kind == "+I":
+            writer.write_arrow(batch)
+        else:
+            writer.write_again(batch)
 
 
 def _left_out(schema: TableSchema) -> tuple[str, ...]:

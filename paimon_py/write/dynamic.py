@@ -189,15 +189,21 @@ class DynamicBuckets:
 
     def _load(self, partition: bytes) -> PartitionBuckets:
         """What is known of a partition. If that has expired, it is what the latest snapshot says; the commit compares
-        all of it then, since it does not find the older one either."""
+        all of it then, since it does not find the older one either.
+
+        Raises: CorruptionError if a file of the latest snapshot is gone.
+        """
         while True:
             try:
                 found = self._read(partition)
-            except (FileMissingError, SnapshotExpiredError):
+            except (FileMissingError, SnapshotExpiredError) as error:
                 latest = self._root.snapshots.latest()
-                if latest == self._live.snapshot:
+                if latest != self._live.snapshot:
+                    self._renew(latest)
+                elif latest is None or isinstance(error, SnapshotExpiredError):
                     raise
-                self._renew(latest)
+                else:
+                    raise self._root.manifests.gone(latest, error) from error
             else:
                 break
         known = [(bucket, one.hashes[0]) for bucket, one in found.items()]
