@@ -126,6 +126,8 @@ class Table(TableCare):
             UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
         """
         check_writable(self._schema)
+        if share is not None and not (isinstance(share, tuple) and len(share) == 2):
+            raise UsageError(f"share is the number of a writer and of all writers, such as (2, 4), not {share!r}")
         part = None if share is None else Share.of(self._schema, *share)
         return Writer(
             self._root, self._schema, ignore_existing=overwrite, share=part,
@@ -378,7 +380,7 @@ class Table(TableCare):
         """
         if snapshot_id is not None:
             return Snapshot(self._root, self._root.snapshots.get(snapshot_id))
-        value = self._root.snapshots.latest()
+        value = self._root.latest()
         return None if value is None else Snapshot(self._root, value)
 
     def snapshots(self) -> list[Snapshot]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import CommitResult
 from paimon_py.commit.compact_manifests import compact_manifests
+from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import joined
 from paimon_py.compaction.compact import CompactionProgress, Compactor, changes_of
 from paimon_py.compaction.index_rewrite import rewrite_indexes
 from paimon_py.compaction.plan import partition_filter, plan_compaction
 from paimon_py.compaction.run import run_task
-from paimon_py.errors import UsageError
+from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.maintain.publish_waiting import publish_waiting
@@ -25,6 +26,7 @@ from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
+from paimon_py.storage.store import FileMissingError
 
 
 class TableCare(ABC):
@@ -79,6 +81,8 @@ class TableCare(ABC):
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
         check_compactable(self._schema)
+        if progress is not None and not callable(progress):
+            raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
         matches = partition_filter(self._schema, partitions, where)
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
@@ -137,13 +141,20 @@ class TableCare(ABC):
 
         Raises:
             UsageError: the table has another schema than the task was planned under.
+            SnapshotExpiredError: others replaced its files so long ago that they are gone; plan anew.
             CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
         """
         check_compactable(self._schema)
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
-        return changes_of([task], [run_task(self._root, self._schema, task)])
+        try:
+            return changes_of([task], [run_task(self._root, self._schema, task)])
+        except FileMissingError as error:
+            reason = overtaken(self._root, (task.partition, task.bucket), error)
+            raise SnapshotExpiredError(
+                f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.snapshot_id
+            ) from error
 
     def rewrite_file_index(
         self,
