@@ -9,14 +9,10 @@ import io
 import itertools
 import mmap
 import os
-import random
-import shutil
-import tempfile
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -125,7 +121,7 @@ class SystemIds:
         return str(uuid.uuid4())
 
     def jitter(self) -> float:
-        return random.random()
+        return int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 
 class SerialPool:
@@ -145,6 +141,8 @@ class ThreadPool:
         work = list(items)
         if len(work) < 2:
             return map(function, work)
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(max_workers=min(self.threads, len(work)), thread_name_prefix="paimon") as pool:
             return iter(list(pool.map(function, work)))
 
@@ -164,6 +162,8 @@ class TemporarySpill:
     def create(self) -> SpillFile:
         process = os.getpid()
         if self._made is None or self._made[0] != process:
+            import tempfile
+
             self._made = (process, tempfile.mkdtemp(prefix="paimon-spill-", dir=self._parent))
             weakref.finalize(self, _remove_tree, self._made[1], process)
         return _LocalSpillFile(os.path.join(self._made[1], f"run-{next(self._numbers)}"))
@@ -193,6 +193,8 @@ class _LocalSpillFile:
 def _remove_tree(directory: str, process: int) -> None:
     """A forked child leaves the directory to its parent."""
     if os.getpid() == process:
+        import shutil
+
         shutil.rmtree(directory, ignore_errors=True)
 
 

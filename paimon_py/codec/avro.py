@@ -8,7 +8,6 @@ Source: Avro 1.11 specification, "Object Container Files"; format.md §5.1.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -201,6 +200,8 @@ def write_container(header: bytes, blocks: Iterable[tuple[int, bytes]]) -> bytes
 
     The sync marker is a hash of the content: the same content gives the same bytes.
     """
+    import hashlib
+
     pieces = list(blocks)
     digest = hashlib.blake2b(header, digest_size=SYNC_BYTES)
     for _, raw in pieces:

@@ -31,7 +31,6 @@ from paimon_py.formats.base import (
 from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
 from paimon_py.formats.parquet_statistics import bound_array, group_statistics
-from paimon_py.formats.parquet_write import ParquetFileWriter
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field, RowType
@@ -55,6 +54,8 @@ class ParquetFormat:
         return ParquetOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        from paimon_py.formats.parquet_write import ParquetFileWriter
+
         return ParquetFileWriter(sink, fields, settings)
 
 

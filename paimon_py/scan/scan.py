@@ -11,10 +11,9 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.errors import UsageError
-from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Predicate, as_predicate
+from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
-from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
 from paimon_py.scan.explain import Analysis, Explanation
@@ -75,7 +74,7 @@ class Scan:
             check_readable(self._table_schema)
         self._travel = travel
         self._columns = None if columns is None else tuple(columns)
-        self._where = None if where is None else parse_where(where) if isinstance(where, str) else as_predicate(where)
+        self._where = None if where is None else predicate_of(where)
         self._limit = limit
         self._order_by = order_by
         if order_by is not None and limit is None:

@@ -8,8 +8,7 @@ Source: format.md §11.1; Java `FileIndexOptions`, `SchemaValidation.validateFil
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -118,7 +117,7 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
             return OptionError(f"option {option!r} = {value!r} {reason}", option=option, value=value)
 
         if index.kind not in KINDS:
-            near = difflib.get_close_matches(index.kind, KINDS, n=1)
+            near = _near(index.kind, KINDS)
             hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"there are {', '.join(KINDS)}"
             raise refuse(f"asks for an index that does not exist; {hint}")
         if index.column not in schema.names:
@@ -201,7 +200,7 @@ def _check_options(index: IndexColumn) -> None:
         "chunk-size": ("a size such as '16 kb'", lambda text: parse_size(text) is not None),
     }
     for name in index.options:
-        near = difflib.get_close_matches(name, _OPTIONS[index.kind], n=1, cutoff=0.7)
+        near = _near(name, _OPTIONS[index.kind], cutoff=0.7)
         if near and name != near[0]:
             option = f"{PREFIX}{index.kind}.{index.name}.{name}"
             raise OptionError(f"option {option!r} does not exist; did you mean {near[0]!r}?", option=option)
@@ -218,3 +217,10 @@ def _is_fraction(text: str) -> bool:
         return 0.0 < float(text) < 1.0
     except ValueError:
         return False
+
+
+def _near(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """The name that looks most like another, if any does."""
+    import difflib
+
+    return difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
