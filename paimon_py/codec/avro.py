@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import zstandard
 
@@ -38,7 +39,7 @@ _NAMES = {
 }
 
 
-class Header(NamedTuple):
+class Header(msgspec.Struct, frozen=True):
     """The start of a container: metadata, codec name as written, sync marker, and where the first block begins."""
 
     schema: bytes
@@ -48,7 +49,7 @@ class Header(NamedTuple):
     end: int
 
 
-class Block(NamedTuple):
+class Block(msgspec.Struct, frozen=True):
     """Inflated records: how many, their bytes, and where the block begins in its file."""
 
     records: int

@@ -6,7 +6,6 @@ Source: format.md §15.4; Java `ConflictDetection`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +23,7 @@ Ranks = Mapping[str, tuple[int, int]]
 PASSED_OVER = Conflict("others wrote to the bucket before its compaction could be committed")
 
 
-class Fit(NamedTuple):
+class Fit(msgspec.Struct, frozen=True):
     """Changes without the compactions that do not fit, and why not, by position in the changes."""
 
     buckets: tuple[BucketChanges, ...]

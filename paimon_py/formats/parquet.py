@@ -6,8 +6,9 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
@@ -59,7 +60,7 @@ class ParquetFormat:
         return ParquetFileWriter(sink, fields, settings)
 
 
-class _Column(NamedTuple):
+class _Column(msgspec.Struct, frozen=True):
     """How one column of the result comes out of the file's batches. `name` None: the file lacks it."""
 
     field: Field

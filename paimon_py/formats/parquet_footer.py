@@ -11,7 +11,9 @@ Source: parquet-format `parquet.thrift`, Thrift compact protocol; format.md §8.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 MAGIC = b"PAR1"
 ROOT_NAME = b"paimon_schema"
@@ -30,7 +32,7 @@ _COLUMN_TYPE, _COLUMN_STATISTICS = 1, 12
 Struct = dict[int, tuple[int, Any]]
 
 
-class _Sequence(NamedTuple):
+class _Sequence(msgspec.Struct, frozen=True):
     """A Thrift list: the wire type of its items and the items."""
 
     item_type: int

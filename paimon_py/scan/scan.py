@@ -23,7 +23,6 @@ from paimon_py.scan.projection import Projection, projection_of
 from paimon_py.scan.read import Request, count_split, foresee, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
-from paimon_py.scan.top_n import OrderColumn, TopN, both, order_columns
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+
+    from paimon_py.scan.top_n import OrderColumn
 
 
 class Scan:
@@ -233,12 +234,18 @@ class Scan:
 
     @cached_property
     def _order(self) -> tuple[OrderColumn, ...]:
-        return () if self._order_by is None else order_columns(self._order_by, self._request.schema)
+        if self._order_by is None:
+            return ()
+        from paimon_py.scan.top_n import order_columns
+
+        return order_columns(self._order_by, self._request.schema)
 
     def _rows(self, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         if not self._order or self._resolved is None or not self._limit:
             yield from self._batches(self._planned.splits, meter)
             return
+        from paimon_py.scan.top_n import TopN, both
+
         names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
         request = msgspec.structs.replace(self._request, columns=tuple(names))
         plan = plan_ordered(self._root, request, self._resolved, self._order[0].field)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine
-from paimon_py.spec.aggregate_rules import REMOVE_ON_DELETE, named_function
 from paimon_py.spec.engine_rules import SequenceGroup, needs_lookup, removing_fields, sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -44,6 +43,7 @@ def combines_rows(schema: TableSchema) -> bool:
 
 def _aggregation(schema: TableSchema, options: Options) -> Engine:
     from paimon_py.lsm.engines.aggregation import Aggregation
+    from paimon_py.spec.aggregate_rules import REMOVE_ON_DELETE
 
     return Aggregation(schema, remove_on_delete=options.get_bool(REMOVE_ON_DELETE))
 
@@ -74,6 +74,7 @@ def _partial_update(schema: TableSchema, options: Options) -> Engine:
 def _aggregators(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> dict[str, Aggregator]:
     """The functions of the columns that sequence groups protect."""
     from paimon_py.lsm.aggregates import aggregator_of
+    from paimon_py.spec.aggregate_rules import named_function
 
     named = {column: named_function(schema, column) for group in groups for column in group.columns}
     return {name: aggregator_of(schema, name, function) for name, function in named.items() if function is not None}
