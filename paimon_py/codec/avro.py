@@ -62,7 +62,7 @@ def fastavro() -> Any:
 
     Imported on first use and nowhere else: it costs 35 ms of CPU, and metadata never needs it.
     """
-    import fastavro as module  # noqa: PLC0415
+    import fastavro as module
 
     return module
 
