@@ -152,7 +152,9 @@ class Table(TableCare):
         """
         from paimon_py import table_writing
 
-        return table_writing.write(self._root, self._schema, self._name, data, overwrite=overwrite, watermark=watermark)
+        return table_writing.write(
+            self._root, self._schema, self._name, data, self._commit, overwrite=overwrite, watermark=watermark
+        )
 
     def commit(
         self,
@@ -203,7 +205,7 @@ class Table(TableCare):
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
         from paimon_py import table_writing
 
-        return table_writing.publish(self._root, self._schema, changes, request)
+        return table_writing.commit_changes(self._root, self._schema, changes, request)
 
     # -- single rows ------------------------------------------------------------------------------------------------
 

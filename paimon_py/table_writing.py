@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -19,6 +19,9 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.write.session import Writer
+
+Publish = Callable[[Changes, CommitRequest], CommitResult]
+"""`commit_changes` for one table."""
 
 
 def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tuple[int, int] | None = None) -> Writer:
@@ -37,16 +40,16 @@ def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tupl
 
 
 def write(
-    root: TableRoot, schema: TableSchema, name: str, data: object, *, overwrite: Mapping[str, object] | str | None,
-    watermark: int | None,
+    root: TableRoot, schema: TableSchema, name: str, data: object, publish: Publish, *,
+    overwrite: Mapping[str, object] | str | None, watermark: int | None,
 ) -> CommitResult:  # fmt: skip
-    """See `Table.write_arrow`."""
+    """See `Table.write_arrow`; `publish` commits what was written."""
     mode = overwrite_of(schema, name, overwrite)
     request = CommitRequest(overwrite=mode, watermark=watermark)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        return on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS)
-    return _written(root, schema, data, request)
+        return on_latest(root, lambda *_: _written(root, schema, data, request, publish), rounds=ROUNDS)
+    return _written(root, schema, data, request, publish)
 
 
 def request_of(
@@ -86,7 +89,7 @@ def nothing_instead(
     return changes, CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes, operation="TRUNCATE")
 
 
-def publish(root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest) -> CommitResult:
+def commit_changes(root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest) -> CommitResult:
     """Commit changes of a table with this schema."""
     compacts_only = request.overwrite is None and any(bucket.compact_before for bucket in changes.buckets)
     writes = any(bucket.new_files or bucket.deleted_files for bucket in changes.buckets)
@@ -96,14 +99,16 @@ def publish(root: TableRoot, schema: TableSchema, changes: Changes, request: Com
     )
 
 
-def _written(root: TableRoot, schema: TableSchema, data: object, request: CommitRequest) -> CommitResult:
+def _written(
+    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, publish: Publish
+) -> CommitResult:
     with writer(root, schema, overwrite=request.overwrite is not None) as session:
         if isinstance(request.overwrite, StaticOverwrite):
             session.restrict(request.overwrite.partition)
         session.write_arrow(data)
         changes = session.changes()
         try:
-            return publish(root, schema, changes, request)
+            return publish(changes, request)
         except CommitUnknownError:
             raise
         except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay

@@ -12,6 +12,7 @@ import msgspec
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.snapshot import Base
 
 VERSION = 2
 _MAGIC = b"paimon-changes-2:"
@@ -23,9 +24,9 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     `partition`: serialized BinaryRow. `total_buckets`: buckets of the partition, −1 without fixed buckets.
     `new_files`, `deleted_files` and `changelog_files` make the first snapshot of a commit; the `compact_…` files its
     second one. `new_index` and `compact_new_index` are index files to add, `deleted_index` and `compact_deleted_index`
-    those they take the place of, as the writer found them. `compact_snapshot_id`: where a writer compacted its own new
-    files, the snapshot whose files it knew (0: an empty table); rows that others committed since then must not be
-    passed over.
+    those they take the place of, as the writer found them. `compact_snapshot_id` and `compact_mark`: where a writer
+    compacted its own new files, the snapshot whose files it knew (0: an empty table); rows that others committed since
+    then must not be passed over.
     """
 
     partition: bytes
@@ -42,6 +43,12 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     compact_new_index: tuple[IndexEntry, ...] = ()
     compact_deleted_index: tuple[IndexEntry, ...] = ()
     compact_snapshot_id: int | None = None
+    compact_mark: str | None = None
+
+    @property
+    def compact_base(self) -> Base | None:
+        """The snapshot that a compaction of new files was based on, None if there was none."""
+        return None if self.compact_snapshot_id is None else Base(self.compact_snapshot_id, self.compact_mark)
 
     @property
     def is_empty(self) -> bool:
@@ -68,12 +75,14 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
 class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
     """What changes of a table whose keys move between partitions rely on: where all keys were.
 
-    `writer`: who wrote. `snapshot_id`: the state that the writer knew, 0 for an empty table. `files`: new files that it
-    had handed over before these changes and after that snapshot; they must be in the table, and nothing else.
+    `writer`: who wrote. `snapshot_id` and `mark`: the state that the writer knew, 0 for an empty table. `files`: new
+    files that it had handed over before these changes and after that snapshot; they must be in the table, and nothing
+    else.
     """
 
     writer: str
     snapshot_id: int
+    mark: str | None = None
     files: tuple[str, ...] = ()
 
 
@@ -86,6 +95,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         version: version of this value.
         schema_id: schema that the rows were written with (the newest, if writers differ).
         base_snapshot_id: latest snapshot when the (first) writer opened, None on an empty table.
+        base_mark: what tells it from others of the same id, which come after a rollback.
+        further_bases: those that other writers found.
         buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
             times, wrote to it, the earlier first.
         watermark: event-time watermark in epoch milliseconds, None for unknown.
@@ -95,9 +106,16 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     schema_id: int
     base_snapshot_id: int | None
+    base_mark: str | None = None
+    further_bases: tuple[Base, ...] = ()
     buckets: tuple[BucketChanges, ...]
     watermark: int | None = None
     keys: KeyBase | None = None
+
+    @property
+    def base(self) -> Base:
+        """The snapshot that the (first) writer found."""
+        return Base(self.base_snapshot_id or 0, self.base_mark)
 
     @property
     def is_empty(self) -> bool:
@@ -148,11 +166,14 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
             return parts[0]
         if not parts:
             raise UsageError("nothing to commit: give at least one Changes value, as writer.changes() returns it")
-        bases = [part.base_snapshot_id for part in parts]
+        bases = {base: None for part in parts for base in (part.base, *part.further_bases)}
+        base = min(bases, key=lambda one: one.id)
         watermarks = [part.watermark for part in parts if part.watermark is not None]
         return cls(
             schema_id=max(part.schema_id for part in parts),
-            base_snapshot_id=None if None in bases else min(base for base in bases if base is not None),
+            base_snapshot_id=base.id or None,
+            base_mark=base.mark,
+            further_bases=tuple(one for one in bases if one != base),
             buckets=tuple(bucket for part in parts for bucket in part.buckets),
             watermark=max(watermarks, default=None),
             keys=_joined([part.keys for part in parts if part.keys is not None], parts),
@@ -176,6 +197,5 @@ def _joined(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
         )
     own = {file.name for part in parts for bucket in part.buckets for file in bucket.new_files}
     files = {name for base in bases for name in base.files} - own
-    return KeyBase(
-        writer=bases[0].writer, snapshot_id=min(base.snapshot_id for base in bases), files=tuple(sorted(files))
-    )
+    first = min(bases, key=lambda base: base.snapshot_id)
+    return msgspec.structs.replace(first, files=tuple(sorted(files)))

@@ -22,13 +22,14 @@ from paimon_py.commit.compaction_fit import (
 )
 from paimon_py.commit.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.commit.foreign import Foreign, committed_by, indexes_named, names_added
+from paimon_py.commit.foreign import Foreign, base_of, committed_by, indexes_named, names_added
 from paimon_py.commit.hash_plan import HashIndexes, replaced_hashes
 from paimon_py.commit.index_plan import (
     compacted_index,
     index_after,
     made_index,
     missing_index,
+    written_files,
     written_index,
 )
 from paimon_py.commit.key_base import KeyFollower, require_replacing
@@ -64,7 +65,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
 
@@ -99,7 +100,7 @@ class _Commit:
         self.request = request
         self.options = Options(schema.options)
         self.has_written = False
-        self.written_id = 0
+        self.parent: Snapshot | None = None
         self.missing: str | None = None
         self.fitting = changes
         self.dropped: dict[int, Conflict] = {}
@@ -117,12 +118,15 @@ class _Commit:
         part = write_part(changes)
         self.numbered = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         replaces = request.overwrite is not None
-        self.hashes = HashIndexes(root, schema, changes.base_snapshot_id)
+        self.base = base_of(root, changes)
+        self.hashes = HashIndexes(root, schema, self.base)
         self.keys = None if changes.keys is None else KeyFollower(root, changes.keys)
+        self.written_index = [entry for bucket in changes.buckets for entry in written_files(bucket)]
+        self.named: frozenset[str] = frozenset()
         self.own_names = frozenset(entry.file.name for entry in part.adds)
         self.foreign = Foreign(
             root,
-            changes.base_snapshot_id,
+            self.base,
             part.partitions,
             self.own_names,
             deltas=(self.numbered and not replaces) or request.user is not None or request.check_files,
@@ -141,6 +145,7 @@ class _Commit:
         if planner is not None:
             done = self._publish(planner)
             if isinstance(done, Already):
+                self._delete_unnamed(self.written_index)
                 known = (done.snapshot.id,) if done.snapshot else ()
                 return CommitResult(
                     snapshot_id=known[0] if known else None,
@@ -149,7 +154,6 @@ class _Commit:
                     attempts=self.attempts.count,
                 )
             self.has_written = True
-            self.written_id = done.id
             self._tidy()
             adds = write_part(self.numbering.current()).adds
             rows = sum(entry.file.row_count for entry in adds)
@@ -213,9 +217,10 @@ class _Commit:
         found = committed_by(self.root, self.author.user, self.request.identifier)
         if not found:
             return None
-        known = names_added(self.root, self.changes.base_snapshot_id)
+        known = names_added(self.root, self.base)
         if known is not None:
             self._delete([(b, [file for file in own_files(b) if file.name not in known]) for b in self.changes.buckets])
+            self._delete_unnamed(self.written_index)
         ids = tuple(sorted(s.id for s in found if s.commit_identifier == self.request.identifier))
         return CommitResult(snapshot_id=ids[-1] if ids else None, snapshot_ids=ids, already_committed=True)
 
@@ -238,6 +243,7 @@ class _Commit:
         return self._plan_write if has_work or (wants_empty and self.changes.is_empty) else None
 
     def _plan_write(self, latest: Snapshot | None) -> Planned:
+        self.parent = latest
         conflict = self._changed_meanwhile(latest)
         if conflict is not None:
             return conflict
@@ -276,9 +282,10 @@ class _Commit:
             return conflict
         after = index_after(index, changed, by_bucket=bool(self.schema.primary_keys))
         hashed = self.hashes.after(after, latest, current.buckets)
-        if isinstance(hashed, Conflict) or hashed == index:
-            return hashed if isinstance(hashed, Conflict) else part
-        return msgspec.structs.replace(part, index=hashed)
+        if isinstance(hashed, Conflict):
+            return hashed
+        self.named = frozenset(entry.name for entry in hashed)
+        return part if hashed == index else msgspec.structs.replace(part, index=hashed)
 
     def _plan_overwrite(self, latest: Snapshot | None, adds: tuple[ManifestEntry, ...], matches: Matcher) -> Planned:
         conflict = self._changed_meanwhile(latest) or bucket_count_conflict(adds, {})
@@ -304,6 +311,7 @@ class _Commit:
             gone = matches(binary_array([entry.partition for entry in entries])).tolist()
             index = tuple(entry for entry, is_gone in zip(entries, gone, strict=True) if not is_gone)
         index = replaced_hashes(index, self.numbering.current().buckets)
+        self.named = frozenset(entry.name for entry in index)
         return overwrite_part(adds, live, None if index == entries else index)
 
     def _plan_compaction(self, latest: Snapshot | None) -> Planned:
@@ -331,17 +339,18 @@ class _Commit:
         after = index_after(index, compacted_index(fit.buckets), by_bucket=keyed)
         return part if after == index else msgspec.structs.replace(part, index=after)
 
-    def _added_since(self, snapshot_id: int) -> set[str] | None:
+    def _added_since(self, base: Base) -> set[str] | None:
         """Names of the files that others added after a snapshot and before what this commit has written.
 
         None also if rows were taken away in between: a key that was looked up may be gone without a new file.
         """
-        if snapshot_id == self.written_id - 1:
+        if base.is_of(self.parent):
             return set()
-        between = map(self.root.snapshots.find, range(snapshot_id + 1, self.written_id))
+        last_id = 0 if self.parent is None else self.parent.id
+        between = map(self.root.snapshots.find, range(base.id + 1, last_id + 1))
         if any(snapshot is None or snapshot.commit_kind is CommitKind.OVERWRITE for snapshot in between):
             return None
-        return names_added(self.root, snapshot_id or None, last_id=self.written_id - 1)
+        return names_added(self.root, base, last_id=last_id)
 
     def _changed_meanwhile(self, latest: Snapshot | None) -> Conflict | None:
         expected = self.request.expected_snapshot_id
@@ -430,8 +439,7 @@ class _Commit:
                 delete_index_files(self.root, self.schema, made_index(bucket))
             elif self.request.overwrite is not None:
                 self._delete([(bucket, bucket.changelog_files)])
-        if not self.request.check_files:
-            self.hashes.delete_unused()
+        delete_index_files(self.root, self.schema, [one for one in self.written_index if one.name not in self.named])
 
     def _give_up(self) -> None:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
@@ -444,7 +452,7 @@ class _Commit:
 
         That cannot be of a bucket whose rows were published just now.
         """
-        known = names_added(self.root, self.changes.base_snapshot_id)
+        known = names_added(self.root, self.base)
         kept = {file.name for bucket in self.fitting.buckets for file in bucket.added_files} | (known or set())
         unsure: list[IndexEntry] = []
         for bucket in (self.changes.buckets[at] for at in positions):
@@ -463,7 +471,7 @@ class _Commit:
 
         Cost: if there are any, a get per snapshot since the base, and its index manifest.
         """
-        named = indexes_named(self.root, self.changes.base_snapshot_id) if made else None
+        named = indexes_named(self.root, self.base) if made else None
         if named is not None:
             delete_index_files(self.root, self.schema, [entry for entry in made if entry.name not in named])
 

@@ -15,6 +15,7 @@ from paimon_py.commit.index_plan import Index, base_conflict, compacted_index, i
 from paimon_py.commit.plan import Bucket, bucket_compaction
 from paimon_py.spec.data_file import ManifestEntry, identifier
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
+from paimon_py.spec.snapshot import Base
 
 Ranks = Mapping[str, tuple[int, int]]
 """Ranks of the smallest and largest key by name of files of level 1 and above; empty for append tables."""
@@ -97,11 +98,12 @@ def without_compaction(bucket: BucketChanges) -> BucketChanges:
         compact_new_index=(),
         compact_deleted_index=(),
         compact_snapshot_id=None,
+        compact_mark=None,
     )
 
 
 def strangers(
-    buckets: Sequence[BucketChanges], added: Callable[[int], Container[str] | None], live: Iterable[ManifestEntry]
+    buckets: Sequence[BucketChanges], added: Callable[[Base], Container[str] | None], live: Iterable[ManifestEntry]
 ) -> dict[int, Conflict]:
     """Compactions of a writer's own new files that would pass over rows which others committed before these.
 
@@ -122,8 +124,8 @@ def strangers(
         earlier = before_us.setdefault(key, set())
         own = {file.name for file in bucket.new_files}
         taken = {file.name for file in bucket.compact_before}
-        if bucket.compact_snapshot_id is not None and not own.isdisjoint(taken):
-            others = added(bucket.compact_snapshot_id)
+        if bucket.compact_base is not None and not own.isdisjoint(taken):
+            others = added(bucket.compact_base)
             if others is None or any(name in others or name in earlier for name in alive.get(key, ())):
                 found[position] = PASSED_OVER
         earlier |= own

@@ -5,7 +5,6 @@ Source: notes on reliability, §3 (b), (c), (h).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,17 +13,21 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Mask, binary_array, numpy_values, text_array
 from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.commit.changes import Changes
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import PaimonError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import ManifestFile
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 _DELTAS_MAX = 32
 """Up to so many snapshots are looked at one by one; beyond that the live files say the same for less."""
+
+_NOWHERE = ""
+"""A mark that no snapshot has."""
 
 
 class Foreign:
@@ -42,7 +45,7 @@ class Foreign:
     def __init__(
         self,
         root: TableRoot,
-        base_id: int | None,
+        base: Base,
         partitions: frozenset[bytes],
         names: frozenset[str],
         *,
@@ -50,7 +53,7 @@ class Foreign:
     ) -> None:
         self._root = root
         self._deltas = deltas
-        self._position = base_id or 0
+        self._position = base
         self._partitions = partitions
         self._names = names
         self.highest: dict[Bucket, int] = {}
@@ -61,19 +64,21 @@ class Foreign:
     def advance(self, latest: Snapshot | None) -> None:
         """Look at everything between the last position and `latest`.
 
-        Cost: for each snapshot one get, and two for its delta unless they were read before; or once the live files.
+        What came after a snapshot that is there no more, be it expired or rolled back, is not known.
+
+        Cost: one get, for each snapshot one more, and two for its delta unless they were read before; or once the live
+            files.
         """
-        latest_id = latest.id if latest else 0
-        if latest is None or latest_id == self._position:
+        if latest is None or self._position.is_of(latest):
             return
         between = None
-        if 0 < latest_id - self._position <= _DELTAS_MAX:
-            between = self._find(range(self._position + 1, latest_id), latest)
+        if 0 < latest.id - self._position.id <= _DELTAS_MAX and is_there(self._root, self._position, latest):
+            between = self._find(range(self._position.id + 1, latest.id), latest)
         if between is not None:
             self.snapshots += between
         if self._deltas and (between is None or not self._take_deltas(between)):
             self._take(self._root.manifests.live_entries(latest, EntryFilter(partitions=self._wanted)))
-        self._position = latest_id
+        self._position = Base.of(latest)
 
     def _find(self, ids: Sequence[int], latest: Snapshot) -> list[Snapshot] | None:
         found = list(_mapped(self._root, ids))
@@ -161,30 +166,59 @@ def _mapped(root: TableRoot, ids: Sequence[int]) -> Iterator[Snapshot | None]:
     return map(root.snapshots.find, ids)
 
 
-def indexes_named(root: TableRoot, base_id: int | None) -> set[str] | None:
-    """Names of the index files of all snapshots after a base; None if the store does not say."""
+def is_there(root: TableRoot, base: Base, latest: Snapshot | None) -> bool:
+    """Whether what comes after a base up to `latest` followed from it: it neither expired nor was rolled back.
+
+    Cost: one get, unless the base is the empty table or `latest`.
+    """
+    if base.id == 0 or base.id == (latest.id if latest else 0):
+        return base.is_of(latest if base.id else None)
+    return base.is_of(root.snapshots.find(base.id))
+
+
+def base_of(root: TableRoot, changes: Changes) -> Base:
+    """The snapshot that changes are based on; if one of several is there no more, one that is nowhere.
+
+    Cost: one get for each base but the first.
+    """
+    if all(is_there(root, base, None) for base in changes.further_bases):
+        return changes.base
+    return Base(changes.base.id, _NOWHERE)
+
+
+def indexes_named(root: TableRoot, base: Base) -> set[str] | None:
+    """Names of the index files of all snapshots after a base; None if that cannot be said any more."""
     try:
-        after = itertools.takewhile(lambda snapshot: snapshot.id > (base_id or 0), newest_first(root))
-        manifests = {snapshot.index_manifest for snapshot in after if snapshot.index_manifest is not None}
-        return {entry.name for name in manifests for entry in root.manifests.read_index(name)}
+        after = snapshots_after(root, base)
+        manifests = {snapshot.index_manifest for snapshot in after or () if snapshot.index_manifest is not None}
+        return None if after is None else {e.name for name in manifests for e in root.manifests.read_index(name)}
     except PaimonError:
         return None
 
 
-def names_added(root: TableRoot, base_id: int | None, *, last_id: int | None = None) -> set[str] | None:
+def names_added(root: TableRoot, base: Base, *, last_id: int | None = None) -> set[str] | None:
     """Names of all files added after a base, up to snapshot `last_id`; None if that cannot be said any more."""
     names: set[str] = set()
     try:
-        for snapshot in newest_first(root):
-            if last_id is not None and snapshot.id > last_id:
-                continue
-            if snapshot.id == (base_id or 0):
-                return names
-            lists = [snapshot.delta_manifest_list, snapshot.changelog_manifest_list]
-            manifests = [file for name in lists if name for file in root.manifests.read_list(name)]
-            names.update(root.manifests.read_entries(manifests).names().to_pylist())
-            if snapshot.id == 1 and base_id is None:
-                return names
+        after = snapshots_after(root, base)
+        for snapshot in after or ():
+            if last_id is None or snapshot.id <= last_id:
+                lists = [snapshot.delta_manifest_list, snapshot.changelog_manifest_list]
+                manifests = [file for name in lists if name for file in root.manifests.read_list(name)]
+                names.update(root.manifests.read_entries(manifests).names().to_pylist())
+        return None if after is None else names
     except PaimonError:
         return None
-    return None
+
+
+def snapshots_after(root: TableRoot, base: Base) -> list[Snapshot] | None:
+    """The snapshots after a base, newest first; None if it, or one of them, is there no more.
+
+    Cost: one get for each, and for the base.
+    """
+    after: list[Snapshot] = []
+    for snapshot in newest_first(root):
+        if snapshot.id <= base.id:
+            return after if base.is_of(snapshot) else None
+        after.append(snapshot)
+    return after if base.is_of(None) and (not after or after[-1].id == 1) else None

@@ -1,7 +1,9 @@
 """The hash indexes of dynamic buckets through a commit: what to publish if others committed keys meanwhile.
 
 A writer assigns keys by the index it found. Hashes that others added since are united with its own; only if a key was
-given two buckets, or the buckets were emptied, the commit is refused: no hash is ever lost, no key lies twice.
+given two buckets the commit is refused: no hash is ever lost, no key lies twice. The writer's own file is of no use
+then, and deleted. A writer that goes on may name it once more: what it would say is read from the keys of the rows that
+rely on it.
 
 Source: format.md §7.4, §10.1; Java `IndexManifestFileHandler` (which keeps the last index alone).
 """
@@ -20,110 +22,112 @@ from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import Index, IndexChange, index_after
 from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
-from paimon_py.errors import NotFoundError
-from paimon_py.metadata.hash_files import read_hashes, write_hashes
+from paimon_py.errors import SnapshotExpiredError
+from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
+
+Change = tuple[IndexChange, tuple[DataFile, ...]]
+"""What writing did to the index of a bucket, and the new files that rely on it."""
+
+_NONE = np.empty(0, np.int32)
 
 
 class HashIndexes:
     """What one commit does to the hash indexes of its table."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, base_id: int | None) -> None:
-        """`base_id`: the snapshot that the writers found."""
+    def __init__(self, root: TableRoot, schema: TableSchema, base: Base) -> None:
+        """`base`: the snapshot that the writers found."""
         self._root = root
         self._schema = schema
-        self._base_id = base_id
+        self._base = base
         self._made: list[IndexEntry] = []
-        self._unused: list[IndexEntry] = []
 
     def after(self, index: Index, latest: Snapshot | None, buckets: Iterable[BucketChanges]) -> Index | Conflict:
         """The index files of the table after the changes; united files are written anew.
 
-        Cost: reads hashes only of partitions whose index others changed.
+        Cost: reads hashes only of partitions whose index others changed, and keys of new files only where a writer's
+            index file is gone.
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
         self.discard()
         changes = hash_changes(buckets)
         if not changes:
             return index
-        stale = stale_partitions(index, self._base(latest), changes)
+        stale = stale_partitions(index, self._found(latest), [change for change, _ in changes])
         united: list[IndexChange] = []
         for partition in sorted(stale):
-            found = self._united(partition, index, latest, [one for one in changes if one.partition == partition])
+            found = self._united(partition, index, latest, [one for one in changes if one[0].partition == partition])
             if isinstance(found, Conflict):
                 return found
             united += found
-        fresh = [one for one in changes if one.partition not in stale and one.deleted != one.added]
-        after = index_after(index, [*fresh, *united], by_bucket=True)
-        kept = {entry.name for one in changes for entry in one.deleted} | {entry.name for entry in after}
-        self._unused = [entry for one in changes for entry in one.added if entry.name not in kept]
-        return after
+        fresh = [one for one, _ in changes if one.partition not in stale and one.deleted != one.added]
+        return index_after(index, [*fresh, *united], by_bucket=True)
 
     def discard(self) -> None:
         """Delete the files that were made; no snapshot names them."""
-        made, self._made, self._unused = self._made, [], []
+        made, self._made = self._made, []
         delete_index_files(self._root, self._schema, made)
 
-    def delete_unused(self) -> None:
-        """After publication: delete the writers' files of which united ones took the place.
-
-        A writer that goes on needs them; it compares what it adds next with them.
-        """
-        delete_index_files(self._root, self._schema, self._unused)
-
-    def _base(self, latest: Snapshot | None) -> Index | None:
+    def _found(self, latest: Snapshot | None) -> Index | None:
         """The index that the writers found; None if it can no longer be read."""
-        if self._base_id is None:
+        if self._base.is_of(None):
             return ()
-        if latest is not None and latest.id == self._base_id:
+        if self._base.is_of(latest):
             return index_entries(self._root, latest)
+        snapshot = self._root.snapshots.find(self._base.id)
+        if snapshot is None or not self._base.is_of(snapshot):
+            return None
         try:
-            return index_entries(self._root, self._root.snapshots.get(self._base_id))
-        except (NotFoundError, FileMissingError):
+            return index_entries(self._root, snapshot)
+        except SnapshotExpiredError:
             return None
 
     def _united(
-        self, partition: bytes, index: Index, latest: Snapshot | None, changes: Sequence[IndexChange]
+        self, partition: bytes, index: Index, latest: Snapshot | None, changes: Sequence[Change]
     ) -> list[IndexChange] | Conflict:
         entries = {e.bucket: e for e in index if e.index_type == HASH and e.partition == partition}
         now = {bucket: np.unique(self._read_latest(entry, latest)) for bucket, entry in entries.items()}
         place = partition_directory(self._schema, partition) or "the table"
         result: dict[int, IndexChange] = {}
-        for change in changes:
+        for change, files in changes:
             bucket = change.bucket
-            try:
-                before = self._read(change.deleted)
-            except FileMissingError:
-                return Conflict(f"others wrote new keys to {place} so long ago that its earlier index has expired")
-            new = self._read(change.added)
-            current = now.get(bucket, np.empty(0, np.int32))
-            if len(np.setdiff1d(before, current)):
-                return Conflict(f"others replaced the rows of {place} meanwhile")
-            added = np.setdiff1d(new, before)
-            for other, hashes in now.items():
-                if other != bucket and len(np.intersect1d(added, hashes)):
-                    return Conflict(f"others gave a key of {place} bucket {other} meanwhile, we gave it {bucket}")
-            now[bucket] = np.union1d(current, new)
-            if len(now[bucket]) > len(current):
+            own, hashes = self._own(change, files)
+            current = now.get(bucket, _NONE)
+            added = np.setdiff1d(hashes, current)
+            for other, known in now.items():
+                if other != bucket and len(np.intersect1d(added, known)):
+                    return Conflict(
+                        f"others gave a key of {place} bucket {other} meanwhile, we gave it {bucket}; write the rows "
+                        "again with a new writer"
+                    )
+            if len(added):
+                now[bucket] = np.union1d(current, added)
                 old = (entries[bucket],) if bucket in entries else ()
-                result[bucket] = IndexChange(partition, bucket, old, change.added)
+                result[bucket] = IndexChange(partition, bucket, old, own)
         return [self._written(change, now[bucket]) for bucket, change in result.items()]
 
     def _written(self, change: IndexChange, hashes: Int32s) -> IndexChange:
         """With the writer's own file where that holds all."""
-        if change.added[0].row_count == len(hashes):
+        if change.added and change.added[0].row_count == len(hashes):
             return change
         entry = write_hashes(self._root, self._schema, change.partition, change.bucket, hashes)
         self._made.append(entry)
         return IndexChange(change.partition, change.bucket, change.deleted, (entry,))
 
-    def _read(self, entries: Index) -> Int32s:
-        found = [read_hashes(self._root, self._schema, entry) for entry in entries]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
+    def _own(self, change: IndexChange, files: Sequence[DataFile]) -> tuple[Index, Int32s]:
+        """A writer's index file and the hashes that it gave this bucket; without the file, those of its new rows."""
+        try:
+            found = [read_hashes(self._root, self._schema, entry) for entry in change.added]
+        except FileMissingError:
+            place = (change.partition, change.bucket)
+            found = [key_hashes(self._root, self._schema, place, file) for file in files]
+            return (), np.unique(np.concatenate([_NONE, *found]))
+        return change.added, np.unique(np.concatenate([_NONE, *found]))
 
     def _read_latest(self, entry: IndexEntry, latest: Snapshot | None) -> Int32s:
         try:
@@ -133,15 +137,18 @@ class HashIndexes:
             raise self._root.manifests.gone(latest, error) from error
 
 
-def hash_changes(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
-    """What writing did to hash indexes, or relied on."""
-    changes = (IndexChange(b.partition, b.bucket, _hashed(b.deleted_index), _hashed(b.new_index)) for b in buckets)
-    return [change for change in changes if change.deleted or change.added]
+def hash_changes(buckets: Iterable[BucketChanges]) -> list[Change]:
+    """What writing did to hash indexes, or relied on, with the new files."""
+    changes = (
+        (IndexChange(b.partition, b.bucket, _hashed(b.deleted_index), _hashed(b.new_index)), b.new_files)
+        for b in buckets
+    )
+    return [change for change in changes if change[0].deleted or change[0].added]
 
 
 def replaced_hashes(index: Index, buckets: Iterable[BucketChanges]) -> Index:
     """The index files of a table of which an overwrite left `index`, with those of the new rows."""
-    changes = [IndexChange(one.partition, one.bucket, (), one.added) for one in hash_changes(buckets)]
+    changes = [IndexChange(one.partition, one.bucket, (), one.added) for one, _ in hash_changes(buckets)]
     return index_after(index, changes, by_bucket=True)
 
 

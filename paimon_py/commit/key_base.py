@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import text_array
 from paimon_py.commit.changes import Changes, KeyBase
 from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.foreign import is_there
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind
-from paimon_py.spec.snapshot import CommitKind, Snapshot
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 _HARMLESS = (CommitKind.COMPACT, CommitKind.ANALYZE)
@@ -34,14 +35,15 @@ class KeyFollower:
     def __init__(self, root: TableRoot, base: KeyBase) -> None:
         self._root = root
         self._writer = base.writer
-        self._position = base.snapshot_id
+        self._position = Base(base.snapshot_id, base.mark)
         self._files = set(base.files)
         self._conflict: Conflict | None = None
 
     @property
     def base(self) -> KeyBase:
         """The last snapshot that is known to hold nothing but the writer's work, and its files that came not yet."""
-        return KeyBase(writer=self._writer, snapshot_id=self._position, files=tuple(sorted(self._files)))
+        known = self._position
+        return KeyBase(writer=self._writer, snapshot_id=known.id, mark=known.mark, files=tuple(sorted(self._files)))
 
     def expect(self, changes: Changes) -> None:
         """The writer hands these over."""
@@ -50,18 +52,20 @@ class KeyFollower:
     def advance(self, latest: Snapshot | None) -> Conflict | None:
         """Look at everything up to `latest`.
 
-        Returns: a conflict if something else than the writer's files was added or taken away.
-        Cost: for each snapshot one get, and two more if it is not a compaction.
+        Returns: a conflict if something else than the writer's files was added or taken away, also by a rollback, or if
+            that cannot be said because the last known snapshot has expired.
+        Cost: one get, for each snapshot one more, and two if it is not a compaction.
         """
-        latest_id = 0 if latest is None else latest.id
-        if latest_id < self._position:
+        if self._conflict is None and not is_there(self._root, self._position, latest):
             self._conflict = _MOVED
-        while self._conflict is None and self._position < latest_id:
-            found = latest if self._position + 1 == latest_id else self._root.snapshots.find(self._position + 1)
+        latest_id = 0 if latest is None else latest.id
+        while self._conflict is None and self._position.id < latest_id:
+            number = self._position.id + 1
+            found = latest if number == latest_id else self._root.snapshots.find(number)
             if found is None or not self._is_own(found):
                 self._conflict = _MOVED
             else:
-                self._position += 1
+                self._position = Base.of(found)
         return self._conflict
 
     def missing(self) -> Conflict | None:

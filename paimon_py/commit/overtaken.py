@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -17,12 +16,9 @@ def overtaken(root: TableRoot, key: Bucket, error: FileMissingError) -> str:
     Raises:
         CorruptionError: the file should be there.
     """
-    partition, bucket = key
     latest = root.snapshots.latest()
     if latest is not None:
-        live = root.manifests.live_entries(latest, EntryFilter(buckets=frozenset({bucket}))).entries()
-        names = {entry.file.name for entry in live if entry.partition == partition}
-        names |= {entry.name for entry in index_entries(root, latest)}
+        names = root.manifests.file_names(latest, EntryFilter(buckets=frozenset({key[1]})))
         if str(error.path).rpartition("/")[2] in names:
             raise CorruptionError(
                 f"{error.path} is missing, although snapshot {latest.id} names it", path=error.path

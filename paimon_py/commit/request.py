@@ -20,7 +20,7 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `user`: None takes one that stands for these very files. `identifier`: counts the commits of a user, None is a batch
     commit. `expected_snapshot_id`: refuse if the latest snapshot is another one. `check_files`: the changes come from
-    elsewhere, so look whether their files are there, and leave their writers what they need to go on. `check`: asked of
+    elsewhere, so look whether their files are there. `check`: asked of
     the latest snapshot before every attempt whether what was written still follows from it.
 
     Raises:

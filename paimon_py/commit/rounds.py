@@ -30,6 +30,6 @@ def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rou
         try:
             return work(snapshot, number)
         except (CommitConflictError, SnapshotExpiredError):
-            if number == rounds or root.snapshots.latest_id() == (None if snapshot is None else snapshot.id):
+            if number == rounds or root.snapshots.latest() == snapshot:
                 raise
     raise AssertionError("the last round returns or raises")

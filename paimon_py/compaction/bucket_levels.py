@@ -31,6 +31,7 @@ from paimon_py.lsm.picker import (
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,12 +80,12 @@ class BucketLevels:
         files: Iterable[DataFile],
         deletions: BucketDeletions,
         *,
-        snapshot_id: int,
+        base: Base,
     ) -> None:
-        """`place`: partition, bucket, number of buckets; `files`, `deletions`: of snapshot `snapshot_id`."""
+        """`place`: partition, bucket, number of buckets; `files`, `deletions`: of snapshot `base`."""
         self._rules = rules
         self._place = place
-        self._snapshot_id = snapshot_id
+        self._snapshot = base
         self._files = {file.name: file for file in files}
         self._base = deletions.index
         self._found = frozenset((*self._files, *(entry.name for entry in deletions.index)))
@@ -169,7 +170,8 @@ class BucketLevels:
             compact_after=tuple(self._after.values()),
             compact_new_index=self._deletions.index,
             compact_deleted_index=self._base,
-            compact_snapshot_id=self._snapshot_id,
+            compact_snapshot_id=self._snapshot.id,
+            compact_mark=self._snapshot.mark,
         )
 
     def _runs(self) -> tuple[LevelRun, ...]:
@@ -190,7 +192,8 @@ class BucketLevels:
     def _task(self, files: tuple[DataFile, ...]) -> CompactionTask:
         partition, bucket, total_buckets = self._place
         return CompactionTask(
-            snapshot_id=self._snapshot_id,
+            snapshot_id=self._snapshot.id,
+            snapshot_mark=self._snapshot.mark,
             schema_id=self._rules.schema.id,
             partition=partition,
             bucket=bucket,

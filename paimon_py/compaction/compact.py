@@ -23,6 +23,7 @@ from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
 _TOGETHER_BYTES = 64 << 20
@@ -66,9 +67,9 @@ class Compactor:
 
     def tasks(self) -> list[CompactionTask]:
         """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
-        seen: int | None = None
+        seen: Snapshot | None = None
         while True:
-            latest = self._root.snapshots.latest_id()
+            latest = self._root.snapshots.latest()
             try:
                 return plan_compaction(
                     self._root, self._schema, full=self._full, matches=self._matches, clustering=self._clustering
@@ -131,10 +132,11 @@ class Compactor:
 
 
 def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:
-    """What came of some tasks, ready to be committed."""
+    """What came of some tasks of one plan, ready to be committed."""
     return Changes(
-        schema_id=max(task.schema_id for task in tasks),
-        base_snapshot_id=min(task.snapshot_id for task in tasks),
+        schema_id=tasks[0].schema_id,
+        base_snapshot_id=tasks[0].snapshot_id,
+        base_mark=tasks[0].snapshot_mark,
         buckets=tuple(buckets),
     )
 

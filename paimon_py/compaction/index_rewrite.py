@@ -91,6 +91,7 @@ class _Rewrite:
         return Changes(
             schema_id=self._schema.id,
             base_snapshot_id=snapshot.id,
+            base_mark=snapshot.mark,
             buckets=tuple(_changed(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
         )
 

@@ -200,7 +200,7 @@ class _Planner:
     ) -> None:
         options = Options(schema.options)
         self._schema = schema
-        self._snapshot_id = snapshot.id
+        self._snapshot = snapshot
         self._full = full
         self._moment = moment
         self._deletions = deletions
@@ -266,7 +266,8 @@ class _Planner:
     def _task(self, bucket: _Bucket, files: tuple[DataFile, ...]) -> CompactionTask:
         known = self._known(bucket)
         return CompactionTask(
-            snapshot_id=self._snapshot_id,
+            snapshot_id=self._snapshot.id,
+            snapshot_mark=self._snapshot.mark,
             schema_id=self._schema.id,
             partition=bucket.partition,
             bucket=bucket.bucket,

@@ -26,7 +26,7 @@ from paimon_py.metadata.deletion_files import deletion_places
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 
@@ -56,7 +56,7 @@ class WriterCompaction:
         self._total_buckets = total_buckets
         self._replaces = replaces
         self._base: _Base | None = _Base(root, schema, None if replaces else snapshot, live)
-        self._base_id = self._base.snapshot_id
+        self._began = self._base.base
         self._levels: dict[Bucket, BucketLevels] = {}
         self._states: dict[Bucket, PickerState] = {}
         self._unsettled: dict[Bucket, _Unsettled] = {}
@@ -157,7 +157,7 @@ class WriterCompaction:
         """The snapshot to start from: after a hand-over the latest one."""
         if self._base is None:
             self._base = self._latest()
-            self._base_id = self._base.snapshot_id
+            self._began = self._base.base
             if not self._replaces:
                 self._settle(self._base)
         return self._base
@@ -170,7 +170,7 @@ class WriterCompaction:
             try:
                 columns = self._root.manifests.live_entries(snapshot)
             except SnapshotExpiredError:
-                if self._root.snapshots.latest_id() == snapshot.id:
+                if self._root.snapshots.latest() == snapshot:
                     raise
             else:
                 return _Base(self._root, self._schema, snapshot, functools.partial(_same, columns))
@@ -226,7 +226,7 @@ class WriterCompaction:
             else:
                 self._run_counts.pop(key, None)
             if changes.new_files:
-                pending = self._unsettled.setdefault(key, _Unsettled(self._base_id))
+                pending = self._unsettled.setdefault(key, _Unsettled(self._began))
                 pending.names |= {file.name for file in changes.new_files}
         self._waiting.difference_update(set(compacted) - self._given_up)
         self._given_up = set()
@@ -237,7 +237,7 @@ class WriterCompaction:
 class _Unsettled:
     """Names of files that were handed over, and the snapshot before which none of them was in the table."""
 
-    def __init__(self, since: int | None) -> None:
+    def __init__(self, since: Base) -> None:
         self.since = since
         self.names: set[str] = set()
 
@@ -256,22 +256,21 @@ class _Base:
         self._schema = schema
         self._snapshot = snapshot
         self._live = live
-        self._added: dict[int | None, set[str]] = {}
+        self._added: dict[Base, set[str]] = {}
         self._columns: EntryColumns | None = None
         self._places: dict[Bucket, np.ndarray] = {}
         self._deletions: dict[Bucket, BucketDeletions] | None = None
 
     @property
-    def snapshot_id(self) -> int | None:
-        """Its id, None on an empty table."""
-        return self._snapshot.id if self._snapshot else None
+    def base(self) -> Base:
+        """Which one it is."""
+        return Base.of(self._snapshot)
 
-    def added_since(self, snapshot_id: int | None) -> set[str]:
+    def added_since(self, earlier: Base) -> set[str]:
         """Names of the files added after a snapshot up to this one, as far as that can be said."""
-        if snapshot_id not in self._added:
-            names = names_added(self._root, snapshot_id, last_id=self.snapshot_id or 0)
-            self._added[snapshot_id] = names or set()
-        return self._added[snapshot_id]
+        if earlier not in self._added:
+            self._added[earlier] = names_added(self._root, earlier, last_id=self.base.id) or set()
+        return self._added[earlier]
 
     def run_count(self, key: Bucket) -> int:
         """Sorted runs of a bucket, or files of an append table."""
@@ -297,8 +296,7 @@ class _Base:
         if self._deletions is None and self._snapshot:  # a bucket may have an index and no file
             self._deletions = bucket_deletions(self._root, self._schema, self._snapshot)
         known = (self._deletions or {}).get(key, BucketDeletions())
-        identifier = self._snapshot.id if self._snapshot else 0
-        return BucketLevels(rules, (*key, total_buckets), files, known, snapshot_id=identifier)
+        return BucketLevels(rules, (*key, total_buckets), files, known, base=self.base)
 
     def _entries(self, key: Bucket) -> EntryColumns | None:
         if self._columns is None:

@@ -24,6 +24,7 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         snapshot_id: the snapshot it was planned on.
+        snapshot_mark: what tells that from others of the same id, which come after a rollback.
         schema_id: schema that the new files are written with.
         partition: serialized BinaryRow.
         bucket, total_buckets: as in the files' manifest entries.
@@ -39,6 +40,7 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     snapshot_id: int
+    snapshot_mark: str | None = None
     schema_id: int
     partition: bytes
     bucket: int

@@ -33,7 +33,7 @@ from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifi
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.write.session import Writer
 
 
@@ -104,7 +104,7 @@ class _Round:
         schema = with_buckets(self._schema, count)
         schema = msgspec.structs.replace(schema, options={**schema.options, "write-only": "false"})
         with Writer(self._root, schema) as writer:
-            if writer.base_snapshot_id != self._snapshot.id:
+            if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
             for entry in sorted(entries, key=_age):
                 self._replay(entry, writer)
@@ -152,7 +152,7 @@ class _Round:
         """Whether the waiting files are still there, and their partitions' buckets what they were."""
         if latest is None:
             return Conflict("the table's snapshots are gone")
-        if latest.id == self._snapshot.id:
+        if latest == self._snapshot:
             return None
         exactly = matcher(self._schema, ExactOverwrite(tuple(self._partitions)), ())
         live = self._root.manifests.live_entries(latest, EntryFilter(partitions=exactly)).entries()

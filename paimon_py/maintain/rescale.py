@@ -108,7 +108,9 @@ class _Round:
                 raise
 
     def _commit(self, schema: TableSchema, changes: Changes) -> CommitResult:
-        changes = msgspec.structs.replace(changes, base_snapshot_id=self._snapshot.id)
+        changes = msgspec.structs.replace(
+            changes, base_snapshot_id=self._snapshot.id, base_mark=self._snapshot.mark
+        )  # fmt: skip
         request = CommitRequest(overwrite=self._exactly, check=self._check)
         return commit(
             self._root, schema, changes, request,
@@ -126,7 +128,7 @@ class _Round:
 
     def _check(self, latest: Snapshot | None) -> Conflict | None:
         """Whether the partitions are what they were."""
-        if latest is None or latest.id == self._snapshot.id:
+        if latest is None or latest == self._snapshot:
             return None
         now = self._live(latest, matcher(self._schema, self._exactly, ()))
         same = {_named(entry) for entry in now} == {_named(entry) for entry in self._known}

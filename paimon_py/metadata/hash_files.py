@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import contextlib
 
+import numpy as np
+
+from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes
+from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import StorageError
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import read_file
 from paimon_py.metadata.deletion_files import index_directory, index_file_path
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import join
@@ -28,6 +34,21 @@ def read_hashes(root: TableRoot, schema: TableSchema, entry: IndexEntry) -> Int3
     path = index_file_path(root.path, schema, entry)
     with root.files.open_read(path) as source:
         return decode_hashes(source.read(), entry.row_count, path)
+
+
+def key_hashes(root: TableRoot, schema: TableSchema, place: tuple[bytes, int], file: DataFile) -> Int32s:
+    """The hashes of the keys in a data file. `place`: its partition and bucket.
+
+    Raises:
+        FileMissingError: there is no such file.
+    """
+    partition, bucket = place
+    path = file_path(root.path, schema, partition_directory(schema, partition), bucket, file)
+    fields = schema.key_fields
+    types = [field.type for field in fields]
+    batches = read_file(root.files, path, file, root.schemas.get(file.schema_id), fields)
+    found = [hash_rows(batch.columns, types) for batch in batches]
+    return np.concatenate(found) if found else np.empty(0, np.int32)
 
 
 def write_hashes(root: TableRoot, schema: TableSchema, partition: bytes, bucket: int, hashes: Int32s) -> IndexEntry:

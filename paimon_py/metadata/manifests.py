@@ -19,6 +19,7 @@ from paimon_py.codec.manifest_list_avro import (
     write_index_manifest,
     write_manifest_list,
 )
+from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, StorageError
 from paimon_py.metadata.entry_filter import EntryFilter, after_folding, before_folding, wanted_manifests
@@ -283,11 +284,29 @@ class Manifests:
                 return CorruptionError(f"{path}: {found}", path=path)
         return error
 
+    def file_names(self, snapshot: Snapshot, entry_filter: EntryFilter | None = None) -> set[str]:
+        """Names of the data files of a snapshot, those beside them, and its index files.
+
+        Raises: SnapshotExpiredError, CorruptionError
+        """
+        live = self.live_entries(snapshot, entry_filter).entries()
+        names = {name for entry in live for name in (entry.file.name, *entry.file.extra_files)}
+        try:
+            index = self.read_index(snapshot.index_manifest) if snapshot.index_manifest is not None else []
+        except FileMissingError as error:
+            raise self.gone(snapshot, error) from error
+        return names | {entry.name for entry in index}
+
     def gone(self, snapshot: Snapshot, error: FileMissingError) -> Exception:
         """The error for a file that a snapshot names and that is not there."""
-        if self._store.stat(snapshot_path(self._path, snapshot.id)) is None:
+        path = snapshot_path(self._path, snapshot.id)
+        try:
+            is_there = snapshot_from_json(self._store.get(path), path).mark == snapshot.mark
+        except FileMissingError:
+            is_there = False
+        if not is_there:
             return SnapshotExpiredError(
-                f"snapshot {snapshot.id} of {self._path} expired while it was being read{PINNING}",
+                f"snapshot {snapshot.id} of {self._path} expired or was rolled back while it was being read{PINNING}",
                 path=self._path,
                 snapshot_id=snapshot.id,
             )

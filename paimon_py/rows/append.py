@@ -10,6 +10,7 @@ Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeI
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
@@ -20,7 +21,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
@@ -33,8 +34,11 @@ from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
-from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
+from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Flags, Operation
+from paimon_py.rows.extent import Files, files_of, with_new_files
 from paimon_py.rows.rules import keeps_deletion_vectors
+from paimon_py.rows.written import Written
+from paimon_py.scan.read import missing_file
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -62,72 +66,113 @@ class Touched(msgspec.Struct):
 
 
 class AppendRows:
-    """One evaluation of operations on the rows of a snapshot."""
+    """One evaluation of operations on the rows of a table."""
 
     def __init__(
         self,
         root: TableRoot,
         schema: TableSchema,
-        snapshot: Snapshot | None,
-        splits: Sequence[Split],
         predicate: Predicate | None,
+        operations: Callable[[], Iterable[Operation]],
+        *,
+        alone: bool,
     ) -> None:
-        """`predicate`: only rows for which it may be true can change; `splits` holds all of these."""
-        quiet = {**schema.options, "write-only": "true"}
+        """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only."""
         self._root = root
         self._schema = schema
-        self._snapshot = snapshot
-        self._splits = splits
+        self._quiet = msgspec.structs.replace(schema, options={**schema.options, "write-only": "true"})
         self._predicate = predicate
+        self._operations = operations
+        self._alone = alone
         self._marks = keeps_deletion_vectors(schema)
-        self._writer = Writer(root, msgspec.structs.replace(schema, options=quiet))
+        self._written = Written()
         self._touched: dict[tuple[bytes, int, str], Touched] = {}
+        self._seen: list[Flags] = []
         self._made: list[IndexEntry] = []
         self._counts = Counts()
 
-    def evaluate(self, operations: Callable[[], Iterable[Operation]], *, alone: bool) -> Evaluated:
-        """Write what changes; nobody sees it before it is committed.
-
-        Args:
-            operations: gives them once to be checked, and once to be carried out.
-            alone: there is one operation only.
+    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        """Write what changes; nobody sees it before it is committed. `splits` hold all rows that can change.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
+        with self._writing(snapshot) as writer:
+            for operation in self._operations():
+                if operation.is_doubtful:
+                    self._rehearse(operation, splits)
+            for operation in self._operations():
+                self._pass(operation, splits, writer)
+                for batch in operation.inserts():
+                    self._counts = self._counts.plus(inserted=batch.num_rows)
+                    writer.write_arrow(batch)
+                self._seen.append(operation.seen.copy())
+            return self._evaluated(snapshot, writer)
+
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+        """Write what changes in files that are new since those known. None: everything was deleted, because others did
+        more than add files, or a row that was added has its key there and should have changed that row instead.
+
+        Raises: as `evaluate`.
+        """
+        if not known <= files_of(splits):
+            self.discard()
+            return None
+        with self._writing(snapshot) as writer:
+            for operation, seen in zip(self._operations(), self._seen, strict=True):
+                self._pass(operation, with_new_files(splits, known), writer)
+                if operation.adds_rows and bool((operation.seen & ~seen).any()):
+                    writer.abort()
+                    self.discard()
+                    return None
+            return self._evaluated(snapshot, writer)
+
+    def discard(self) -> None:
+        """Delete what was written."""
+        self._delete_made()
+        self._written.discard()
+
+    def _delete_made(self) -> None:
+        """Delete index files, which are made anew for every snapshot."""
+        made, self._made = self._made, []
+        delete_index_files(self._root, self._schema, made)
+
+    @contextlib.contextmanager
+    def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
+        """A writer for what changes beside that snapshot; if that fails, everything is deleted."""
         try:
-            with self._writer as writer:
-                for operation in operations():
-                    if operation.is_doubtful:
-                        self._rehearse(operation)
-                for operation in operations():
-                    self._pass(operation, at_once=alone and not self._marks)
-                for touched in self._touched.values():
-                    if not self._marks and not touched.is_done:
-                        self._write_all(touched, None, touched.changed, _NONE)
-                changes = writer.changes()
-            try:
-                replaced = self._replaced()
-            except BaseException:
-                writer.discard(changes)
-                raise
+            with Writer(self._root, self._quiet) as writer:
+                yield writer
         except FileMissingError as error:
-            raise self._overtaken(error) from error
-        changes = msgspec.structs.replace(changes, buckets=(*replaced, *changes.buckets))
-        return Evaluated(changes, self._counts, lambda: self._discard(changes))
+            self.discard()
+            raise self._overtaken(snapshot, error) from error
+        except BaseException:
+            self.discard()
+            raise
+
+    def _evaluated(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
+        """All that was written, with the files that go and index files for the state of that snapshot."""
+        for touched in self._touched.values():
+            if not self._marks and not touched.is_done:
+                self._write_all(touched, None, touched.changed, _NONE, writer)
+        self._written.take(writer)
+        self._delete_made()
+        changes = self._written.changes()
+        changes = msgspec.structs.replace(changes, buckets=(*self._replaced(snapshot), *changes.buckets))
+        return Evaluated(changes, self._counts, self.discard, self.carry_on)
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
-    def _rehearse(self, operation: Operation) -> None:
+    def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that what is refused is refused before a file is written."""
-        for split in self._splits:
+        for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
                 self._decided(operation, split, file, vectors.get(file.name, _NONE))
         operation.check()
 
-    def _pass(self, operation: Operation, *, at_once: bool) -> None:
-        """Carry out one operation. `at_once`: write touched files anew, with all that stays in them."""
-        for split in self._splits:
+    def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
+        """Change rows as one operation says. If it is the only one, touched files are written anew at once."""
+        for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
                 dead = vectors.get(file.name, _NONE)
@@ -138,13 +183,10 @@ class AppendRows:
                 touched = self._touched.setdefault(key, Touched(split, file, dead, _NONE))
                 touched.changed = touched.changed.union(DeletionVector.of(np.concatenate([deleted, updated])))
                 self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
-                if at_once:
-                    self._write_all(touched, operation, DeletionVector.of(deleted), DeletionVector.of(updated))
+                if self._alone and not self._marks:
+                    self._write_all(touched, operation, DeletionVector.of(deleted), DeletionVector.of(updated), writer)
                 elif len(updated):
-                    self._write_updated(operation, touched, DeletionVector.of(updated))
-        for batch in operation.inserts():
-            self._counts = self._counts.plus(inserted=batch.num_rows)
-            self._writer.write_arrow(batch)
+                    self._write_updated(operation, touched, DeletionVector.of(updated), writer)
 
     def _decided(self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector) -> tuple[Ints, Ints]:
         """The positions of the rows that go, and of those that are updated."""
@@ -173,17 +215,22 @@ class AppendRows:
         alive = np.setdiff1d(np.arange(file.row_count), dead.positions, assume_unique=True)
         return (alive, none) if action == DELETE else (none, alive)
 
-    def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector) -> None:
+    def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
         names = frozenset(self._schema.names)
         for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
             places = found.find(wanted)
             if len(places):
                 chosen = found.rows.take(from_numpy(places, pa.int64()))
-                self._writer.write_arrow(operation.updated(chosen, operation.decide(chosen)))
+                writer.write_arrow(operation.updated(chosen, operation.decide(chosen)))
 
     def _write_all(
-        self, touched: Touched, operation: Operation | None, gone: DeletionVector, updated: DeletionVector
+        self,
+        touched: Touched,
+        operation: Operation | None,
+        gone: DeletionVector,
+        updated: DeletionVector,
+        writer: Writer,
     ) -> None:
         """Write the rows of a file that are not gone; those at some positions as the operation leaves them."""
         names = frozenset(self._schema.names)
@@ -196,7 +243,7 @@ class AppendRows:
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
                 batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
-            self._writer.write_arrow(batch)
+            writer.write_arrow(batch)
 
     def _rows(
         self,
@@ -223,27 +270,23 @@ class AppendRows:
 
     # -- files ------------------------------------------------------------------------------------------------------
 
-    def _replaced(self) -> list[BucketChanges]:
+    def _replaced(self, snapshot: Snapshot | None) -> list[BucketChanges]:
         """Files that go, and index files that change, per bucket."""
         if not self._touched:
             return []
-        assert self._snapshot is not None
+        assert snapshot is not None
         by_bucket: dict[Bucket, list[Touched]] = {}
         for touched in self._touched.values():
             by_bucket.setdefault((touched.split.partition, touched.split.bucket), []).append(touched)
-        entries = self._root.manifests.live_entries(self._snapshot)
+        entries = self._root.manifests.live_entries(snapshot)
         wanted = {touched.file.name for touched in self._touched.values()}
         rows = np.array([name in wanted for name in entries.names().to_pylist()], np.bool_)
         whole = {(e.partition, e.bucket, e.file.name): e.file for e in entries.take(np.flatnonzero(rows)).entries()}
-        index = bucket_deletions(self._root, self._schema, self._snapshot)
-        found = []
-        try:
-            for bucket, files in by_bucket.items():
-                found.append(self._replaced_in(bucket, files, whole, index.get(bucket, BucketDeletions())))
-        except BaseException:
-            delete_index_files(self._root, self._schema, self._made)
-            raise
-        return found
+        index = bucket_deletions(self._root, self._schema, snapshot)
+        return [
+            self._replaced_in(bucket, files, whole, index.get(bucket, BucketDeletions()))
+            for bucket, files in by_bucket.items()
+        ]
 
     def _replaced_in(
         self,
@@ -253,24 +296,30 @@ class AppendRows:
         known: BucketDeletions,
     ) -> BucketChanges:
         partition, number = bucket
+        total = files[0].split.total_buckets
         gone = [each for each in files if each.is_empty or not self._marks]
         marked = {each.file.name: each.changed for each in files if self._marks and not each.is_empty}
-        old, new = self._renewed(bucket, {each.file.name for each in gone}, marked, known)
+        old, new = self._renewed(bucket, {each.file.name for each in gone}, marked, known, with_buckets=total > 0)
         return BucketChanges(
             partition=partition,
             bucket=number,
-            total_buckets=files[0].split.total_buckets,
+            total_buckets=total,
             deleted_files=tuple(whole[partition, number, each.file.name] for each in gone),
             deleted_index=old,
             new_index=new,
         )
 
     def _renewed(
-        self, bucket: Bucket, gone: set[str], marked: dict[str, DeletionVector], known: BucketDeletions
+        self,
+        bucket: Bucket,
+        gone: set[str],
+        marked: dict[str, DeletionVector],
+        known: BucketDeletions,
+        *,
+        with_buckets: bool,
     ) -> tuple[tuple[IndexEntry, ...], tuple[IndexEntry, ...]]:
         """The index files of a bucket that go, and those that come."""
         touched = gone | marked.keys()
-        with_buckets = self._splits[0].total_buckets > 0
         old = [
             entry
             for entry in known.index
@@ -292,19 +341,10 @@ class AppendRows:
         self._made += new
         return tuple(old), tuple(new)
 
-    def _discard(self, changes: Changes) -> None:
-        delete_index_files(self._root, self._schema, self._made)
-        own = tuple(bucket for bucket in changes.buckets if bucket.new_files)
-        self._writer.discard(msgspec.structs.replace(changes, buckets=own))
-
-    def _overtaken(self, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
+    def _overtaken(self, snapshot: Snapshot | None, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
         """A file is gone: fine if others replaced it and expiry has deleted it since."""
-        assert self._snapshot is not None
-        number, path = self._snapshot.id, error.path
-        if self._root.snapshots.find(number) is not None:
-            return CorruptionError(f"{path} is missing, although snapshot {number} names it", path=path)
-        message = f"snapshot {number} expired while it was read: {path} is gone"
-        return SnapshotExpiredError(message, path=path, snapshot_id=number)
+        assert snapshot is not None
+        return missing_file(self._root, snapshot.id, error.path or "a data file")
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,7 +1,8 @@
 """Evaluating a row operation on the latest snapshot and publishing it; what others overtake is evaluated anew.
 
 What was read must still be what the operation would read when its snapshot is published: the same files with the same
-dead rows. So every operation takes effect as if it were alone between the snapshot before and its own.
+dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. If others were
+faster, an operation may keep what still holds of its work.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
-from paimon_py.errors import CommitUnknownError, PaimonError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.extent import Files, files_of
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import CommitKind, Snapshot
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
 _OVERTAKEN = Conflict("others changed files that the operation had read")
 
@@ -45,11 +47,16 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """What an operation wrote, ready to be committed, and how to delete it."""
+    """What an operation wrote, ready to be committed, and how to delete it.
+
+    `carry_on`: the same for the splits of a later snapshot, from the files that were looked at before. None as its
+    answer: that has to be done anew. Then, and if it raises, everything is deleted.
+    """
 
     changes: Changes
     counts: Counts
     discard: Callable[[], None]
+    carry_on: Callable[[Snapshot, Sequence[Split], Files], Evaluated | None]
 
 
 class Evaluate(Protocol):
@@ -72,6 +79,7 @@ class Attempts:
         self._schema = schema
         self.request = Request(schema=_all_levels(schema), columns=schema.names, predicate=predicate)
         self._operation = operation
+        self._held: tuple[Evaluated, Files] | None = None
 
     def run(self, evaluate: Evaluate) -> RowsResult:
         """Evaluate and publish.
@@ -85,16 +93,20 @@ class Attempts:
         def work(snapshot: Snapshot | None, number: int) -> RowsResult:
             return msgspec.structs.replace(self._round(snapshot, evaluate), rounds=number)
 
-        return on_latest(self._root, work, rounds=ROUNDS)
+        try:
+            return on_latest(self._root, work, rounds=ROUNDS)
+        finally:
+            self._let_go()
 
     def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
         splits = self._splits(snapshot)
         require_known(self._root, self._schema, (file for split in splits for file in split.files))
-        found = evaluate(snapshot, splits)
+        found = self._carried_on(snapshot, splits) or evaluate(snapshot, splits)
         changes, counts = found.changes, found.counts
         if changes.is_empty:
             return _result(CommitResult(), changes, counts)
-        check = _Check(snapshot, splits, self._splits, self._between, keyed=bool(self._schema.primary_keys))
+        known = files_of(splits)
+        check = _Check(snapshot, known, self._splits, self._between, keyed=bool(self._schema.primary_keys))
         try:
             result = commit(
                 self._root, self._schema, changes, CommitRequest(operation=self._operation, check=check),
@@ -102,10 +114,30 @@ class Attempts:
             )  # fmt: skip
         except CommitUnknownError:
             raise
+        except CommitConflictError:
+            if check.has_failed:
+                self._held = found, known
+            else:
+                found.discard()
+            raise
         except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
             found.discard()
             raise
         return _result(result, changes, counts)
+
+    def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
+        """What the round before wrote, as far as it still holds, and what comes to it; None to begin anew."""
+        if self._held is None or snapshot is None:
+            self._let_go()
+            return None
+        (found, known), self._held = self._held, None
+        return found.carry_on(snapshot, splits, known)
+
+    def _let_go(self) -> None:
+        """Delete what a round wrote that came to nothing."""
+        if self._held is not None:
+            found, self._held = self._held[0], None
+            found.discard()
 
     def _splits(self, snapshot: Snapshot | None) -> tuple[Split, ...]:
         return () if snapshot is None else plan_snapshot(self._root, self.request, snapshot).splits
@@ -115,44 +147,45 @@ class Attempts:
 
 
 class _Check:
-    """Whether an operation would read the same in the latest snapshot."""
+    """Whether an operation would read the same in the latest snapshot.
+
+    Attributes:
+        has_failed: whether it would not, when it was asked last.
+    """
 
     def __init__(
         self,
         base: Snapshot | None,
-        splits: Sequence[Split],
+        known: Files,
         plan: Callable[[Snapshot | None], Sequence[Split]],
         between: Callable[[int, int], Iterable[Snapshot | None]],
         *,
         keyed: bool,
     ) -> None:
-        self._base_id = 0 if base is None else base.id
-        self._known = _read(splits)
+        self._base = base
+        self._known = known
         self._plan = plan
         self._between = between
         self._keyed = keyed
+        self.has_failed = False
 
     def __call__(self, latest: Snapshot | None) -> Conflict | None:
         """None if it would."""
-        if latest is None or latest.id == self._base_id:
-            return None
-        if self._keyed and self._only_compacted(latest):
-            return None
-        return None if _read(self._plan(latest)) == self._known else _OVERTAKEN
+        self.has_failed = not self._holds(latest)
+        return _OVERTAKEN if self.has_failed else None
+
+    def _holds(self, latest: Snapshot | None) -> bool:
+        if latest is None or latest == self._base:
+            return True
+        return (self._keyed and self._only_compacted(latest)) or files_of(self._plan(latest)) == self._known
 
     def _only_compacted(self, latest: Snapshot) -> bool:
         """Whether nothing but compactions came between, which change no row; what was written names no old file."""
-        between = [*self._between(self._base_id + 1, latest.id), latest]
-        return all(snapshot is not None and snapshot.commit_kind is CommitKind.COMPACT for snapshot in between)
-
-
-def _read(splits: Iterable[Split]) -> frozenset[tuple[object, ...]]:
-    """The files of splits with their dead rows."""
-    return frozenset(
-        (split.partition, split.bucket, file.level, file.name, split.deletions.get(file.name))
-        for split in splits
-        for file in split.files
-    )
+        base = Base.of(self._base)
+        if not base.id or latest.id <= base.id:
+            return False
+        known, *between = [*self._between(base.id, latest.id), latest]
+        return base.is_of(known) and all(one is not None and one.commit_kind is CommitKind.COMPACT for one in between)
 
 
 def _all_levels(schema: TableSchema) -> TableSchema:

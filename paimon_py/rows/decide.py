@@ -49,6 +49,7 @@ class Operation(Protocol):
         names: columns of the table that `decide` reads.
         is_doubtful: whether it may turn out not to be defined. Then all rows are decided on, and `check` is called,
             before one is written.
+        adds_rows: whether `inserts` may give any.
         inserts_last: whether rows that it adds may have primary keys of rows that another pass changes. Then all passes
             change rows before one of them adds any.
         seen: what was noted of the rows that were decided on; all that `inserts` needs.
@@ -56,6 +57,7 @@ class Operation(Protocol):
 
     names: frozenset[str]
     is_doubtful: bool
+    adds_rows: bool
     inserts_last: bool
     seen: Flags
 
@@ -82,6 +84,7 @@ class DeleteWhere:
     """Rows for which a condition is true go."""
 
     is_doubtful = False
+    adds_rows = False
     inserts_last = False
     seen = _NOTHING
 
@@ -106,6 +109,7 @@ class UpdateWhere:
     """Columns of rows for which a condition is true get values."""
 
     is_doubtful = False
+    adds_rows = False
     inserts_last = False
     seen = _NOTHING
 

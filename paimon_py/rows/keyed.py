@@ -5,6 +5,7 @@ Source: Java `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`, `MergeI
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -12,17 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy
-from paimon_py.commit.changes import Changes
+from paimon_py.commit.plan import Bucket
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.effect import Effect
+from paimon_py.rows.extent import Files, changed_buckets
 from paimon_py.rows.live_keys import live_keys
+from paimon_py.rows.written import Written
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.write.session import Writer
 
 _KINDS = {"+I": 0, "+U": 2, "-D": 3}
@@ -31,72 +36,111 @@ _KINDS = {"+I": 0, "+U": 2, "-D": 3}
 class KeyedRows:
     """One evaluation of operations on rows. `request`: what to read of splits."""
 
-    def __init__(self, root: TableRoot, request: Request, schema: TableSchema) -> None:
+    def __init__(
+        self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]]
+    ) -> None:
+        """`operations` gives them to be checked, to change rows, and to add rows."""
         self._root = root
         self._request = request
         self._schema = schema
-        self._writer = Writer(root, schema, read_keys=live_keys(root, schema))
+        self._operations = operations
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
-        self._counts = Counts()
+        self._written = Written()
+        self._adds_rows = False
+        self._inserted = 0
+        self._counts: dict[Bucket, Counts] = {}
 
-    def evaluate(self, operations: Callable[[], Iterable[Operation]], splits: Sequence[Split]) -> Evaluated:
+    def evaluate(self, splits: Sequence[Split]) -> Evaluated:
         """Write what changes; nobody sees it before it is committed.
-
-        Args:
-            operations: gives them to be checked, to change rows, and to add rows.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
         noted: list[Mask] = []
-        with self._writer as writer:
-            for operation in operations():
+        with self._writing() as writer:
+            for operation in self._operations():
+                self._adds_rows = self._adds_rows or operation.adds_rows
                 if operation.is_doubtful:
                     self._rehearse(operation, splits)
-            for operation in operations():
-                for batch in self._rows(splits):
-                    self._change(operation, batch)
+            for operation in self._operations():
+                self._pass(operation, splits, writer)
                 if operation.inserts_last:
                     noted.append(operation.seen)
                 else:
-                    self._insert(operation)
+                    self._insert(operation, writer)
             if noted:
-                for operation, seen in zip(operations(), noted, strict=True):
+                for operation, seen in zip(self._operations(), noted, strict=True):
                     operation.seen = seen
-                    self._insert(operation)
-            changes = writer.changes()
-        return Evaluated(changes, self._counts, lambda: self._discard(changes))
+                    self._insert(operation, writer)
+            return self._evaluated(writer)
 
-    def _rows(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        for split in splits:
-            yield from read_split(self._root, self._request, split)
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+        """The same for a later snapshot: buckets with other files than those known are evaluated anew. None: everything
+        was deleted, because rows that are added, or that may move to other buckets, depend on all others.
+
+        Raises: as `evaluate`.
+        """
+        del snapshot
+        if self._adds_rows or bucket_mode(self._schema) is BucketMode.MOVING:
+            self._written.discard()
+            return None
+        changed = changed_buckets(splits, known)
+        self._written.drop(changed)
+        self._counts = {bucket: counts for bucket, counts in self._counts.items() if bucket not in changed}
+        with self._writing() as writer:
+            for operation in self._operations():
+                self._pass(operation, [split for split in splits if (split.partition, split.bucket) in changed], writer)
+            return self._evaluated(writer)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        """A writer; if anything fails, everything is deleted."""
+        try:
+            with Writer(self._root, self._schema, read_keys=live_keys(self._root, self._schema)) as writer:
+                yield writer
+        except BaseException:
+            self._written.discard()
+            raise
+
+    def _evaluated(self, writer: Writer) -> Evaluated:
+        self._written.take(writer)
+        total = Counts(inserted=self._inserted)
+        for counts in self._counts.values():
+            total = total.plus(deleted=counts.deleted, updated=counts.updated)
+        return Evaluated(self._written.changes(), total, self._written.discard, self.carry_on)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that what is refused is refused before a row is written."""
-        for batch in self._rows(splits):
-            operation.decide(batch)
+        for split in splits:
+            for batch in read_split(self._root, self._request, split):
+                operation.decide(batch)
         operation.check()
 
-    def _insert(self, operation: Operation) -> None:
+    def _insert(self, operation: Operation, writer: Writer) -> None:
         for batch in operation.inserts():
             told = batch if self._kind_field is None else _told(batch, self._kind_field)
-            self._counts = self._counts.plus(inserted=told.num_rows)
-            self._write(told, "+I")
+            self._inserted += told.num_rows
+            self._write(told, "+I", writer)
 
-    def _change(self, operation: Operation, batch: pa.RecordBatch) -> None:
+    def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
+        for split in splits:
+            for batch in read_split(self._root, self._request, split):
+                self._change(operation, batch, (split.partition, split.bucket), writer)
+
+    def _change(self, operation: Operation, batch: pa.RecordBatch, bucket: Bucket, writer: Writer) -> None:
         decision = operation.decide(batch)
         deleted, updated = np.flatnonzero(decision.actions == DELETE), np.flatnonzero(decision.actions == UPDATE)
+        known = self._counts.get(bucket, Counts())
+        self._counts[bucket] = known.plus(deleted=len(deleted), updated=len(updated))
         if len(deleted):
-            self._counts = self._counts.plus(deleted=len(deleted))
-            self._write(_taken(batch, deleted), "-D")
+            self._write(_taken(batch, deleted), "-D", writer)
         if len(updated):
             old = _taken(batch, updated)
             new = operation.updated(old, decision.of(updated))
             self._effect.require(old, new)
-            self._counts = self._counts.plus(updated=len(updated))
-            self._write(new, "+U")
+            self._write(new, "+U", writer)
 
-    def _write(self, batch: pa.RecordBatch, kind: str) -> None:
+    def _write(self, batch: pa.RecordBatch, kind: str, writer: Writer) -> None:
         """Rows of one kind; where a column holds the kinds, a delete is told there."""
         if self._kind_field is None:
             kinds = from_numpy(np.full(batch.num_rows, _KINDS[kind], np.int8), pa.int8())
@@ -104,10 +148,7 @@ class KeyedRows:
         elif kind == "-D":
             place = batch.schema.get_field_index(self._kind_field)
             batch = batch.set_column(place, self._kind_field, pa.repeat(pa.scalar(kind), batch.num_rows))
-        self._writer.write_arrow(batch)
-
-    def _discard(self, changes: Changes) -> None:
-        self._writer.discard(changes)
+        writer.write_arrow(batch)
 
 
 def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:

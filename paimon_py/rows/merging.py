@@ -39,6 +39,7 @@ class MergeBlock:
         self._probe = Probe(self._keys)
         self.seen: Mask = np.zeros(len(self._probe.counts), np.bool_)
         needs_one = bool(clauses.matched and not clauses.takes_any_match) or (clauses.unique and bool(clauses.inserts))
+        self.adds_rows = bool(clauses.inserts)
         self.inserts_last = source.blocks > 1 and set(clauses.on) != set(schema.primary_keys)
         self.is_doubtful = needs_one and bool((self._probe.counts > 1).any())
 

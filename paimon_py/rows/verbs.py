@@ -108,8 +108,8 @@ def _run(
         only = list(operations()) if alone else None
         passes = operations if only is None else lambda: only
         if schema.primary_keys:
-            return KeyedRows(root, attempts.request, schema).evaluate(passes, splits)
-        return AppendRows(root, schema, snapshot, splits, predicate).evaluate(passes, alone=alone)
+            return KeyedRows(root, attempts.request, schema, passes).evaluate(splits)
+        return AppendRows(root, schema, predicate, passes, alone=alone).evaluate(snapshot, splits)
 
     return attempts.run(evaluate)
 

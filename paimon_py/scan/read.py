@@ -343,17 +343,20 @@ def merge_fields(
 
 
 def missing_file(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:
-    """What to raise when a file is not there that snapshot `number` names."""
-    kept = root.snapshots.find(number) is not None
-    if not kept and not any(tag.snapshot.id == number for tag in root.tags.list()):
-        return SnapshotExpiredError(
-            f"snapshot {number} expired while it was read: {path} is gone. Read again from the latest snapshot, "
-            "keep snapshots longer (options snapshot.time-retained, snapshot.num-retained.min), or pin one with "
-            "table.create_tag(...) before a long read",
-            path=path,
-            snapshot_id=number,
-        )
-    return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
+    """What to raise when a file is not there that snapshot `number` names, or named before a rollback."""
+    found = [snapshot for snapshot in (root.snapshots.find(number),) if snapshot is not None]
+    kept = [*found, *(tag.snapshot for tag in root.tags.list() if tag.snapshot.id == number)]
+    name = path.rpartition("/")[2]
+    if any(name in root.manifests.file_names(snapshot) for snapshot in kept):
+        return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
+    what = "was rolled back, and another one took its number," if found else "expired"
+    return SnapshotExpiredError(
+        f"snapshot {number} {what} while it was read: {path} is gone. Read again from the latest snapshot, "
+        "keep snapshots longer (options snapshot.time-retained, snapshot.num-retained.min), or pin one with "
+        "table.create_tag(...) before a long read",
+        path=path,
+        snapshot_id=number,
+    )
 
 
 def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:

@@ -23,6 +23,27 @@ class CommitKind(str, enum.Enum):
     ANALYZE = "ANALYZE"
 
 
+class Base(msgspec.Struct, frozen=True):
+    """The snapshot that something was built on, 0 for an empty table.
+
+    The number alone does not tell: a rollback frees numbers, and other snapshots take them. `mark` is what no two
+    snapshots share; None where it is not known.
+    """
+
+    id: int
+    mark: str | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot | None) -> Base:
+        """The base that a snapshot is; None for an empty table."""
+        return cls(0) if snapshot is None else cls(snapshot.id, snapshot.mark)
+
+    def is_of(self, snapshot: Snapshot | None) -> bool:
+        """Whether this is that snapshot; None for an empty table."""
+        found = Base.of(snapshot)
+        return self.id == found.id and (self.mark is None or self.mark == found.mark)
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `snapshot-<id>`; times are epoch milliseconds, sizes bytes, counts rows in files.
 
@@ -55,6 +76,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     next_row_id: int | None = None
     operation: str | None = None
     extra: Mapping[str, object] = {}
+
+    @property
+    def mark(self) -> str:
+        """What no other snapshot has, not even one of the same id: every commit names its delta list anew."""
+        return self.delta_manifest_list
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):

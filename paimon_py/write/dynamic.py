@@ -11,18 +11,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
 from paimon_py.codec.manifest_columns import EntryColumns
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import OptionError, UsageError
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_file
-from paimon_py.metadata.hash_files import read_hashes, write_hashes
+from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import DataFile
@@ -199,7 +195,8 @@ class DynamicBuckets:
             self._index[(partition, entry.bucket)] = _Indexed(entry, [hashes])
             known.append((entry.bucket, hashes))
         for bucket, files in self._files_without_index(partition):
-            hashes = distinct_integers(np.concatenate([self._key_hashes(partition, bucket, file) for file in files]))
+            found = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
+            hashes = distinct_integers(np.concatenate(found))
             self._index[(partition, bucket)] = _Indexed(None, [hashes], is_new=True)
             known.append((bucket, hashes))
         share = self._share
@@ -237,11 +234,3 @@ class DynamicBuckets:
         for entry in columns.take(np.flatnonzero(wanted)).entries():
             found.setdefault(entry.bucket, []).append(entry.file)
         return sorted(found.items())
-
-    def _key_hashes(self, partition: bytes, bucket: int, file: DataFile) -> Int32s:
-        path = file_path(self._root.path, self._schema, partition_directory(self._schema, partition), bucket, file)
-        fields = self._schema.key_fields
-        types = [field.type for field in fields]
-        batches = read_file(self._root.files, path, file, self._root.schemas.get(file.schema_id), fields)
-        found = [hash_rows(batch.columns, types) for batch in batches]
-        return np.concatenate(found) if found else np.empty(0, np.int32)

@@ -23,7 +23,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import UNAWARE
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, limited
 from paimon_py.write.moves import BY_ENGINE, Batch, Counts, Moves, bucket_of, packed, part_of
 from paimon_py.write.route import Routed, partition_codes, spread
@@ -77,8 +77,8 @@ class MovingKeys:
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []
         self._values: list[pa.Array] = []
-        base = KeyBase(writer=root.env.ids.uuid(), snapshot_id=0 if snapshot is None else snapshot.id)
-        self._follower = KeyFollower(root, base)
+        self._writer = root.env.ids.uuid()
+        self._follower = KeyFollower(root, _base(self._writer, snapshot))
         self._is_loaded = snapshot is None
         self._end: str | None = None
 
@@ -206,6 +206,11 @@ class MovingKeys:
             at = batch.schema.get_field_index(field.name)
             batch = batch.set_column(at, batch.schema.field(at), values.take(picked))
         return batch
+
+
+def _base(writer: str, snapshot: Snapshot | None) -> KeyBase:
+    known = Base.of(snapshot)
+    return KeyBase(writer=writer, snapshot_id=known.id, mark=known.mark)
 
 
 def _with_deletes(kinds: pa.Array | None, deletes: Mask) -> pa.Array:

@@ -33,6 +33,7 @@ from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.existing import NOTHING, Existing, summarise
@@ -182,9 +183,9 @@ class Writer:
             raise
 
     @property
-    def base_snapshot_id(self) -> int | None:
+    def base(self) -> Base:
         """The snapshot that the writer builds on."""
-        return None if self._snapshot is None else self._snapshot.id
+        return Base.of(self._snapshot)
 
     def changes(self) -> Changes:
         """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
@@ -208,7 +209,8 @@ class Writer:
         self._live = EntryColumns.empty() if self._existing is NOTHING else None
         changes = Changes(
             schema_id=self._schema.id,
-            base_snapshot_id=self.base_snapshot_id,
+            base_snapshot_id=self.base.id or None,
+            base_mark=self.base.mark,
             buckets=tuple(buckets),
             keys=None if self._moving is None else self._moving.base,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 from faults.compaction_support import SPILL, built, check_table, orphans, table_on, unsure
-from faults.operations import KINDS, OPERATIONS, Held, ended, held, left_over, prepared
+from faults.operations import KINDS, OPERATIONS, Held, ended, held, prepared
 
 from paimon_py import PaimonError
 from paimon_py.testing.fault_store import MODES, for_each_fault
@@ -81,7 +81,7 @@ def disturb(name, kind, modes, share=None) -> int:
         if unsure(outcome):
             assert outcome.crashed or [path for path in orphans(table, named) if path.startswith(SPILL)] == []
         elif outcome.fault.verb != "delete":
-            assert left_over(table, operation, named) == [], "left behind"
+            assert orphans(table, named) == [], "left behind"
         if found.full != after.full or after.full == before.full:
             operation.run(table_on(store, "again") if outcome.crashed or tables[-1] is None else tables[-1])
             check_table(table_on(store, "checker"), scene)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 
 import pytest
-from faults.compaction_support import Rival, attempt, built, check_table, table_on
-from faults.operations import KINDS, OPERATIONS, held, left_over, prepared
+from faults.compaction_support import Rival, attempt, built, check_table, orphans, table_on
+from faults.operations import KINDS, OPERATIONS, held, prepared
 
 from paimon_py import CommitConflictError, PaimonError, SchemaError, UsageError
 from paimon_py.rows import attempts
@@ -61,7 +61,7 @@ def play(slow: str, fast: str, kind: str, at: int) -> None:
     lost, won = refused(error), not refused(rival.result[1])
     found = held(store, scene)
     table = table_on(store, "checker")
-    assert left_over(table, theirs if theirs.goes_on else mine, check_table(table, scene)) == []
+    assert orphans(table, check_table(table, scene)) == []
     assert won or not lost, "both are refused"
     orders = {(False, True): [(slow, fast), (fast, slow)], (False, False): [(slow,)], (True, True): [(fast,)]}
     ends = [after(kind, *order) for order in orders[lost, won]]
@@ -140,4 +140,4 @@ def test_an_operation_that_is_overtaken_every_time_gives_up_and_leaves_nothing(m
         state = OPERATIONS["update"].effect(scene, state)
     assert held(store, scene).full == state
     table = table_on(store, "checker")
-    assert left_over(table, OPERATIONS["delete"], check_table(table, scene)) == []
+    assert orphans(table, check_table(table, scene)) == []

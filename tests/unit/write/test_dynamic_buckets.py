@@ -91,6 +91,41 @@ def test_one_writer_commits_in_rounds():
     assert [len(own) for own in index_of(table).values()] == [4] * 8
 
 
+def indexes_without_a_snapshot(table):
+    """Index files that no snapshot names."""
+    root = table._root
+    named = {entry.name for number in root.snapshots.ids() for entry in index_entries(root, root.snapshots.get(number))}
+    there = {path.rsplit("/", 1)[1] for path in below(root.store, f"{root.path}/index")}
+    return there - named
+
+
+def test_writers_beside_each_other_leave_no_index_behind_and_go_on():
+    """Round for round, both with new keys and old ones, in every order of handing over and committing."""
+    for seed in range(4):
+        draw, known = random.Random(seed), {}
+        store = store_with(target=3)
+        tables = [table_on(store, name) for name in "ab"]
+        writers, handed = [table.writer(share=(at, 2)) for at, table in enumerate(tables)], [[], []]
+        for step in range(24):
+            at = draw.randrange(2)
+            if len(handed[at]) < 2 and draw.random() < 0.6:
+                data = rows(1, draw.sample(range(30), 5), f"s{step}-")
+                own = data.filter(pc.equal(tables[0].writer_numbers(data, 2), at))
+                writers[at].write_arrow(own)
+                handed[at].append((writers[at].changes(), own))
+            elif handed[at]:
+                changes, own = handed[at].pop(0)
+                tables[at].commit(changes)
+                known |= {(1, k): v for k, v in zip(own["k"].to_pylist(), own["v"].to_pylist())}
+                waiting = {e.name for h in handed for c, _ in h for b in c.buckets for e in b.new_index}
+                assert indexes_without_a_snapshot(tables[0]) <= waiting
+                assert state(table_on(store, "reader")) == known
+        for at in (0, 1):
+            for changes, _ in handed[at]:
+                writers[at].discard(changes)
+        assert indexes_without_a_snapshot(tables[0]) == set()
+
+
 def test_rounds_may_be_committed_together():
     table = table_on(store_with(), "w")
     parts = []
@@ -101,6 +136,7 @@ def test_rounds_may_be_committed_together():
     table.commit(parts)
     assert [len(own) for own in index_of(table).values()] == [4, 4, 1]
     assert len(state(table)) == 9
+    assert indexes_without_a_snapshot(table) == set()
 
 
 def test_an_overwrite_starts_the_index_of_its_partitions_anew():
@@ -135,7 +171,7 @@ def test_of_two_writers_with_new_keys_both_keep_their_hashes():
     second.commit(changes)
     assert set(state(second)) == {(1, 0), (1, 1), (1, 5), (1, 6)}
     assert [len(own) for own in index_of(second).values()] == [4]
-    assert len(below(store, f"{WAREHOUSE}/db.db/t/index")) == 4, "the base, the first one's and ours, the united one"
+    assert len(below(store, f"{WAREHOUSE}/db.db/t/index")) == 3, "the base, the first one's, and the united one"
     second.write_arrow(rows(1, [6], "later"))
     assert state(second)[(1, 6)] == "later6"
 
@@ -166,9 +202,22 @@ def test_rows_for_buckets_that_others_emptied_are_refused():
         writer.write_arrow(rows(1, [5]))
         changes = writer.changes()
         first.write_arrow(rows(1, [5], "new"), overwrite={"p": 1})
-        with pytest.raises(CommitConflictError, match="replaced"):
+        with pytest.raises(CommitConflictError, match="bucket 0 meanwhile, we gave it 1; write the rows again"):
             second.commit(changes)
     assert state(first) == {(1, 5): "new5"}
+
+
+def test_rows_may_come_back_to_a_bucket_that_others_emptied():
+    store = store_with()
+    first, second = table_on(store, "a"), table_on(store, "b")
+    first.write_arrow(rows(1, range(6)))
+    with second.writer() as writer:
+        writer.write_arrow(rows(1, [5]))
+        first.write_arrow(rows(1, [8], "new"), overwrite={"p": 1})
+        second.commit(writer.changes())
+        writer.write_arrow(rows(1, [5], "again"))
+        second.commit(writer.changes())
+    assert state(first) == {(1, 5): "again5", (1, 8): "new8"}
 
 
 def test_an_index_that_is_gone_is_made_again_from_the_keys():

@@ -1,0 +1,44 @@
+"""What the writers of one evaluation handed over, until it is committed or given up."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import msgspec
+
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.plan import Bucket
+from paimon_py.write.session import Writer
+
+
+class Written:
+    """Changes, each with the writer that made them."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Writer, Changes]] = []
+
+    def take(self, writer: Writer) -> None:
+        """Take over what a writer has written since the last time.
+
+        Raises: what `Writer.changes` raises.
+        """
+        self._parts.append((writer, writer.changes()))
+
+    def changes(self) -> Changes:
+        """All of it."""
+        return Changes.concat(changes for _, changes in self._parts)
+
+    def drop(self, buckets: Set[Bucket]) -> None:
+        """Delete what was written to some buckets."""
+        parts, self._parts = self._parts, []
+        for writer, changes in parts:
+            gone = tuple(each for each in changes.buckets if (each.partition, each.bucket) in buckets)
+            rest = tuple(each for each in changes.buckets if (each.partition, each.bucket) not in buckets)
+            self._parts.append((writer, msgspec.structs.replace(changes, buckets=rest)))
+            writer.discard(msgspec.structs.replace(changes, buckets=gone))
+
+    def discard(self) -> None:
+        """Delete all of it."""
+        parts, self._parts = self._parts, []
+        for writer, changes in parts:
+            writer.discard(changes)
