@@ -6,6 +6,7 @@ Source: format.md §15.4; Java `ConflictDetection`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +25,7 @@ Ranks = Mapping[str, tuple[int, int]]
 PASSED_OVER = Conflict("others wrote to the bucket before its compaction could be committed")
 
 
-class Fit(msgspec.Struct, frozen=True):
+class Fit(NamedTuple):
     """Changes without the compactions that do not fit, and why not, by position in the changes."""
 
     buckets: tuple[BucketChanges, ...]

@@ -6,8 +6,8 @@ Source: format.md §8.3; Java `ParquetSchemaConverter`, `SpecialFields`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
@@ -19,7 +19,7 @@ from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowTy
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 
 
-class LeafColumn(msgspec.Struct, frozen=True):
+class LeafColumn(NamedTuple):
     """A column of values: its path in the file, its type, and whether it is a column of the table itself."""
 
     path: tuple[str, ...]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -166,7 +167,7 @@ def _windows(files: Sequence[DataFile], settings: AppendSettings) -> list[Files]
     return [tuple(joined.files) for joined in (*done, *window)]
 
 
-class _Joined(msgspec.Struct, frozen=True):
+class _Joined(NamedTuple):
     """Neighbours that count as one file, with the size that is expected of it."""
 
     files: list[DataFile]

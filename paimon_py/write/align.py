@@ -6,7 +6,7 @@ Source: Java `TableWriteImpl`, `DefaultValueRow`, `RowKindGenerator`, `RowKindFi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ _PIECE_BYTES = 64 << 20
 _NANOS_PER = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
-class Aligned(msgspec.Struct, frozen=True):
+class Aligned(NamedTuple):
     """Rows in the table's schema. `kinds` is int8, None when every row is +I."""
 
     batch: pa.RecordBatch
@@ -166,7 +166,7 @@ class Alignment:
         return _kind_bytes(batch.column(self._kind_index), ROW_KIND_COLUMN)
 
 
-class _Column(msgspec.Struct, frozen=True):
+class _Column(NamedTuple):
     """Where a column of the table comes from: a column of the input, or nowhere."""
 
     position: int | None

@@ -7,8 +7,8 @@ nanosecond that would be lost) is checked when a column comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,7 +39,7 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _COUNT = Atomic(Root.INT, nullable=False)
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(NamedTuple):
     """A column, or a part of one: `path` is for people, such as `pos.x`."""
 
     column: str
@@ -58,7 +58,7 @@ def place_of(column: str) -> Place:
     return Place(column, column)
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class Refusal(NamedTuple):
     """Why a column cannot be written, in one line that says what to do."""
 
     place: Place
@@ -90,7 +90,7 @@ def plan(source: pa.DataType, target: DataType, place: Place) -> Step | Refusal:
         inner_type, unwrap = unwrapped
         inner = plan(inner_type, target, place)
         if isinstance(inner, Refusal):
-            return msgspec.structs.replace(inner, given=source)
+            return inner._replace(given=source)
         return lambda array: inner(unwrap(array))
     match target:
         case Atomic():

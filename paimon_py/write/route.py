@@ -6,9 +6,8 @@ Source: format.md §7; notes of the write path in docs/performance. Java `KeyAnd
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -34,7 +33,7 @@ _TABLE_MAX = 1 << 20
 _RADIX_MAX = 1 << 16
 
 
-class Routed(msgspec.Struct, frozen=True):
+class Routed(NamedTuple):
     """Rows of one partition and bucket, in the order in which they came. `kinds` None means all +I."""
 
     partition: bytes
