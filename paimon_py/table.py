@@ -18,9 +18,10 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.schema_changes import SchemaChange
+from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
@@ -95,6 +96,11 @@ class Table(TableCare):
             UsageError: Java's rules forbid a change; nothing is written.
             CommitRetriesExhaustedError: others changed the schema at every attempt.
         """
+        options = (change for change in changes if isinstance(change, (SetOption, RemoveOption)))
+        if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
+            from paimon_py.maintain.publish_waiting import require_none_waiting
+
+            require_none_waiting(self._root)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
             clock=self._root.env.clock,

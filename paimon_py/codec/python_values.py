@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from numbers import Integral, Number
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array, integer_array
 
 _EPOCH = date(1970, 1, 1).toordinal()
+_FLOAT_MAX = float(np.finfo(np.float32).max)
+_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def python_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """What `pa.array(values, kind)` is; the usual values without it, which takes 0.2 s to import pandas.
+    """What `pa.array(values, kind)` is, of values that the type holds as they are.
+
+    Arrow alone would cut fractions off, drop time zones, and take numbers for dates and bytes for texts. The usual
+    values do without it, because it takes 0.2 s to import pandas.
 
     Raises: OverflowError, ValueError, TypeError or pa.ArrowException for what the type cannot hold.
     """
@@ -28,4 +37,136 @@ def python_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
         return binary_array([str(value).encode() for value in values], kind)
     if given == {date} and pa.types.is_date32(kind):
         return integer_array([value.toordinal() - _EPOCH for value in values if isinstance(value, date)], kind)
-    return pa.array(values, kind)
+    fit = _fitting(kind)
+    return pa.array([fit(value) for value in values], kind)
+
+
+def _fitting(kind: pa.DataType) -> Callable[[object], object]:
+    """Brings values into a form that Arrow takes as it is meant.
+
+    Raises: ValueError, when called, for a value of another sort than the type's, or one that it cannot hold.
+    """
+    own, wanted = next(((fit, wanted) for is_kind, fit, wanted in _SORTS if is_kind(kind)), (None, ""))
+
+    def fitted(value: object) -> object:
+        if isinstance(value, pa.Scalar):
+            value = value.as_py()
+        if isinstance(value, np.datetime64):
+            return _steps(value, kind)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or own is None or (isinstance(value, datetime) and value != value):
+            return value if own is None else None
+        found = own(value, kind)
+        if found is None:
+            raise ValueError(f"pass {wanted}, not {value!r}")
+        return found
+
+    return fitted
+
+
+def _struct(value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, Mapping) or any(kind.get_field_index(name) < 0 for name in value):
+        return None
+    return {inner.name: _fitting(inner.type)(value.get(inner.name)) for inner in kind}
+
+
+def _list(value: object, kind: pa.DataType) -> object:
+    return list(map(_fitting(kind.value_type), value)) if isinstance(value, (list, tuple, np.ndarray)) else None
+
+
+def _map(value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, (Mapping, list, tuple)):
+        return None
+    key_of, item_of = _fitting(kind.key_type), _fitting(kind.item_type)
+    pairs = value.items() if isinstance(value, Mapping) else value
+    return [(key_of(key), item_of(item)) for key, item in pairs]
+
+
+def _boolean(value: object, _: pa.DataType) -> object:
+    return value if isinstance(value, bool) else None
+
+
+def _integer(value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return None
+    if not -(1 << (kind.bit_width - 1)) <= int(value) < 1 << (kind.bit_width - 1):
+        raise ValueError(f"{value} is out of range")
+    return value
+
+
+def _floating(value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, Number) or isinstance(value, (bool, complex)):
+        return None
+    number = float(value)  # type: ignore[arg-type]
+    if pa.types.is_float32(kind) and _FLOAT_MAX < abs(number) < math.inf:
+        raise ValueError(f"{value} is out of range")
+    return number
+
+
+def _decimal(value: object, _: pa.DataType) -> object:
+    return value if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
+
+
+def _text(value: object, _: pa.DataType) -> object:
+    return value if isinstance(value, str) else None
+
+
+def _bytes(value: object, _: pa.DataType) -> object:
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else None
+
+
+def _date(value: object, _: pa.DataType) -> object:
+    if isinstance(value, datetime):
+        return value.date() if value.tzinfo is None and value.time() == time() else None
+    return value if isinstance(value, date) else None
+
+
+def _time(value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, time) or value.tzinfo is not None:
+        return None
+    _require_steps(value, value.microsecond * 1_000, kind)
+    return value
+
+
+def _timestamp(value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, datetime):
+        return datetime.combine(value, time()) if isinstance(value, date) else None
+    if value.tzinfo is not None and kind.tz is None:
+        raise ValueError(f"{value!r} has a time zone, which the column has not")
+    _require_steps(value, value.microsecond * 1_000 + int(getattr(value, "nanosecond", 0)), kind)
+    return value
+
+
+def _steps(value: np.datetime64, kind: pa.DataType) -> int | None:
+    """A numpy time as the number that Arrow keeps."""
+    if np.isnat(value):
+        return None
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date32(kind)):
+        raise ValueError(f"pass no date or timestamp such as {value!r}")
+    kept = value.astype(f"datetime64[{kind.unit if pa.types.is_timestamp(kind) else 'D'}]")
+    if kept != value:
+        raise ValueError(f"{value!r} is finer than the column, or out of range")
+    return int(kept.astype(np.int64))
+
+
+def _require_steps(value: object, nanos: int, kind: pa.DataType) -> None:
+    if nanos % _NANOS[kind.unit]:
+        raise ValueError(f"{value!r} is finer than the column")
+
+
+_SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType], object], str], ...] = (
+    (pa.types.is_struct, _struct, "a mapping that has only fields of the ROW"),
+    (pa.types.is_map, _map, "a mapping"),
+    (pa.types.is_list, _list, "a list"),
+    (pa.types.is_boolean, _boolean, "True or False"),
+    (pa.types.is_integer, _integer, "a whole number"),
+    (pa.types.is_floating, _floating, "a number"),
+    (pa.types.is_decimal, _decimal, "an int or a decimal.Decimal"),
+    (pa.types.is_string, _text, "a str"),
+    (lambda kind: pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind), _bytes, "bytes"),
+    (pa.types.is_date, _date, "a datetime.date"),
+    (pa.types.is_time, _time, "a datetime.time without a time zone"),
+    (pa.types.is_timestamp, _timestamp, "a datetime.datetime"),
+)
+"""How values of an Arrow type are taken (None: of another sort), and what to pass."""

@@ -117,9 +117,10 @@ def matcher(schema: TableSchema, overwrite: Overwrite, new_partitions: Sequence[
 
 def _static(schema: TableSchema, partition: Mapping[str, object]) -> Matcher:
     fields = schema.partition_fields
-    unknown = sorted(set(partition) - set(schema.partition_keys))
+    unknown = sorted(set(partition) - set(schema.partition_keys), key=str)
     if unknown:
-        raise UsageError(f"{', '.join(unknown)}: not a partition key; they are {', '.join(schema.partition_keys)}")
+        keys = f"they are {', '.join(schema.partition_keys)}" if schema.partition_keys else "the table has none"
+        raise UsageError(f"{', '.join(map(str, unknown))}: not a partition key; {keys}")
     parts = [col(name).is_null() if value is None else col(name) == value for name, value in partition.items()]
     predicate = prepare(all_of(bind(part, fields) for part in parts)) if parts else None
     types = [field.type for field in fields]

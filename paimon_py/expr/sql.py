@@ -59,6 +59,7 @@ _OPERATORS: dict[str, Operator] = {
     "=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
 _MIRROR: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_CALCULATING = frozenset(["(", "+", "-", "*", "/"])
 _RESERVED = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "LIKE", "ESCAPE", "TRUE", "FALSE"])
 _TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
     "DATE": (parse_date, "yyyy-mm-dd"),
@@ -106,7 +107,8 @@ class _Parser:
 
     def expect_end(self) -> None:
         if self._token.kind != "end":
-            self._fail(f"expected AND, OR or the end, not {self._shown()}")
+            hint = ": conditions have no functions and no arithmetic" if self._token.keyword in _CALCULATING else ""
+            self._fail(f"expected AND, OR or the end, not {self._shown()}{hint}")
 
     def _conjunction(self, depth: int) -> Predicate:
         parts = [self._negation(depth)]

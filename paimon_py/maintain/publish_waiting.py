@@ -22,7 +22,7 @@ from paimon_py.commit.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.commit.plan import Author, Part
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError
+from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.files.places import file_path
 from paimon_py.files.reader import read_file
@@ -55,6 +55,17 @@ def publish_waiting(root: TableRoot, schema: TableSchema, matches: Matcher | Non
         return CommitResult() if snapshot is None else _Round(root, schema, snapshot, matches).run()
 
     return on_latest(root, work, rounds=ROUNDS)
+
+
+def require_none_waiting(root: TableRoot) -> None:
+    """Refuse to go on while rows wait that nobody would publish any more.
+
+    Raises: UsageError
+    """
+    snapshot = root.snapshots.latest()
+    live = () if snapshot is None else root.manifests.live_entries(snapshot).entries()
+    if any(entry.bucket == POSTPONE_BUCKET for entry in live):
+        raise UsageError("rows wait in postponed buckets ('bucket' = '-2'): publish them with compact() first")
 
 
 class _Round:

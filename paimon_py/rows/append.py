@@ -222,7 +222,7 @@ class AppendRows:
             places = found.find(wanted)
             if len(places):
                 chosen = found.rows.take(from_numpy(places, pa.int64()))
-                writer.write_arrow(operation.updated(chosen, operation.decide(chosen)))
+                writer.write_again(operation.updated(chosen, operation.decide(chosen)))
 
     def _write_all(
         self,
@@ -243,7 +243,7 @@ class AppendRows:
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
                 batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
-            writer.write_arrow(batch)
+            writer.write_again(batch)
 
     def _rows(
         self,

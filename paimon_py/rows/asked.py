@@ -90,15 +90,23 @@ def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
     names = [field.name for field in fields]
     if isinstance(keys, Mapping):
         keys = [keys]
-    if isinstance(keys, (pa.Array, pa.ChunkedArray)):
+    if _is_column(keys):
         if len(fields) > 1:
             raise UsageError(f"the key is {', '.join(map(repr, names))}: give a column for each, not one array")
-        return pa.table({names[0]: keys})
+        return pa.table({names[0]: keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys)})
     if isinstance(keys, (list, tuple)):
         return _listed(keys, fields)
+    if not (hasattr(keys, "__arrow_c_stream__") or hasattr(keys, "__arrow_c_array__") or hasattr(keys, "columns")):
+        shown = ", ".join(f"{name!r}: …" for name in names)
+        raise UsageError(f"lookup takes keys as {{{shown}}}, as a list of such, or as Arrow data, not {keys!r}")
     table = open_stream(keys).read_all()
     _check_names(table.column_names, names)
     return table
+
+
+def _is_column(keys: object) -> bool:
+    """Whether these are the values of one column: of Arrow, numpy, pandas or polars."""
+    return isinstance(keys, (pa.Array, pa.ChunkedArray, np.ndarray)) or type(keys).__name__ == "Series"
 
 
 def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
@@ -109,10 +117,12 @@ def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
     else:
         rows = [_named(key, names) for key in keys]
         columns = [[row[name] for row in rows] for name in names]
-    try:
-        arrays = [python_array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(f"these are not keys of {', '.join(names)}: {error}", fields=tuple(names)) from error
+    arrays = []
+    for name, values, kind in zip(names, columns, schema.types, strict=True):
+        try:
+            arrays.append(python_array(values, kind))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise SchemaError(f"key column {name!r}: {error}", fields=(name,)) from error
     return pa.table(dict(zip(names, arrays, strict=True)))
 
 

@@ -122,7 +122,8 @@ def clauses_of(
     on = {field.name: name for name, field in keys}
 
     def setting(given: object, scope: Scope, name: str) -> list[Clause]:
-        return [_setting(schema, each, scope, f"{verb}: {name}", on) for each in _listed(given, name)]
+        shown = verb if verb == "upsert" else f"{verb}: {name}"
+        return [_setting(schema, each, scope, shown, on) for each in _listed(given, name)]
 
     def deleting(given: object, scope: Scope, name: str) -> list[Clause]:
         return [_deleting(each, scope, name) for each in _listed(given, name)]
@@ -188,7 +189,7 @@ def _setting(schema: TableSchema, asked: object, scope: Scope, name: str, on: Ma
     if isinstance(asked, tuple) and len(asked) == 2:
         condition, asked = scope.condition(asked[0]), asked[1]
     if asked is True and scope.source is not None:
-        asked = _all(schema, scope.source, on, insert=insert)
+        asked = _all(schema, scope.source, on, name, insert=insert)
     elif isinstance(asked, Mapping) and not asked:
         raise UsageError(f"{name} sets nothing")
     if not isinstance(asked, Mapping) or not all(isinstance(column, str) for column in asked):
@@ -203,13 +204,15 @@ def _setting(schema: TableSchema, asked: object, scope: Scope, name: str, on: Ma
     return Clause(condition, assignments(schema.fields, asked, scope))
 
 
-def _all(schema: TableSchema, source: pa.Schema, on: Mapping[str, str], *, insert: bool) -> dict[str, object]:
+def _all(
+    schema: TableSchema, source: pa.Schema, on: Mapping[str, str], verb: str, *, insert: bool
+) -> dict[str, object]:
     """Every column of the source by its name; what finds rows stays as it is."""
     strangers = [name for name in source.names if name not in schema.names and name not in on.values()]
     if strangers:
+        hint = "" if verb == "upsert" else ', or say what to set as {"c": "source.c"}'
         raise SchemaError(
-            f"the source has {', '.join(map(repr, strangers))}, which the table has not; leave them out, or say what to"
-            ' set as {"c": "source.c"}',
+            f"the source has {', '.join(map(repr, strangers))}, which the table has not; leave them out{hint}",
             fields=tuple(strangers),
         )
     found: dict[str, object] = {name: f"{SOURCE}.{name}" for name in source.names if name in schema.names}

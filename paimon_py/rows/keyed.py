@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import UsageError
+from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
@@ -25,6 +26,7 @@ from paimon_py.rows.written import Written
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -46,6 +48,7 @@ class KeyedRows:
         self._operations = operations
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
+        self._left_out = _left_out(schema)
         self._written = Written()
         self._adds_rows = False
         self._inserted = 0
@@ -133,12 +136,20 @@ class KeyedRows:
         known = self._counts.get(bucket, Counts())
         self._counts[bucket] = known.plus(deleted=len(deleted), updated=len(updated))
         if len(deleted):
-            self._write(_taken(batch, deleted), "-D", writer)
+            self._write(self._bare(_taken(batch, deleted)), "-D", writer)
         if len(updated):
             old = _taken(batch, updated)
             new = operation.updated(old, decision.of(updated))
             self._effect.require(old, new)
             self._write(new, "+U", writer)
+
+    def _bare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows to delete, without the values that their key would go on with."""
+        for name in self._left_out:
+            place = batch.schema.get_field_index(name)
+            nothing = pa.nulls(batch.num_rows, batch.column(place).type)
+            batch = batch.set_column(place, batch.schema.field(place), nothing)
+        return batch
 
     def _write(self, batch: pa.RecordBatch, kind: str, writer: Writer) -> None:
         """Rows of one kind; where a column holds the kinds, a delete is told there."""
@@ -148,7 +159,23 @@ class KeyedRows:
         elif kind == "-D":
             place = batch.schema.get_field_index(self._kind_field)
             batch = batch.set_column(place, self._kind_field, pa.repeat(pa.scalar(kind), batch.num_rows))
-        writer.write_arrow(batch)
+        if kind == "+I":
+            writer.write_arrow(batch)
+        else:
+            writer.write_again(batch)
+
+
+def _left_out(schema: TableSchema) -> tuple[str, ...]:
+    """Columns that a −D need not tell, in tables that make rows of several: they begin anew with what it tells.
+
+    Source: Java `AggregateMergeFunction.initRow`, `PartialUpdateMergeFunction.initRow`.
+    """
+    if not combines_rows(schema):
+        return ()
+    options = Options(schema.options)
+    told = {*schema.primary_keys, *schema.partition_keys, *options.get_list("sequence.field")}
+    told.update(name for group in sequence_groups(options) for name in group.fields)
+    return tuple(field.name for field in schema.fields if field.type.nullable and field.name not in told)
 
 
 def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:

@@ -63,7 +63,10 @@ def check_replacing(schema: TableSchema, verb: str) -> None:
     """
     engine = Options(schema.options).get_enum("merge-engine")
     if schema.primary_keys and engine not in _UPDATABLE:
-        raise UsageError(f"{verb} is not defined for merge-engine={engine}, only for {' and '.join(_UPDATABLE)}")
+        raise UsageError(
+            f"{verb} is not defined for merge-engine={engine}, only for {' and '.join(_UPDATABLE)}; write_arrow adds"
+            " rows that the engine merges"
+        )
 
 
 def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None:
@@ -76,7 +79,7 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
     unknown = [name for name in wanted if name not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))
-        inner = any(name.partition(".")[0] in schema.names for name in unknown)
+        inner = any(str(name).partition(".")[0] in schema.names for name in unknown)
         hint = "; a ROW is set as a whole" if inner else ""
         raise UsageError(f"{verb} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}{hint}")
     kinds = Options(schema.options).find_str("rowkind.field")
@@ -88,9 +91,10 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
     fixed = [name for name in wanted if name in schema.primary_keys or name in schema.partition_keys]
     if fixed:
         shown = ", ".join(map(repr, fixed))
+        is_keyed = verb == "upsert" and schema.primary_keys
+        way_out = "upsert without on=" if is_keyed else "delete the row and write a new one"
         raise UsageError(
-            f"{verb} cannot set {shown}: columns of the primary key and of partitions say where a row lies; delete the"
-            " row and write a new one"
+            f"{verb} cannot set {shown}: columns of the primary key and of partitions say where a row lies; {way_out}"
         )
 
 

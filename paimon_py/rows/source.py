@@ -17,7 +17,7 @@ from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
 from paimon_py.write.align import open_stream, pieces
-from paimon_py.write.convert import Refusal, Step, place_of, plan
+from paimon_py.write.convert import Refusal, Step, place_of, plan, takeable
 
 _OPEN_MAX = 64
 """Blocks that are written at once; each has an open file."""
@@ -44,7 +44,9 @@ class Source:
         """
         self._reader = open_stream(data)
         given: pa.Schema = self._reader.schema
-        self.schema: pa.Schema = pa.schema([field.with_type(_without_views(field.type)) for field in given])
+        plain = [takeable(field.type) for field in given]
+        self._steps = [step for _, step in plain]
+        self.schema: pa.Schema = pa.schema([(field.name, kind) for field, (kind, _) in zip(given, plain, strict=True)])
         self._place = place
         self._limit = limit_bytes
         self._types: list[DataType] = [field.type for _, field in keys]
@@ -101,10 +103,7 @@ class Source:
                 file.delete()
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(batch.columns, self.schema, strict=True)
-        ]
+        arrays = [step(column) for step, column in zip(self._steps, batch.columns, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _numbers(self, keys: Sequence[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -148,18 +147,6 @@ class Source:
                     own = places == number
                     if own.any():
                         writer.write_batch(batch.filter(from_numpy(own, pa.bool_())))
-
-
-def _without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with plain texts and bytes for views of them, which Arrow cannot take rows of."""
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return pa.string() if pa.types.is_string_view(kind) else pa.binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
-        return made(kind.value_field.with_type(_without_views(kind.value_type)))
-    return kind
 
 
 def _step(schema: pa.Schema, name: str, field: Field) -> Step:

@@ -6,10 +6,7 @@ that takes a record batch and returns an Arrow array. What types can tell is ref
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, time
-from numbers import Integral, Number
 from typing import NamedTuple
 
 import msgspec
@@ -32,8 +29,6 @@ from paimon_py.write.convert import Refusal, place_of, plan
 
 SOURCE = "source"
 TARGET = "target"
-
-_FLOAT_MAX = float(np.finfo(np.float32).max)
 
 Columns = Mapping[str, pa.Array]
 Value = Callable[[Columns, int], pa.Array]
@@ -285,8 +280,6 @@ def _literal(field: Field, value: object) -> pa.Array:
     if isinstance(value, pa.Scalar):
         return _step(value.type, field)(pa.repeat(value, 1))
     kind = to_arrow_type(field.type)
-    if not _is_sound(value, kind):
-        raise SchemaError(wanted, fields=(field.name,))
     try:
         array = python_array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -295,25 +288,3 @@ def _literal(field: Field, value: object) -> pa.Array:
         return _step(kind, field)(array)
     except PaimonError as error:
         raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error
-
-
-def _is_sound(value: object, kind: pa.DataType) -> bool:
-    """Whether a value is of its column's sort: Arrow would cut fractions off, and take numbers for dates and flags."""
-    if isinstance(value, Mapping) and pa.types.is_struct(kind):
-        known = all(kind.get_field_index(name) >= 0 for name in value)
-        return known and all(_is_sound(value.get(inner.name), inner.type) for inner in kind)
-    if isinstance(value, (list, tuple)) and pa.types.is_list(kind):
-        return all(_is_sound(item, kind.value_type) for item in value)
-    if isinstance(value, (str, bytes)):
-        return not pa.types.is_list(kind)
-    if isinstance(value, datetime) and pa.types.is_date(kind):
-        return value.tzinfo is None and value.time() == time()
-    if value is None or not isinstance(value, Number):
-        return True
-    if isinstance(value, (bool, np.bool_)):
-        return bool(pa.types.is_boolean(kind))
-    if pa.types.is_integer(kind):
-        return isinstance(value, Integral)
-    if pa.types.is_float32(kind) and isinstance(value, (int, float, np.integer, np.floating)):
-        return bool(not _FLOAT_MAX < abs(value) < math.inf)
-    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))

@@ -5,7 +5,7 @@ Source: Java `ReadBuilder.withReadType` (nested projection).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -56,12 +56,19 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         return pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
 
 
+def check_listed(columns: object) -> None:
+    """Raises: UsageError for one name where a list of names is needed."""
+    if columns is not None and (isinstance(columns, str) or not isinstance(columns, Iterable)):
+        raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
+
+
 def projection_of(columns: Sequence[str] | None, schema: TableSchema) -> Projection:
     """What `columns` names, None for all: `"a"` is the column of that name if there is one, `"pos.x"` else the field
     `x` of the ROW `pos`.
 
     Raises: UsageError for unknown or repeated ones.
     """
+    check_listed(columns)
     if columns is None:
         return Projection(fields=schema.fields, paths=tuple((name,) for name in schema.names))
     doubled = sorted({name for name in columns if list(columns).count(name) > 1}, key=str)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +20,7 @@ from paimon_py.scan import convert
 from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
-from paimon_py.scan.projection import Projection, projection_of
+from paimon_py.scan.projection import Projection, check_listed, projection_of
 from paimon_py.scan.read import Request, count_split, foresee, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     import polars
 
     from paimon_py.scan.top_n import OrderColumn
+
+_ROWS_MAX = (1 << 63) - 1
 
 
 class Scan:
@@ -65,10 +68,8 @@ class Scan:
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise UsageError(f"limit must be a whole number of rows, not {limit!r}")
-        if columns is not None and (isinstance(columns, str) or not isinstance(columns, Iterable)):
-            raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
+        limit = None if limit is None else _row_count(limit, "limit")
+        check_listed(columns)
         self._root = root
         self._table_schema = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
         if dynamic:
@@ -273,8 +274,7 @@ class Scan:
                     return
 
     def _with_limit(self, n: int) -> Scan:
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise UsageError(f"head takes a number of rows, not {n!r}")
+        n = _row_count(n, "head")
         scan = self._copy()
         scan._limit = n if self._limit is None else min(n, self._limit)
         return scan
@@ -308,6 +308,12 @@ def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> 
     for name, text in (options or {}).items():
         check_dynamic(schema, name, text)
     return options or {}
+
+
+def _row_count(count: object, verb: str) -> int:
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+        raise UsageError(f"{verb} must be a whole number of rows, not {count!r}")
+    return min(int(count), _ROWS_MAX)
 
 
 def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
+from numbers import Integral
 
 import msgspec
 
@@ -164,9 +165,9 @@ def _place(name: str, text: str) -> object:
 
 
 def _whole(name: str, value: int | None) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise UsageError(f"{name} must be a whole number, not {value!r}")
-    return value
+    return None if value is None else int(value)
 
 
 def _millis(moment: datetime | int) -> int:

@@ -113,7 +113,7 @@ def _check_sortable(schema: TableSchema) -> None:
 def _columns(schema: TableSchema) -> Sequence[str]:
     found = Options(schema.options).get_list(_COLUMNS)
     if not found:
-        raise OptionError(f"no columns to cluster by: {_COLUMNS!r} is not set", option=_COLUMNS)
+        raise OptionError(f"no columns to cluster by: give order_by=[…], or set {_COLUMNS!r}", option=_COLUMNS)
     gone = next((name for name in found if name not in schema.names), None)
     if gone is not None:
         raise OptionError(
@@ -152,7 +152,7 @@ def _check_type(field: Field) -> None:
 
 
 def _strategy(schema: TableSchema, count: int, given: str | None) -> str:
-    wanted = (given or Options(schema.options).get_str("clustering.strategy")).lower()
+    wanted = str(given or Options(schema.options).get_str("clustering.strategy")).lower()
     if wanted == "auto":
         wanted = "order" if count == 1 else "zorder" if count < _FEW else "hilbert"
     if wanted not in _STRATEGIES:

@@ -189,6 +189,9 @@ def _check_names(options: Mapping[str, str], wanted: tuple[IndexColumn, ...]) ->
             raise OptionError(
                 f"option {name!r}: '{PREFIX}{parts[0]}{_COLUMNS}' does not name {parts[1]!r}", option=name, value=text
             )
+        if len(parts) == 2 and parts[0] in KINDS and _near(parts[1], [_COLUMNS[1:]], cutoff=0.7):
+            right = f"{PREFIX}{parts[0]}{_COLUMNS}"
+            raise OptionError(f"there is no option {name!r}; did you mean {right!r}?", option=name, value=text)
 
 
 def _check_options(index: IndexColumn) -> None:

@@ -18,7 +18,7 @@ from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-from paimon_py.spec.type_text import contains
+from paimon_py.spec.type_text import contains, sql_type
 from paimon_py.spec.types import Atomic, DataType, Root, VectorType
 
 Detect = Callable[[TableSchema, Options], str | None]
@@ -132,6 +132,14 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
     return "sequence groups with common columns" if shared else None
 
 
+def _sequence_type(schema: TableSchema, options: Options) -> str | None:
+    """Values that paimon_py does not order."""
+    for name in options.get_list("sequence.field") if schema.primary_keys else ():
+        if name in schema.names and not isinstance(schema.field(name).type, Atomic):
+            return f"a sequence.field of type {sql_type(schema.field(name).type)}"
+    return None
+
+
 def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
     producer = options.get_enum("changelog-producer")
     return f"changelog-producer={producer}" if producer != "none" else None
@@ -214,6 +222,7 @@ _FEATURES = (
     Feature(_type),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
+    Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("row-tracking.enabled")),
     Feature(_switched_on("data-evolution.enabled")),

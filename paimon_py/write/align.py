@@ -73,8 +73,8 @@ def open_stream(data: object) -> pa.RecordBatchReader:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}") from error
     raise UsageError(
-        f"{_name_of(data)} is not Arrow data: give a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or "
-        "polars frame, or anything else with __arrow_c_stream__; pyarrow.table(…) and "
+        f"{_name_of(data)} is not Arrow data: {_way_to_arrow(data)}give a pyarrow Table, RecordBatch or "
+        "RecordBatchReader, a pandas or polars frame, or anything else with __arrow_c_stream__; pyarrow.table(…) and "
         "pyarrow.Table.from_pylist(…) make one of columns and of rows"
     )
 
@@ -123,7 +123,8 @@ class Alignment:
         UsageError: `_row_kind` where kinds have no meaning.
     """
 
-    def __init__(self, schema: TableSchema, given: pa.Schema) -> None:
+    def __init__(self, schema: TableSchema, given: pa.Schema, *, fills_nulls: bool = True) -> None:
+        """`fills_nulls`: a NULL in a column with a default becomes the default, as in Java."""
         self._rules = kind_rules(schema)
         self._arrow = to_arrow_schema(schema.fields)
         self._fields = schema.fields
@@ -135,7 +136,7 @@ class Alignment:
             if isinstance(column, str):
                 problems.append((field.name, column))
             else:
-                self._columns.append(column)
+                self._columns.append(column._replace(fills_nulls=column.fills_nulls and fills_nulls))
         if problems:
             lines = "".join(f"\n  {text}" for _, text in problems)
             raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
@@ -280,6 +281,14 @@ def _without(batch: pa.RecordBatch, kinds: pa.Array, dropped: tuple[int, ...]) -
 def _is_pandas_frame(data: object) -> bool:
     kind: Callable[..., object] = type(data)
     return kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+
+
+def _way_to_arrow(data: object) -> str:
+    """What makes Arrow data of things that are nearly that."""
+    if isinstance(data, Iterator):
+        return "make a reader with pyarrow.RecordBatchReader.from_batches(schema, batches), or "
+    way = next((name for name in ("collect", "scan") if hasattr(data, name)), None)
+    return "" if way is None else f"call {way}() first, or "
 
 
 def _name_of(data: object) -> str:

@@ -92,6 +92,10 @@ def plan(source: pa.DataType, target: DataType, place: Place) -> Step | Refusal:
         if isinstance(inner, Refusal):
             return inner._replace(given=source)
         return lambda array: inner(unwrap(array))
+    plain = _without_views(source)
+    if not plain.equals(source):
+        step = plan(plain, target, place)
+        return step._replace(given=source) if isinstance(step, Refusal) else lambda array: step(_unviewed(array))
     match target:
         case Atomic():
             return _plan_atomic(source, target, place)
@@ -142,9 +146,49 @@ def _must_look(kind: DataType) -> bool:
             return False
 
 
+def takeable(source: pa.DataType) -> tuple[pa.DataType, Step]:
+    """A type of the same values of which Arrow can take rows, and how to get it: texts, not views of them."""
+    unwrapped = _unwrap(source)
+    if unwrapped is not None and (pa.types.is_run_end_encoded(source) or _without_views(unwrapped[0]) != unwrapped[0]):
+        kind, unwrap = unwrapped
+        kind, step = takeable(kind)
+        return kind, lambda array: step(unwrap(array))
+    return _without_views(source), _unviewed
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with plain texts and bytes for views of them; list views stay, since Arrow casts them wrong."""
+    types = pa.types
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return pa.string() if types.is_string_view(kind) else pa.binary()
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), kind.item_field.with_type(_without_views(kind.item_type)))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        value = kind.value_field.with_type(_without_views(kind.value_type))
+        if types.is_large_list(kind):
+            return pa.large_list(value)
+        return pa.list_(value, kind.list_size if types.is_fixed_size_list(kind) else -1)
+    return kind
+
+
+def _unviewed(array: pa.Array) -> pa.Array:
+    plain = _without_views(array.type)
+    return array if plain.equals(array.type) else array.cast(plain)
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """The values of a dictionary array."""
+    values = array.dictionary
+    if not _without_views(values.type).equals(values.type):
+        array = pa.DictionaryArray.from_arrays(array.indices, _unviewed(values))
+    return array.dictionary_decode()
+
+
 def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
     if pa.types.is_dictionary(source):
-        return source.value_type, lambda array: array.dictionary_decode()
+        return source.value_type, _decoded
     if isinstance(source, pa.BaseExtensionType):
         return source.storage_type, lambda array: array.storage
     if pa.types.is_run_end_encoded(source):
@@ -354,7 +398,7 @@ def _children(array: pa.Array, children: Sequence[pa.Array]) -> tuple[Ints, list
     if index is None:
         return sizes, [child.slice(first, last - first) for child in children]
     taken = from_numpy(index, pa.int64())
-    return sizes, [child.take(taken) for child in children]
+    return sizes, [_unviewed(child).take(taken) for child in children]
 
 
 def _rebuild(arrow: pa.DataType, sizes: Ints, child: pa.Array, valid: Mask | None) -> pa.Array:

@@ -13,6 +13,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
+from paimon_py.codec.python_values import python_array
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.index_plan import made_index, written_files
 from paimon_py.commit.leftovers import delete_compaction, delete_index_files
@@ -137,7 +138,7 @@ class Writer:
         self._restriction: _Restriction | None = None
         self._checked: set[bytes] = set()
         self._directories: dict[bytes, str] = {}
-        self._aligned: tuple[pa.Schema, Alignment] | None = None
+        self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._buffered_bytes = 0
         self._end: str | None = None
 
@@ -157,18 +158,14 @@ class Writer:
             UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow.
             After an error other than of the columns alone the writer is given up and its files are deleted.
         """
-        self._require_open()
-        reader = open_stream(data)
-        alignment = self._alignment(reader.schema)
-        try:
-            for batch in reader:
-                for piece in pieces(batch):
-                    aligned = alignment.apply(piece)
-                    self._spread(aligned.batch, aligned.kinds)
-        except BaseException as error:
-            self._give_up("failed")
-            _explain(error)
-            raise
+        self._add(data, fills_nulls=True)
+
+    def write_again(self, batch: pa.RecordBatch) -> None:
+        """Add rows that were read from the table: as `write_arrow`, but a NULL stays NULL where new rows get a default.
+
+        Raises: as `write_arrow`.
+        """
+        self._add(batch, fills_nulls=False)
 
     def write_rows(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
         """Add rows that have the table's columns and types, with their kinds as int8 (None: all +I).
@@ -275,10 +272,25 @@ class Writer:
         if self._end is not None:
             raise UsageError(f"this writer has {'been ' if self._end == 'closed' else ''}{self._end}; open a new one")
 
-    def _alignment(self, given: pa.Schema) -> Alignment:
-        if self._aligned is None or not self._aligned[0].equals(given):
-            self._aligned = (given, Alignment(self._schema, given))
-        return self._aligned[1]
+    def _add(self, data: object, *, fills_nulls: bool) -> None:
+        self._require_open()
+        reader = open_stream(data)
+        alignment = self._alignment(reader.schema, fills_nulls)
+        try:
+            for batch in reader:
+                for piece in pieces(batch):
+                    aligned = alignment.apply(piece)
+                    self._spread(aligned.batch, aligned.kinds)
+        except BaseException as error:
+            self._give_up("failed")
+            _explain(error)
+            raise
+
+    def _alignment(self, given: pa.Schema, fills_nulls: bool) -> Alignment:
+        known = self._aligned.get(fills_nulls)
+        if known is None or not known[0].equals(given):
+            known = self._aligned[fills_nulls] = (given, Alignment(self._schema, given, fills_nulls=fills_nulls))
+        return known[1]
 
     def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
         for routed in self._router.route(batch, kinds):
@@ -450,7 +462,7 @@ class _Restriction:
             index = schema.partition_keys.index(name)
             field = self._fields[index]
             try:
-                column = pa.array([value], to_arrow_type(field.type))
+                column = python_array([value], to_arrow_type(field.type))
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
                 raise UsageError(f"partition value {name}={value!r} does not fit: {error}") from error
             self._wanted[index] = encode([column], [field.type])[0].as_py()

@@ -47,7 +47,7 @@ class Played:
 def play(java: oracle.Session, warehouse: pathlib.Path, script: Script, turns=TURNS) -> dict[str, Played]:
     """Play a script once per entry of `turns`, if we can play it at all; the tables by turn."""
     turns = ("j",) if script.java_only else turns
-    at_once = all(step[0] in AT_ONCE and step[1] != "dynamic" for step in script.steps) and script.options.get("bucket") != "-2"
+    at_once = "bucket-append-ordered" not in script.options and all(step[0] in AT_ONCE and step[1] != "dynamic" for step in script.steps) and script.options.get("bucket") != "-2"
     return {turn: _all_by_java(java, warehouse, script) if turn == "j" and at_once else _play(java, warehouse, script, turn) for turn in turns}
 
 

@@ -179,7 +179,7 @@ class Pair:
 
     def _overwrite_java(self, partition, rows: list[dict]) -> None:
         dynamic = partition == "dynamic"
-        options = {"dynamic-partition-overwrite": "true" if dynamic else "false"}
+        options = {"dynamic-partition-overwrite": "true" if dynamic else "false", **self._in_peace()}
         self.step("write", rows=rows, overwrite={} if dynamic else partition, options=options)
 
     def _truncate_ours(self) -> None:
@@ -201,7 +201,11 @@ class Pair:
 
     def _rescale_java(self, buckets: int, partition: dict | None = None) -> None:
         where = {} if partition is None else {"partition": {name: str(value) for name, value in partition.items()}}
-        self.step("rescale", bucket=buckets, **where)
+        self.step("rescale", bucket=buckets, options=self._in_peace(), **where)
+
+    def _in_peace(self) -> dict[str, str]:
+        """Java writers of unordered buckets look at what they overwrite, and fail ("File deletion conflicts"), if they compact."""
+        return {"write-only": "true"} if self.table().options.get("bucket-append-ordered") == "false" else {}
 
     def _tag_ours(self, name: str) -> None:
         self.table().create_tag(name)

@@ -157,16 +157,18 @@ class RowPair(Pair):
 
         self._change(decide, lambda: [row for key, row in source.items() if key not in met] if "insert" in clauses else [])
 
-    def _key(self, on: list[str]) -> Callable[[dict], str]:
+    def _key(self, on: list[str]) -> Callable[[dict], object]:
+        """What is alike for rows that match; a NULL matches nothing."""
         types = self._types()
-        return lambda row: json.dumps([golden.canonical(row[name], types[name]) for name in on])
+        return lambda row: object() if None in (key := [golden.canonical(row[name], types[name]) for name in on]) else json.dumps(key)
 
     def _holds(self, tree: list | None) -> Callable[[dict], bool]:
         """Whether a condition is true of a row, in the notation of the oracle; never, if there is none."""
         types = self._types()
         if tree is None:
             return lambda row: False
-        return lambda row: golden.matches({n: golden.canonical(row.get(n), t) for n, t in types.items()}, tree, types) is True
+        asked = {name: types[name] for name in named(tree)}
+        return lambda row: golden.matches({n: golden.canonical(row.get(n), t) for n, t in asked.items()}, tree, types) is True
 
     def _matching(self, tree: list, becomes: Callable[[dict], object]) -> Decide:
         holds = self._holds(tree)
@@ -178,7 +180,7 @@ class RowPair(Pair):
         effect = effect_of(self.step("read"), decide)
         more = added()
         if table.schema.primary_keys:
-            rows = [*({**row, "_kind": "-D"} for row in effect.gone), *({**row, "_kind": "+U"} for row in effect.new), *more]
+            rows = [*({**row, **self._left_out(), "_kind": "-D"} for row in effect.gone), *({**row, "_kind": "+U"} for row in effect.new), *more]
             if rows:
                 self.step("write", rows=rows)
             return
@@ -192,6 +194,14 @@ class RowPair(Pair):
             self._overwrite_java({}, effect.left + effect.new + more)
         elif more:
             self.step("write", rows=more)
+
+    def _left_out(self) -> dict:
+        """Columns that a −D does not tell where a deleted key would go on with them, whenever Java compacts."""
+        schema = self.table().schema
+        if schema.options.get("merge-engine") not in ("partial-update", "aggregation"):
+            return {}
+        told = (*schema.primary_keys, *schema.partition_keys)
+        return {field.name: None for field in schema.fields if field.type.nullable and field.name not in told}
 
     def _positions(self, decide: Decide) -> dict[str, list[int]]:
         """{file: numbers of its living rows that go or change}."""
@@ -233,6 +243,12 @@ class RowPair(Pair):
     _ask_java = _ask_ours
 
 
+def named(tree: list) -> set[str]:
+    """The columns of a condition."""
+    op, *rest = tree
+    return set().union(*map(named, rest)) if op in ("and", "or", "not") else {rest[0]}
+
+
 def effect_of(rows: Iterable[dict], decide: Decide) -> Effect:
     """What a decision on every row amounts to."""
     effect = Effect([], [], [])
@@ -252,7 +268,7 @@ def physical_rows(path, columns: list[str]) -> list[dict]:
     """All rows of a data file, dead ones too. Only numbers and texts are sure to be in the oracle's notation."""
     if path.suffix == ".avro":
         with path.open("rb") as source:
-            return list(fastavro.reader(source))
+            return [{name: value for name, value in row.items() if value is None or isinstance(value, int | str)} for row in fastavro.reader(source)]
     whole = pq.read_table(path) if path.suffix == ".parquet" else orc.read_table(path)
     return whole.select([name for name in columns if name in whole.column_names and plain(whole[name].type)]).to_pylist()
 

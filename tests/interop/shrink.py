@@ -19,9 +19,10 @@ import oracle
 import pyarrow as pa
 import table_play
 import table_scripts
+import wide_scripts
 from engine_scripts import Script
 
-TABLES = {one.about: one for one in (*table_scripts.cells(), *table_scripts.of_keys(), *map(table_scripts.drawn, range(150)))}
+TABLES = {one.about: one for one in (*table_scripts.cells(), *table_scripts.of_keys(), *map(table_scripts.drawn, range(150)), *map(wide_scripts.wide, range(200)))}
 
 
 def shrink(script: Script, fails: Callable[[Script], bool]) -> Script:

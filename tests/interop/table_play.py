@@ -45,21 +45,24 @@ def _is_dynamic(script: Script) -> bool:
 
 def _buckets(script: Script, played: Played) -> list:
     """After each step: the bucket of every key, and what the hash index says."""
-    names = [*script.partition_by, *(script.primary_key or script.options.get("bucket-key", "").split(","))]
-    ends = sorted({end for end in played.ends if end})
-    if not names[-1]:
+    if not script.primary_key and "bucket-key" not in script.options:
         return [None for _ in played.ends]
+    ends = sorted({end for end in played.ends if end})
     asked = [{"op": "manifests", "snapshot": end} for end in ends]
     index = played.pair.steps(asked) if _is_dynamic(script) else [None for _ in ends]
     states = {0: None}
     for end, manifests in zip(ends, index, strict=True):
-        states[end] = (_places(played, names, end), manifests and _hashes(manifests["index"]))
+        states[end] = (_places(played, end), manifests and _hashes(manifests["index"]))
     return [states[end] for end in played.ends]
 
 
-def _places(played: Played, names: list[str], end: int) -> dict[str, int]:
+def _places(played: Played, end: int) -> dict[str, int]:
+    """The bucket of every key, whose columns may change their names and places."""
     table = played.pair.table()
-    columns = [column for column in played.pair.columns(table.snapshot(end).schema_id) if column[0] in names]
+    schema = json.loads((played.pair.path / "schema" / f"schema-{table.snapshot(end).schema_id}").read_text())
+    types = {field["name"]: field["type"] for field in schema["fields"]}
+    names = [*schema["partitionKeys"], *(schema["primaryKeys"] or schema["options"]["bucket-key"].split(","))]
+    columns = [[name, types[name]] for name in dict.fromkeys(names)]
     places: dict[str, int] = {}
     scan = table.scan(snapshot_id=end, columns=[name for name, _ in columns])
     for split in scan.splits():
@@ -76,9 +79,9 @@ def _hashes(index: list[dict]) -> list:
 
 def _check_first_rows(turn: str, played: Played, theirs: list) -> None:
     """The first rows in an order, any few rows, and how many there are, as all rows that Java reads say."""
-    columns = played.pair.columns()
-    rows = [dict(zip((name for name, _ in columns), row)) for row in theirs]
     table = played.pair.table()
+    columns = played.pair.columns(table.snapshot().schema_id)
+    rows = [dict(zip((name for name, _ in columns), row)) for row in theirs]
     if table.scan().count() != len(rows) or table.scan(limit=3).to_arrow().num_rows != min(3, len(rows)):
         raise Disagreement(f"{turn}: we count {table.scan().count()} rows, Java reads {len(rows)}")
     for name, backwards in (("n", True), ("v", False)):
