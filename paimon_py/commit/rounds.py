@@ -8,6 +8,7 @@ from typing import TypeVar
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
 
 T = TypeVar("T")
 
@@ -23,13 +24,24 @@ def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rou
 
     Raises:
         CommitConflictError, SnapshotExpiredError: others were faster in every round.
+        CorruptionError: a file is not there although its snapshot is.
         Whatever `work` raises.
     """
     for number in range(1, rounds + 1):
         snapshot = root.snapshots.latest()
         try:
-            return work(snapshot, number)
+            return _told(root, work, snapshot, number)
         except (CommitConflictError, SnapshotExpiredError):
             if number == rounds or root.snapshots.latest() == snapshot:
                 raise
     raise AssertionError("the last round returns or raises")
+
+
+def _told(root: TableRoot, work: Callable[[Snapshot | None, int], T], snapshot: Snapshot | None, number: int) -> T:
+    """A file that is missing has expired with its snapshot, or the table is damaged."""
+    try:
+        return work(snapshot, number)
+    except FileMissingError as error:
+        if snapshot is None:
+            raise
+        raise root.manifests.gone(snapshot, error) from error

@@ -7,7 +7,7 @@ only missing ones are made, and those go that nothing asks for any more.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -18,6 +18,7 @@ from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.overwrite import Matcher
 from paimon_py.commit.plan import Bucket
 from paimon_py.commit.result import CommitResult
+from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
 from paimon_py.files.places import file_path
@@ -30,6 +31,9 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+
+ROUNDS = 20
+"""How often files are looked at anew because they have expired."""
 
 Commit = Callable[[Changes], CommitResult]
 
@@ -44,27 +48,40 @@ def rewrite_indexes(root: TableRoot, schema: TableSchema, commit: Commit, matche
         CommitUnknownError: nothing was deleted. After any other error no new file is left behind, as far as the store
             lets.
     """
-    snapshot = root.snapshots.latest()
-    if snapshot is None:
-        return CommitResult()
+
+    def work(snapshot: Snapshot | None, _: int) -> CommitResult:
+        return CommitResult() if snapshot is None else _rewritten(root, schema, commit, snapshot, matches)
+
+    return on_latest(root, work, rounds=ROUNDS)
+
+
+def _rewritten(
+    root: TableRoot, schema: TableSchema, commit: Commit, snapshot: Snapshot, matches: Matcher | None
+) -> CommitResult:
     work = _Rewrite(root, schema)
     try:
         changes = work.changes(snapshot, matches)
-        result = CommitResult() if changes is None else commit(changes)
+        result = CommitResult() if changes is None else _committed(commit, changes)
     except CommitUnknownError:
         raise
-    except CommitConflictError as error:
-        lost = work.discard()
-        return CommitResult(dropped_compaction=str(error), dropped_buckets=lost)
     except PaimonError:
         work.discard()
         raise
-    work.discard(frozenset(result.dropped_buckets))
+    work.discard(result.dropped_buckets)
     return result
 
 
+def _committed(commit: Commit, changes: Changes) -> CommitResult:
+    """What came of it: all buckets are dropped if none fits."""
+    try:
+        return commit(changes)
+    except CommitConflictError as error:
+        buckets = tuple((bucket.partition, bucket.bucket) for bucket in changes.buckets)
+        return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
+
+
 class _Rewrite:
-    """One call."""
+    """One round."""
 
     def __init__(self, root: TableRoot, schema: TableSchema) -> None:
         self._root = root
@@ -95,14 +112,12 @@ class _Rewrite:
             buckets=tuple(_changed(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
         )
 
-    def discard(self, buckets: frozenset[Bucket] | None = None) -> tuple[Bucket, ...]:
-        """Delete the index files that were made for these buckets, or all; which buckets that were."""
-        gone = [bucket for bucket in self._made if buckets is None or bucket in buckets]
-        for bucket in gone:
-            for path in self._made[bucket]:
+    def discard(self, buckets: Collection[Bucket] | None = None) -> None:
+        """Delete the index files that were made for these buckets, or all."""
+        for bucket, paths in self._made.items():
+            for path in paths if buckets is None or bucket in buckets else ():
                 with contextlib.suppress(StorageError):
                     self._root.files.delete(path)
-        return tuple(gone)
 
     def _indexed(self, entry: ManifestEntry) -> DataFile:
         """The file with all indexes that are asked for."""

@@ -167,9 +167,9 @@ def _single(text: str) -> float:
     match = _FLOAT.fullmatch(text.strip(BLANKS))
     exact = decimal.Decimal(match[1]) if match else decimal.Decimal(double)
     other = np.nextafter(nearest, np.float32(math.copysign(math.inf, double - float(nearest))))
-    halfway = (decimal.Decimal(float(nearest)) + decimal.Decimal(float(other))) / 2
-    if decimal.Decimal(double) == halfway and exact != halfway:
-        return float(max(nearest, other) if exact > halfway else min(nearest, other))
+    halfway = (float(nearest) + float(other)) / 2
+    if double == halfway and exact != (limit := decimal.Decimal(halfway)):
+        return float(max(nearest, other) if exact > limit else min(nearest, other))
     return float(nearest)
 
 

@@ -6,7 +6,7 @@ Source: ORC v1 specification, `orc_proto.proto`: Metadata, StripeStatistics, Col
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ _COUNT, _INTEGERS, _STRINGS, _DECIMALS, _DATES = 1, 2, 4, 6, 7
 _LOW, _HIGH = 1, 2
 _METADATA_LENGTH = 5
 _INTEGER_TYPES = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.TIME))
+_EXACT = Context(prec=MAX_PREC)
 
 
 class _Known(NamedTuple):
@@ -93,7 +94,7 @@ def _number_of(kind: Atomic) -> int:
 
 def _unscaled(text: str, kind: Atomic) -> int:
     try:
-        number = Decimal(text).scaleb(kind.scale or 0)
+        number = Decimal(text).scaleb(kind.scale or 0, context=_EXACT)
     except InvalidOperation as error:
         raise ValueError(f"{text!r} is no decimal") from error
     if number != number.to_integral_value():

@@ -93,6 +93,16 @@ class Scan:
         """Names and types of the columns that are returned."""
         return self._projection.arrow_schema
 
+    @property
+    def limit(self) -> int | None:
+        """The most rows that are returned, None for all."""
+        return self._limit
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the rows come in an order, so that they are read as a whole."""
+        return bool(self._order)
+
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
         return pa.RecordBatchReader.from_batches(self.schema, self._rows())

@@ -26,8 +26,8 @@ def convert_to_spark(source: object, spark: SparkSession | None = None, *, trunc
 
     A scan (or table: its latest snapshot) is planned here, once; its splits are read on the executors, one task per
     split, with the scan's projection, filter and snapshot. The DataFrame keeps seeing that snapshot. Executors need
-    paimon_py installed and find credentials in their own environment: secrets do not travel. Other sources are
-    shipped from this process.
+    paimon_py installed and find credentials in their own environment: secrets do not travel. Other sources, and scans
+    with `order_by`, are shipped from this process.
 
     Args:
         source: what to convert.
@@ -41,7 +41,7 @@ def convert_to_spark(source: object, spark: SparkSession | None = None, *, trunc
     """
     if isinstance(source, Table):
         source = source.scan()
-    if isinstance(source, Scan):
+    if isinstance(source, Scan) and not source.is_ordered:
         return _scan_to_spark(source, session(spark), truncate_nanos)
     if hasattr(source, "__arrow_c_stream__"):
         return _stream_to_spark(pa.RecordBatchReader.from_stream(source), session(spark), truncate_nanos)
@@ -78,7 +78,8 @@ def _scan_to_spark(scan: Scan, spark: SparkSession, truncate_nanos: bool) -> Dat
     if not splits:
         return spark.createDataFrame([], spark_schema)
     read = _ReadSplits(scan, splits, target, truncate_nanos)
-    return spark.range(0, len(splits), 1, len(splits)).mapInArrow(read, spark_schema)
+    df = spark.range(0, len(splits), 1, len(splits)).mapInArrow(read, spark_schema)
+    return df if scan.limit is None or len(splits) == 1 else df.limit(scan.limit)
 
 
 def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate_nanos: bool) -> DataFrame:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import itertools
-from typing import BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
 
+from paimon_py.errors import StorageError
 from paimon_py.storage.store import Store
 
 
 class StoreSpill:
-    """A spill place whose files are objects below `directory`.
+    """A spill place whose files are objects below `directory`; what the store fails with is a full disk.
 
     Attributes:
         store: where they are.
@@ -38,15 +43,53 @@ class StoreSpillFile:
         self.path = path
 
     def open_write(self) -> BinaryIO:
-        return self._store.open_write(self.path)
+        with _full(self.path):
+            return cast(BinaryIO, _Written(self._store.open_write(self.path), self.path))
 
     def open_read(self) -> BinaryIO:
-        return self._store.open_read(self.path)
+        with _full(self.path):
+            return self._store.open_read(self.path)
 
     def map(self, offset: int, size: int) -> memoryview:
-        with self._store.open_read(self.path) as source:
+        with self.open_read() as source:
             source.seek(offset)
             return memoryview(source.read(size))
 
     def delete(self) -> None:
-        self._store.delete(self.path)
+        with _full(self.path):
+            self._store.delete(self.path)
+
+
+class _Written(io.RawIOBase):
+    """A file being written, whose failures are OSErrors."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        super().__init__()
+        self._file = file
+        self._path = path
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        with _full(self._path):
+            return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        with _full(self._path):
+            self._file.close()
+
+
+@contextmanager
+def _full(path: str) -> Iterator[None]:
+    """Failures as a disk raises them."""
+    try:
+        yield
+    except StorageError as error:
+        raise OSError(errno.ENOSPC, str(error), path) from error

@@ -26,6 +26,7 @@ from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
 from paimon_py.write.route import Router
@@ -189,16 +190,19 @@ class DynamicBuckets:
         return msgspec.structs.replace(changes, deleted_index=before, new_index=(indexed.entry,))
 
     def _load(self, partition: bytes) -> PartitionBuckets:
-        known: list[tuple[int, Int32s]] = []
-        for entry in self._known_entries().get(partition, ()):
-            hashes = read_hashes(self._root, self._schema, entry)
-            self._index[(partition, entry.bucket)] = _Indexed(entry, [hashes])
-            known.append((entry.bucket, hashes))
-        for bucket, files in self._files_without_index(partition):
-            found = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
-            hashes = distinct_integers(np.concatenate(found))
-            self._index[(partition, bucket)] = _Indexed(None, [hashes], is_new=True)
-            known.append((bucket, hashes))
+        """Raises: SnapshotExpiredError, CorruptionError if a file is gone."""
+        found: dict[int, _Indexed] = {}
+        try:
+            for entry in self._known_entries().get(partition, ()):
+                found[entry.bucket] = _Indexed(entry, [read_hashes(self._root, self._schema, entry)])
+            for bucket, files in self._files_without_index(partition, frozenset(found)):
+                keys = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
+                found[bucket] = _Indexed(None, [distinct_integers(np.concatenate(keys))], is_new=True)
+        except FileMissingError as error:
+            assert self._snapshot is not None
+            raise self._root.manifests.gone(self._snapshot, error) from error
+        self._index.update({(partition, bucket): indexed for bucket, indexed in found.items()})
+        known = [(bucket, indexed.hashes[0]) for bucket, indexed in found.items()]
         share = self._share
         return PartitionBuckets(self._settings, known, None if share is None else lambda h: share.owns(partition, h))
 
@@ -218,7 +222,7 @@ class DynamicBuckets:
                     self._entries.setdefault(entry.partition, []).append(entry)
         return self._entries
 
-    def _files_without_index(self, partition: bytes) -> list[tuple[int, list[DataFile]]]:
+    def _files_without_index(self, partition: bytes, indexed: frozenset[int]) -> list[tuple[int, list[DataFile]]]:
         if self._snapshot is None:
             return []
         columns = self._live()
@@ -228,8 +232,7 @@ class DynamicBuckets:
         partitions = values.to_pylist()
         if partition not in partitions:
             return []
-        known = [bucket for place, bucket in self._index if place == partition]
-        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, known)
+        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, list(indexed))
         found: dict[int, list[DataFile]] = {}
         for entry in columns.take(np.flatnonzero(wanted)).entries():
             found.setdefault(entry.bucket, []).append(entry.file)

@@ -121,6 +121,18 @@ def test_an_empty_table_is_an_empty_frame(spark, tmp_path):
     assert (df.columns, df.count()) == (["a"], 0)
 
 
+def test_the_first_rows_of_a_scan_and_no_more_arrive(spark, tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("db")
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.float64())])
+    many = catalog.create_table("db.t", schema, primary_key=["k"], options={"bucket": "4"})
+    many.write_arrow(pa.table({"k": range(40), "v": [float(-key) for key in range(40)]}))
+    assert len(many.scan(where="v < 1", limit=6).splits()) > 1
+    assert paimon_py.convert_to_spark(many.scan(where="v < 1", limit=6), spark).count() == 6
+    first = many.scan(order_by="v", limit=3, columns=["k"])
+    assert [row.k for row in paimon_py.convert_to_spark(first, spark).collect()] == [39, 38, 37]
+
+
 def test_an_arrow_stream_arrives_in_spark(spark):
     data = pa.table({"a": pa.array(range(1000), pa.int64()), "b": pa.array(["x", "y"] * 500).dictionary_encode()})
     df = paimon_py.convert_to_spark(data, spark)

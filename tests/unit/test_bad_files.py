@@ -11,6 +11,7 @@ import random
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from unit.commit.support import Ids
 from unit.public import KEYED, QUICK, ROWS, env, files, keyed_table, new_catalog, refused, reopened
@@ -65,6 +66,11 @@ def damaged(data, source, flips):
         yield "flip", data[:place] + bytes([data[place] ^ (1 << source.randrange(8))]) + data[place + 1 :]
 
 
+def pages_end(parquet):
+    """Where the pages of a Parquet file, which have checksums, end and its footer, which has none, begins."""
+    return len(parquet) - 8 - int.from_bytes(parquet[-8:-4], "little")
+
+
 METADATA = ["snapshot/snapshot-2", "snapshot/snapshot-1", "tag/tag-first", "manifest/manifest-list-*", "manifest/manifest-[0-9a-f]*"]
 
 
@@ -72,7 +78,7 @@ METADATA = ["snapshot/snapshot-2", "snapshot/snapshot-1", "tag/tag-first", "mani
 def test_broken_metadata_is_corruption_or_makes_no_difference(broken, pattern):
     right = answers(broken)
     source = random.Random(pattern)
-    for path in Path(broken.location).glob(pattern):
+    for path in sorted(Path(broken.location).glob(pattern)):
         good = path.read_bytes()
         for what, data in [*damaged(good, source, 24), *(("junk", data) for data in JUNK)]:
             path.write_bytes(data)
@@ -83,6 +89,8 @@ def test_broken_metadata_is_corruption_or_makes_no_difference(broken, pattern):
                 assert error.path and repr(error.path)[1:-1] in str(error), error
             except UnsupportedError as error:
                 assert what == "flip" and "kind of commit" in str(error)
+            except SnapshotExpiredError as error:  # another delta list is another snapshot of that id
+                assert what == "flip" and path.name == "tag-first" and "was rolled back" in str(error)
             else:
                 assert what == "flip", (path.name, what, data[:40])
                 assert found == right
@@ -132,7 +140,9 @@ def test_a_cut_or_replaced_data_file_is_corruption(broken):
 
 
 def test_a_flipped_bit_in_a_data_file_is_corruption_or_makes_no_difference(broken):
-    checked = broken.options["file.format"] == "parquet"
+    if broken.options["file.format"] == "orc" and int(pa.__version__.partition(".")[0]) < 24:
+        pytest.skip("before pyarrow 24 its ORC library ends the process when a block cannot be unpacked")
+    has_checksums = broken.options["file.format"] == "parquet"
     right = answers(broken)
     for path in Path(broken.location).glob("p=*/bucket-*/data-*"):
         good = path.read_bytes()
@@ -143,10 +153,10 @@ def test_a_flipped_bit_in_a_data_file_is_corruption_or_makes_no_difference(broke
             except CorruptionError as error:
                 assert error.path == str(path)
             except UnsupportedError:
-                assert not checked and what == "flip"
+                assert not has_checksums and what == "flip"
             else:
                 assert what == "flip"
-                assert found == right or not checked
+                assert found == right or not (has_checksums and good[: pages_end(good)] != data[: pages_end(good)])
         path.write_bytes(good)
 
 
