@@ -5,6 +5,8 @@ Nothing else in the core imports `time`, `uuid`, `random`, `threading` or `tempf
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import io
 import itertools
 import mmap
@@ -15,6 +17,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, Protocol, TypeVar
 
+try:
+    import fcntl
+except ImportError:  # there are no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -22,6 +29,8 @@ MAP_ALIGNMENT = 1 << 16
 """Parts of spilled files that are mapped begin at a multiple of so many bytes."""
 
 _SPILL_BUFFER_BYTES = 1 << 16
+_SPILL_PREFIX = "paimon-spill-"
+_SPILL_LOCK = "in-use"
 
 
 class Clock(Protocol):
@@ -151,7 +160,8 @@ class TemporarySpill:
     """Files in a directory of their own below the machine's temporary directory (`TMPDIR`), or below `directory`.
 
     It is made with the first file, readable for its owner alone, and removed when the place is no longer used or the
-    process ends.
+    process ends. A process that was killed leaves it behind: whoever makes the next one beside it removes it. A lock on
+    a file in it, which the machine gives up with the process, tells that it is in use.
     """
 
     def __init__(self, directory: str | None = None) -> None:
@@ -164,8 +174,11 @@ class TemporarySpill:
         if self._made is None or self._made[0] != process:
             import tempfile
 
-            self._made = (process, tempfile.mkdtemp(prefix="paimon-spill-", dir=self._parent))
-            weakref.finalize(self, _remove_tree, self._made[1], process)
+            parent = self._parent or tempfile.gettempdir()
+            _remove_abandoned(parent)
+            self._made = (process, tempfile.mkdtemp(prefix=_SPILL_PREFIX, dir=parent))
+            lock = _locked(self._made[1])
+            weakref.finalize(self, _remove_tree, self._made[1], process, lock)
         return _LocalSpillFile(os.path.join(self._made[1], f"run-{next(self._numbers)}"))
 
 
@@ -190,12 +203,50 @@ class _LocalSpillFile:
             return
 
 
-def _remove_tree(directory: str, process: int) -> None:
+def _remove_tree(directory: str, process: int, lock: int | None) -> None:
     """A forked child leaves the directory to its parent."""
     if os.getpid() == process:
         import shutil
 
         shutil.rmtree(directory, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
+
+
+def _locked(directory: str) -> int | None:
+    """Mark a directory as in use for as long as the file that is returned is open; None if that cannot be said.
+
+    The mark gets its name when it is locked already, so that nobody ever finds it without its lock.
+    """
+    if fcntl is None:
+        return None
+    path = os.path.join(directory, _SPILL_LOCK)
+    file = os.open(path + ".new", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.rename(path + ".new", path)
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
+
+def _remove_abandoned(parent: str) -> None:
+    """Remove the directories of processes of this user that have ended; what is not certainly theirs stays."""
+    if fcntl is None:
+        return
+    import shutil
+
+    for directory in glob.glob(os.path.join(glob.escape(parent), f"{_SPILL_PREFIX}*")):
+        with contextlib.suppress(OSError):
+            if os.lstat(directory).st_uid != os.getuid():
+                continue
+            file = os.open(os.path.join(directory, _SPILL_LOCK), os.O_RDWR)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(directory, ignore_errors=True)
+            finally:
+                os.close(file)
 
 
 class Env:

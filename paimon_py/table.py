@@ -363,7 +363,7 @@ class Table(TableCare):
         """
         if snapshot_id is not None:
             return Snapshot(self._root, self._root.snapshots.get(snapshot_id))
-        value = self._root.snapshots.latest()
+        value = self._root.latest()
         return None if value is None else Snapshot(self._root, value)
 
     def snapshots(self) -> list[Snapshot]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.progress import CompactionProgress
-from paimon_py.errors import UsageError
+from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
@@ -18,6 +18,7 @@ from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
+from paimon_py.storage.store import FileMissingError
 
 if TYPE_CHECKING:
     from paimon_py.commit.request import CommitRequest
@@ -79,6 +80,8 @@ class TableCare(ABC):
         from paimon_py.compaction.plan import partition_filter
 
         check_compactable(self._schema)
+        if progress is not None and not callable(progress):
+            raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
         matches = partition_filter(self._schema, partitions, where)
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
@@ -144,8 +147,10 @@ class TableCare(ABC):
 
         Raises:
             UsageError: the table has another schema than the task was planned under.
+            SnapshotExpiredError: others replaced its files so long ago that they are gone; plan anew.
             CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
         """
+        from paimon_py.commit.overtaken import overtaken
         from paimon_py.compaction.compact import changes_of
         from paimon_py.compaction.run import run_task
 
@@ -153,7 +158,13 @@ class TableCare(ABC):
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
-        return changes_of([task], [run_task(self._root, self._schema, task)])
+        try:
+            return changes_of([task], [run_task(self._root, self._schema, task)])
+        except FileMissingError as error:
+            reason = overtaken(self._root, (task.partition, task.bucket), error)
+            raise SnapshotExpiredError(
+                f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.snapshot_id
+            ) from error
 
     def rewrite_file_index(
         self,

@@ -29,6 +29,8 @@ def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tupl
     check_writable(schema)
     part = read_keys = None
     if share is not None:
+        if not (isinstance(share, tuple) and len(share) == 2):
+            raise UsageError(f"share is the number of a writer and of all writers, such as (2, 4), not {share!r}")
         from paimon_py.write.dynamic import Share
 
         part = Share.of(schema, *share)

@@ -20,7 +20,14 @@ from paimon_py.commit.compaction_fit import (
     strangers,
     without_compaction,
 )
-from paimon_py.commit.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, schema_conflict
+from paimon_py.commit.conflicts import (
+    Conflict,
+    Placed,
+    bucket_count_conflict,
+    deletion_conflict,
+    is_same_table,
+    schema_conflict,
+)
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.foreign import Foreign, base_of, committed_by, indexes_named, names_added
 from paimon_py.commit.hash_plan import HashIndexes, replaced_hashes
@@ -358,6 +365,8 @@ class _Commit:
             return Conflict(f"the latest snapshot is {latest.id if latest else 'none'}, not {expected} as expected")
         written = {file.schema_id for bucket in self.changes.buckets for file in bucket.new_files}
         now = self.root.schemas.latest() if written else None
+        if now and not is_same_table(self.root.schemas.get(self.schema.id), self.schema):
+            return Conflict(f"schema {self.schema.id} is not what it was: {self.root.path} is another table now")
         conflicts = (schema_conflict(self.root.schemas.get(number), now) for number in sorted(written) if now)
         return next((conflict for conflict in conflicts if conflict is not None), None)
 

@@ -32,6 +32,12 @@ class Placed(msgspec.Struct, frozen=True):
     max_rank: int
 
 
+def is_same_table(one: TableSchema, other: TableSchema) -> bool:
+    """Whether two schemas of one id are of one table; options may be changed for a single writer."""
+    keys = (one.primary_keys, one.partition_keys) == (other.primary_keys, other.partition_keys)
+    return keys and one.fields == other.fields
+
+
 def deletion_conflict(base: Iterable[ManifestEntry], delta: Iterable[ManifestEntry]) -> Conflict | None:
     """Whether every file to delete is alive, and no file is added twice."""
     alive = {identifier(entry) for entry in base}

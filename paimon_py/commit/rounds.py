@@ -28,7 +28,7 @@ def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rou
         Whatever `work` raises.
     """
     for number in range(1, rounds + 1):
-        snapshot = root.snapshots.latest()
+        snapshot = root.latest()
         try:
             return _told(root, work, snapshot, number)
         except (CommitConflictError, SnapshotExpiredError):

@@ -130,7 +130,7 @@ def plan_compaction(
         CorruptionError: broken metadata.
         CommitConflictError: there are files of a later schema, whose rows would lose values.
     """
-    snapshot = root.snapshots.latest()
+    snapshot = root.latest()
     if snapshot is None:
         return []
     entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()

@@ -5,12 +5,12 @@ Source: Java `MergeTreeWriter.prepareCommit`, `AbstractFileStoreWrite`, `GlobalF
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
 
 from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.foreign import names_added
@@ -19,14 +19,16 @@ from paimon_py.commit.newer_files import is_narrower
 from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.bucket_levels import BucketLevels, Rules
+from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.plan import moment_of
 from paimon_py.errors import SnapshotExpiredError
+from paimon_py.files.places import file_path
 from paimon_py.lsm.picker import PickerState
 from paimon_py.metadata.deletion_files import deletion_places
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 
 
@@ -42,21 +44,20 @@ class WriterCompaction:
         self,
         root: TableRoot,
         schema: TableSchema,
-        snapshot: Snapshot | None,
-        live: Callable[[], EntryColumns],
+        live: LiveFiles,
         *,
         total_buckets: int,
         replaces: bool = False,
     ) -> None:
-        """`snapshot`: what the writer began on; `live`: its live files, asked for when needed. A writer that `replaces`
-        the table's content looks at its own files only."""
+        """`live`: what the writer began with. A writer that `replaces` the table's content looks at its own files
+        only."""
         self._root = root
         self._schema = schema
         self._rules = Rules.of(schema)
         self._total_buckets = total_buckets
         self._replaces = replaces
-        self._base: _Base | None = _Base(root, schema, None if replaces else snapshot, live)
-        self._began = self._base.base
+        self._base: _Base | None = _Base(root, schema, live)
+        self._began = Base(0)
         self._levels: dict[Bucket, BucketLevels] = {}
         self._states: dict[Bucket, PickerState] = {}
         self._unsettled: dict[Bucket, _Unsettled] = {}
@@ -104,8 +105,8 @@ class WriterCompaction:
         for bucket in changes:
             pending = self._unsettled.get((bucket.partition, bucket.bucket))
             if pending is not None:
-                pending.names -= {file.name for file in bucket.new_files}
-                if not pending.names:
+                pending.leave_out({file.name for file in bucket.new_files})
+                if not pending.files:
                     del self._unsettled[(bucket.partition, bucket.bucket)]
 
     def abort(self) -> None:
@@ -156,32 +157,27 @@ class WriterCompaction:
     def _current(self) -> _Base:
         """The snapshot to start from: after a hand-over the latest one."""
         if self._base is None:
-            self._base = self._latest()
-            self._began = self._base.base
+            snapshot = None if self._replaces else self._root.snapshots.latest()
+            self._base = _Base(self._root, self._schema, LiveFiles(self._root, snapshot))
             if not self._replaces:
                 self._settle(self._base)
         return self._base
 
-    def _latest(self) -> _Base:
-        while True:
-            snapshot = None if self._replaces else self._root.snapshots.latest()
-            if snapshot is None:
-                return _Base(self._root, self._schema, None, EntryColumns.empty)
-            try:
-                columns = self._root.manifests.live_entries(snapshot)
-            except SnapshotExpiredError:
-                if self._root.snapshots.latest() == snapshot:
-                    raise
-            else:
-                return _Base(self._root, self._schema, snapshot, functools.partial(_same, columns))
-
     def _settle(self, base: _Base) -> None:
-        """Forget the files handed over earlier that are in the table, or were."""
+        """Forget the files handed over earlier that are in the table, or were, or can never come.
+
+        Cost: a stat for each of which no snapshot tells.
+        """
         for key, pending in list(self._unsettled.items()):
-            pending.names -= base.added_since(pending.since)
-            if pending.names:
-                pending.names -= base.names(key)
-            if not pending.names:
+            pending.leave_out(base.added_since(pending.since))
+            if pending.files:
+                pending.leave_out(base.names(key))
+            directory = partition_directory(self._schema, key[0])
+            for name, file in list(pending.files.items()):
+                path = file_path(self._root.path, self._schema, directory, key[1], file)
+                if self._root.files.stat(path) is None:
+                    pending.leave_out({name})
+            if not pending.files:
                 del self._unsettled[key]
 
     def _compact(self, key: Bucket, levels: BucketLevels, *, full: bool) -> None:
@@ -218,6 +214,8 @@ class WriterCompaction:
         return BucketChanges(partition=key[0], bucket=key[1], total_buckets=self._total_buckets, new_files=files)
 
     def _hand_over(self, found: Iterable[BucketChanges], compacted: Iterable[Bucket]) -> None:
+        if self._base is not None:
+            self._began = self._base.base
         for changes in found:
             key = (changes.partition, changes.bucket)
             known = self._run_counts.pop(key, None) if self._base is None else self._base.run_count(key)
@@ -227,7 +225,7 @@ class WriterCompaction:
                 self._run_counts.pop(key, None)
             if changes.new_files:
                 pending = self._unsettled.setdefault(key, _Unsettled(self._began))
-                pending.names |= {file.name for file in changes.new_files}
+                pending.files.update({file.name: file for file in changes.new_files})
         self._waiting.difference_update(set(compacted) - self._given_up)
         self._given_up = set()
         self._levels = {}
@@ -235,26 +233,28 @@ class WriterCompaction:
 
 
 class _Unsettled:
-    """Names of files that were handed over, and the snapshot before which none of them was in the table."""
+    """Files that were handed over, by name, and the snapshot before which none of them was in the table."""
 
     def __init__(self, since: Base) -> None:
         self.since = since
-        self.names: set[str] = set()
+        self.files: dict[str, DataFile] = {}
+
+    def leave_out(self, names: Container[str]) -> None:
+        """Forget files."""
+        self.files = {name: file for name, file in self.files.items() if name not in names}
 
 
 class _Base:
-    """The live files of one snapshot by bucket."""
+    """The live files of one snapshot by bucket, asked for when they are needed."""
 
     def __init__(
         self,
         root: TableRoot,
         schema: TableSchema,
-        snapshot: Snapshot | None,
-        live: Callable[[], EntryColumns],
+        live: LiveFiles,
     ) -> None:
         self._root = root
         self._schema = schema
-        self._snapshot = snapshot
         self._live = live
         self._added: dict[Base, set[str]] = {}
         self._columns: EntryColumns | None = None
@@ -264,7 +264,8 @@ class _Base:
     @property
     def base(self) -> Base:
         """Which one it is."""
-        return Base.of(self._snapshot)
+        self._live.columns()
+        return Base.of(self._live.snapshot)
 
     def added_since(self, earlier: Base) -> set[str]:
         """Names of the files added after a snapshot up to this one, as far as that can be said."""
@@ -293,21 +294,18 @@ class _Base:
         files = [] if columns is None else [entry.file for entry in columns.entries()]
         if is_narrower(self._root, self._schema, files) is not None:
             return None
-        if self._deletions is None and self._snapshot:  # a bucket may have an index and no file
-            self._deletions = bucket_deletions(self._root, self._schema, self._snapshot)
+        snapshot = self._live.snapshot
+        if self._deletions is None and snapshot:  # a bucket may have an index and no file
+            self._deletions = bucket_deletions(self._root, self._schema, snapshot)
         known = (self._deletions or {}).get(key, BucketDeletions())
         return BucketLevels(rules, (*key, total_buckets), files, known, base=self.base)
 
     def _entries(self, key: Bucket) -> EntryColumns | None:
         if self._columns is None:
-            self._columns = self._live()
+            self._columns = self._live.columns()
             self._places = _by_bucket(self._columns)
         places = self._places.get(key)
         return None if places is None else self._columns.take(places)
-
-
-def _same(columns: EntryColumns) -> EntryColumns:
-    return columns
 
 
 def _by_bucket(columns: EntryColumns) -> dict[Bucket, np.ndarray]:

@@ -9,6 +9,7 @@ from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.store import Store
 
@@ -32,6 +33,16 @@ class TableRoot:
         self.schemas = Schemas(store, path)
         self.tags = Tags(store, path)
         self.manifests = Manifests(store, path, env)
+
+    def latest(self) -> Snapshot | None:
+        """The newest snapshot, None if the table is empty.
+
+        Raises: TableNotFoundError if there is no table any more.
+        """
+        snapshot = self.snapshots.latest()
+        if snapshot is None:
+            self.schemas.latest()
+        return snapshot
 
     def __reduce__(self) -> tuple[object, ...]:
         return _open, (self.store, self.path, self.files.public_options)

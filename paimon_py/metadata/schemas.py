@@ -25,7 +25,7 @@ from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.supported import check_same_features
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic
-from paimon_py.storage.store import FileMissingError, Get, List, PutNew
+from paimon_py.storage.store import FileMissingError, FileStatus, Get, List, PutNew
 
 ALTER_ATTEMPTS = 30
 _FIRST_WAIT_SECONDS = 0.01
@@ -39,32 +39,55 @@ class SchemaStore(Get, PutNew, List, Protocol):
 class Schemas:
     """The schemas of one table directory (or branch directory).
 
-    A schema file never changes, so every version is read once. Pickles carry the store and the path.
+    A schema file never changes, so every version is read once. Only if the table is dropped and created anew, or rolled
+    back by others, another one takes its place; a listing shows that. Pickles carry the store and the path.
     """
 
-    __slots__ = ("_cache", "_path", "_store")
+    __slots__ = ("_cache", "_path", "_stamps", "_store")
 
     def __init__(self, store: SchemaStore, path: str) -> None:
         self._store = store
         self._path = path
         self._cache: dict[int, TableSchema] = {}
+        self._stamps: dict[int, FileStatus] = {}
 
     def ids(self) -> list[int]:
         """Ids of all versions, ascending. Cost: one list."""
+        return sorted(self._listed())
+
+    def _listed(self) -> dict[int, FileStatus]:
         statuses = self._store.list(schema_directory(self._path))
-        numbers = (parse_number(SCHEMA_PREFIX, status.name) for status in statuses if not status.is_directory)
-        return sorted(number for number in numbers if number is not None)
+        numbers = ((parse_number(SCHEMA_PREFIX, status.name), status) for status in statuses if not status.is_directory)
+        return {number: status for number, status in numbers if number is not None}
 
     def latest(self) -> TableSchema:
         """The newest version. Cost: one list and, the first time, one get.
 
         Raises:
-            TableNotFoundError: there is no schema, so there is no table.
+            TableNotFoundError: there is no schema, so there is no table; or a version that was read before is not what
+                it was: there is another table.
         """
-        ids = self.ids()
-        if not ids:
+        listed = self._listed()
+        if not listed:
             raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=self._path)
-        return self.get(ids[-1])
+        for number in list(self._cache):
+            if listed.get(number) != self._stamps.get(number):
+                self._require_same(number)
+        self._stamps = listed
+        return self.get(max(listed))
+
+    def _require_same(self, number: int) -> None:
+        path = schema_path(self._path, number)
+        try:
+            if schema_from_json(self._store.get(path), path) == self._cache[number]:
+                return
+        except FileMissingError:
+            pass
+        raise TableNotFoundError(
+            f"schema {number} of {self._path} is not what it was: the table was dropped and created anew, or its schema"
+            " rolled back; open it again",
+            path=path,
+        )
 
     def of_file(self, schema_id: int, current: TableSchema) -> TableSchema:
         """The version that a file was written with: `current` itself if it is that one, even with other options.

@@ -87,7 +87,7 @@ class Lookups:
 
     def _latest(self, schema: TableSchema) -> _State | None:
         """The newest snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
-        snapshot = self._root.snapshots.latest()
+        snapshot = self._root.latest()
         if snapshot is None:
             return None
         limit = Options(schema.options).get_memory("lookup.cache-max-memory-size")

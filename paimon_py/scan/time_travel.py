@@ -96,6 +96,7 @@ def find_snapshot(root: TableRoot, travel: Travel) -> Snapshot | None:
     """The snapshot at the place; None if the table is empty and nothing was chosen.
 
     Raises:
+        TableNotFoundError: the table is gone.
         SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
     """
     if travel.snapshot_id is not None:
@@ -108,7 +109,7 @@ def find_snapshot(root: TableRoot, travel: Travel) -> Snapshot | None:
         return root.snapshots.by_watermark(travel.watermark)
     if travel.version is not None:
         return _by_version(root, travel.version)
-    return root.snapshots.latest()
+    return root.latest()
 
 
 def _by_version(root: TableRoot, version: str) -> Snapshot | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.option_names import did_you_mean
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
@@ -48,7 +49,8 @@ def check_bucket_key(schema: TableSchema, options: Options) -> None:
 
     missing = [key for key in keys if key not in schema.names]
     if missing:
-        hint = " (no blanks around commas)" if any(key != key.strip() for key in missing) else ""
+        blanks = any(key != key.strip() for key in missing)
+        hint = " (no blanks around commas)" if blanks else did_you_mean(missing[0], schema.names)
         raise refuse(f"names {missing}, which are not columns{hint}; there are {list(schema.names)}")
     if len(set(keys)) < len(keys):
         raise refuse("names a column twice")

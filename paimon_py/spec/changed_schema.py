@@ -74,7 +74,7 @@ def apply(
     for change in changes:
         draft.apply(change)
     changed = draft.finish(time_millis)
-    validate(changed)
+    validate(changed, schema)
     return changed
 
 

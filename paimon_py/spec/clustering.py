@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.option_names import did_you_mean
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, Field, Root
@@ -97,6 +98,29 @@ def check_incremental(schema: TableSchema, options: Options) -> None:
             raise refuse("does not go with 'deletion-vectors.enabled' in a table with buckets")
 
 
+def check_columns(schema: TableSchema, before: TableSchema | None = None) -> None:
+    """Refuse clustering by columns that do not exist.
+
+    Args:
+        before: the version that is altered. Java renames and drops columns and leaves the option as it was: what is
+            stale already stays.
+
+    Raises: OptionError
+    """
+    text = Options(schema.options).get_list(_COLUMNS)
+    gone = [name for name in text if name not in schema.names]
+    if before is not None:
+        known = Options(before.options).get_list(_COLUMNS)
+        gone = [name for name in gone if name in before.names or name not in known]
+    if gone:
+        raise OptionError(
+            f"option {_COLUMNS!r} = {','.join(text)!r} names {gone[0]!r}, which is not a column"
+            f"{did_you_mean(gone[0], schema.names)}; the table has {', '.join(schema.names)}. Set the option anew; a "
+            "column is dropped together with its name in this option, in one alter",
+            option=_COLUMNS,
+        )
+
+
 def _check_sortable(schema: TableSchema) -> None:
     options = Options(schema.options)
     if schema.primary_keys:
@@ -114,13 +138,7 @@ def _columns(schema: TableSchema) -> Sequence[str]:
     found = Options(schema.options).get_list(_COLUMNS)
     if not found:
         raise OptionError(f"no columns to cluster by: give order_by=[…], or set {_COLUMNS!r}", option=_COLUMNS)
-    gone = next((name for name in found if name not in schema.names), None)
-    if gone is not None:
-        raise OptionError(
-            f"option {_COLUMNS!r} = {','.join(found)!r} names {gone!r}, which is not a column: set the option anew; "
-            f"the table has {', '.join(schema.names)}",
-            option=_COLUMNS,
-        )
+    check_columns(schema)
     return found
 
 

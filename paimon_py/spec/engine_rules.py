@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from paimon_py.errors import OptionError
-from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
+from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX, did_you_mean
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
@@ -96,7 +96,8 @@ def _check_groups(schema: TableSchema, options: Options) -> None:
 
         unknown = [column for column in group.members if column not in schema.names]
         if unknown:
-            raise refuse(f"names {unknown}, which are not columns; there are {list(schema.names)}")
+            hint = did_you_mean(unknown[0], schema.names)
+            raise refuse(f"names {unknown}, which are not columns{hint}; there are {list(schema.names)}")
         keys = [column for column in group.members if column in schema.primary_keys]
         if keys:
             raise refuse(f"puts {keys} of the primary key into a sequence group; primary key columns cannot be in one")

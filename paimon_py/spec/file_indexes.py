@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from paimon_py.errors import OptionError
+from paimon_py.spec.option_names import did_you_mean
 from paimon_py.spec.options import Options, parse_size
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
@@ -122,7 +123,8 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
             raise refuse(f"asks for an index that does not exist; {hint}")
         if index.column not in schema.names:
             raise refuse(
-                f"names {index.column!r}, which is not a column; there are {list(schema.names)}. "
+                f"names {index.column!r}, which is not a column{did_you_mean(index.column, schema.names)}; there are "
+                f"{list(schema.names)}. "
                 "An indexed column is dropped together with its name in this option, in one alter"
             )
         type_ = schema.field(index.column).type

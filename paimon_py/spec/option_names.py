@@ -9,8 +9,9 @@ release 0.5 to main of August 2026.
 
 from __future__ import annotations
 
+import difflib
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from paimon_py.errors import OptionError
 from paimon_py.spec import option_rows, option_rows_more
@@ -151,6 +152,13 @@ def suggestion(name: str) -> str | None:
     if any(name.startswith(row[0] + ".") for row in option_rows.ROWS if row[1] == option_rows.MAP):
         return None
     return _nearest(name, known)
+
+
+def did_you_mean(name: str, columns: Sequence[str]) -> str:
+    """What a message about an unknown column says of one that is nearly named so; empty if none is."""
+    plain = {_plain(column): column for column in columns}
+    near = plain.get(_plain(name)) or next(iter(difflib.get_close_matches(name, columns, n=1)), None)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 def _suggest_field_option(name: str) -> str | None:

@@ -8,6 +8,7 @@ Source: format.md §3, §7.3, §12; Java `Schema.normalizeFields`, `TableSchema`
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -15,10 +16,10 @@ from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.aggregate_rules import check_aggregates
 from paimon_py.spec.bucket_mode import is_cross_partition
 from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
-from paimon_py.spec.clustering import check_incremental
+from paimon_py.spec.clustering import check_columns, check_incremental
 from paimon_py.spec.engine_rules import check_engine
 from paimon_py.spec.file_rules import FILE_RULES
-from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX
+from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX, did_you_mean
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_FIELD_ID_START, VALUE_KIND, TableSchema
 from paimon_py.spec.type_text import children, sql_type
@@ -37,8 +38,8 @@ _START_OPTIONS = {
 }
 
 
-def validate(schema: TableSchema) -> None:
-    """Check every rule.
+def validate(schema: TableSchema, before: TableSchema | None = None) -> None:
+    """Check every rule. `before`: the version that is altered.
 
     Raises:
         SchemaError: columns or keys break a rule; the message names it.
@@ -47,6 +48,7 @@ def validate(schema: TableSchema) -> None:
     options = Options(schema.options)
     for rule in (*_RULES, *FILE_RULES):
         rule(schema, options)
+    check_columns(schema, before)
 
 
 def _columns(schema: TableSchema, _options: Options) -> None:
@@ -111,7 +113,8 @@ def _field_options(schema: TableSchema, options: Options) -> None:
         columns = parts[1].split(",")
         unknown = [column for column in columns if column not in schema.names]
         if unknown:
-            raise OptionError(f"option {name!r} names column {unknown[0]!r}, which does not exist", option=name)
+            hint = did_you_mean(unknown[0], schema.names)
+            raise OptionError(f"option {name!r} names column {unknown[0]!r}, which does not exist{hint}", option=name)
         if len(parts) > 3 and len(columns) == 1 and isinstance(schema.field(columns[0]).type, RowType):
             raise OptionError(f"option {name!r} goes into a ROW column; that is not possible", option=name)
 
@@ -127,7 +130,7 @@ def _sequence(schema: TableSchema, options: Options) -> None:
 
     unknown = [name for name in names if name not in schema.names]
     if unknown:
-        raise refuse(f"names {unknown}, which are not columns")
+        raise refuse(f"names {unknown}, which are not columns{did_you_mean(unknown[0], schema.names)}")
     if len(set(names)) < len(names):
         raise refuse("names a column twice")
     aggregated = [name for name in names if options.get(f"fields.{name}.aggregate-function") is not None]
@@ -158,7 +161,9 @@ def _row_kind(schema: TableSchema, options: Options) -> None:
     name = options.find_str("rowkind.field")
     if name is not None and name not in schema.names:
         raise OptionError(
-            f"option 'rowkind.field' = {name!r} is not a column", option="rowkind.field", value=name
+            f"option 'rowkind.field' = {name!r} is not a column{did_you_mean(name, schema.names)}",
+            option="rowkind.field",
+            value=name,
         )
 
 
@@ -260,6 +265,27 @@ def _record_expiry(schema: TableSchema, options: Options) -> None:
         )
 
 
+def _partition_names(schema: TableSchema, options: Options) -> None:
+    """Options that name partition keys; Java looks at the pattern only when partitions expire, and fails then."""
+    named = {}
+    if options.get_bool("manifest-sort.enabled"):
+        named["manifest-sort.partition-field"] = [options.find_str("manifest-sort.partition-field")]
+    pattern = options.find_str("partition.timestamp-pattern") or ""
+    keys = schema.partition_keys
+    named["partition.timestamp-pattern"] = [
+        name for name in re.findall(r"\$(\w+)", pattern) if not name.startswith(keys)
+    ]  # fmt: skip
+    for option, names in named.items():
+        unknown = next((name for name in names if name and name not in keys), None)
+        if unknown is not None:
+            raise OptionError(
+                f"option {option!r} names {unknown!r}, which is not a partition key{did_you_mean(unknown, keys)}; "
+                f"there are {list(keys)}",
+                option=option,
+                value=options.find_str(option),
+            )
+
+
 def _refuse_nested_duplicates(data_type: DataType) -> None:
     if isinstance(data_type, RowType):
         _refuse_duplicates("fields of a ROW", [field.name for field in data_type.fields])
@@ -276,7 +302,10 @@ def _refuse_duplicates(what: str, names: Sequence[str]) -> None:
 def _refuse_unknown(schema: TableSchema, what: str, names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in schema.names]
     if unknown:
-        raise SchemaError(f"{what}: {unknown} are not columns; there are {list(schema.names)}", fields=tuple(unknown))
+        hint = did_you_mean(unknown[0], schema.names)
+        raise SchemaError(
+            f"{what}: {unknown} are not columns{hint}; there are {list(schema.names)}", fields=tuple(unknown)
+        )  # fmt: skip
 
 
 _RULES = (
@@ -296,5 +325,6 @@ _RULES = (
     _row_tracking,
     check_incremental,
     _record_expiry,
+    _partition_names,
     check_aggregates,
 )

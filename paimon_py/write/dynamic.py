@@ -5,19 +5,19 @@ Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintaine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
-from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
-from paimon_py.errors import OptionError, UsageError
+from paimon_py.compaction.live_files import LiveFiles
+from paimon_py.errors import OptionError, SnapshotExpiredError, UsageError
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -30,8 +30,6 @@ from paimon_py.storage.store import FileMissingError
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
 from paimon_py.write.route import Router
-
-Live = Callable[[], EntryColumns]
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -52,6 +50,8 @@ class Share(msgspec.Struct, frozen=True):
             raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
         if mode is not BucketMode.DYNAMIC:
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
+        if not all(isinstance(each, int) and not isinstance(each, bool) for each in (number, writers)):
+            raise UsageError(f"writers are counted in whole numbers, not {number!r} of {writers!r}")
         if not 0 <= number < writers:
             raise UsageError(f"there is no writer {number} of {writers}; they are counted from 0")
         assigners = Options(schema.options).find_int("dynamic-bucket.initial-buckets") or writers
@@ -106,17 +106,15 @@ class DynamicBuckets:
         self,
         root: TableRoot,
         schema: TableSchema,
-        snapshot: Snapshot | None,
-        live: Live,
+        live: LiveFiles,
         share: Share | None = None,
     ) -> None:
-        """`snapshot`: what the writer builds on, None for nothing; `live`: its live files.
+        """`live`: what the writer builds on.
 
         Raises: OptionError for numbers that leave no bucket to fill.
         """
         self._root = root
         self._schema = schema
-        self._snapshot = snapshot
         self._live = live
         own = AssignerSettings() if share is None else AssignerSettings(count=share.assigners, number=share.number)
         self._settings = limited(own, Options(schema.options))
@@ -168,8 +166,10 @@ class DynamicBuckets:
         delete_index_files(self._root, self._schema, made)
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
-        """Changes that were handed over will never be committed: their partitions are loaded again."""
+        """Changes that were handed over will never be committed: their partitions are loaded again, as they are now."""
         gone = {one.partition for one in changes}
+        if gone and self._live.snapshot is not None:
+            self._renew(self._root.snapshots.latest())
         for partition in gone:
             self._partitions.pop(partition, None)
         self._index = {key: indexed for key, indexed in self._index.items() if key[0] not in gone}
@@ -190,21 +190,41 @@ class DynamicBuckets:
         return msgspec.structs.replace(changes, deleted_index=before, new_index=(indexed.entry,))
 
     def _load(self, partition: bytes) -> PartitionBuckets:
-        """Raises: SnapshotExpiredError, CorruptionError if a file is gone."""
-        found: dict[int, _Indexed] = {}
-        try:
-            for entry in self._known_entries().get(partition, ()):
-                found[entry.bucket] = _Indexed(entry, [read_hashes(self._root, self._schema, entry)])
-            for bucket, files in self._files_without_index(partition, frozenset(found)):
-                keys = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
-                found[bucket] = _Indexed(None, [distinct_integers(np.concatenate(keys))], is_new=True)
-        except FileMissingError as error:
-            assert self._snapshot is not None
-            raise self._root.manifests.gone(self._snapshot, error) from error
-        self._index.update({(partition, bucket): indexed for bucket, indexed in found.items()})
-        known = [(bucket, indexed.hashes[0]) for bucket, indexed in found.items()]
+        """What is known of a partition. If that has expired, it is what the latest snapshot says; the commit compares
+        all of it then, since it does not find the older one either.
+
+        Raises: CorruptionError if a file of the latest snapshot is gone.
+        """
+        while True:
+            try:
+                found = self._read(partition)
+            except (FileMissingError, SnapshotExpiredError) as error:
+                latest = self._root.snapshots.latest()
+                if latest != self._live.snapshot:
+                    self._renew(latest)
+                elif latest is None or isinstance(error, SnapshotExpiredError):
+                    raise
+                else:
+                    raise self._root.manifests.gone(latest, error) from error
+            else:
+                break
+        known = [(bucket, one.hashes[0]) for bucket, one in found.items()]
+        self._index.update({(partition, bucket): one for bucket, one in found.items()})
         share = self._share
         return PartitionBuckets(self._settings, known, None if share is None else lambda h: share.owns(partition, h))
+
+    def _read(self, partition: bytes) -> dict[int, _Indexed]:
+        """The index of each bucket of a partition."""
+        found: dict[int, _Indexed] = {}
+        for entry in self._known_entries().get(partition, ()):
+            found[entry.bucket] = _Indexed(entry, [read_hashes(self._root, self._schema, entry)])
+        for bucket, files in self._files_without_index(partition, list(found)):
+            keys = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
+            found[bucket] = _Indexed(None, [distinct_integers(np.concatenate(keys))], is_new=True)
+        return found
+
+    def _renew(self, latest: Snapshot | None) -> None:
+        self._live, self._entries = LiveFiles(self._root, latest), None
 
     def _check_share(self, partition: bytes, hashes: Int32s) -> None:
         if self._share is None or bool(self._share.owns(partition, hashes).all()):
@@ -216,23 +236,23 @@ class DynamicBuckets:
 
     def _known_entries(self) -> dict[bytes, list[IndexEntry]]:
         if self._entries is None:
-            self._entries = {}
-            for entry in index_entries(self._root, self._snapshot):
+            self._live.columns()
+            found: dict[bytes, list[IndexEntry]] = {}
+            for entry in index_entries(self._root, self._live.snapshot):
                 if entry.index_type == HASH:
-                    self._entries.setdefault(entry.partition, []).append(entry)
+                    found.setdefault(entry.partition, []).append(entry)
+            self._entries = found
         return self._entries
 
-    def _files_without_index(self, partition: bytes, indexed: frozenset[int]) -> list[tuple[int, list[DataFile]]]:
-        if self._snapshot is None:
-            return []
-        columns = self._live()
+    def _files_without_index(self, partition: bytes, known: list[int]) -> list[tuple[int, list[DataFile]]]:
+        columns = self._live.columns()
         if not len(columns):
             return []
         codes, values = columns.distinct("partition")
         partitions = values.to_pylist()
         if partition not in partitions:
             return []
-        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, list(indexed))
+        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, known)
         found: dict[int, list[DataFile]] = {}
         for entry in columns.take(np.flatnonzero(wanted)).entries():
             found.setdefault(entry.bucket, []).append(entry.file)

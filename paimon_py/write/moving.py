@@ -16,7 +16,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_base import KeyFollower
-from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_index import KeyIndex
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
 from paimon_py.metadata.root import TableRoot
@@ -73,7 +73,8 @@ class MovingKeys:
         room = min(options.get_memory("lookup.cache-max-memory-size"), options.get_memory("write-buffer-size"))
         self._index = KeyIndex(root.env.spill, room // _INDEX_SHARE)
         self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
-        self._counts = Counts(limited(AssignerSettings(), options).target_rows)
+        self._target_rows = limited(AssignerSettings(), options).target_rows
+        self._counts = Counts(self._target_rows)
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []
         self._values: list[pa.Array] = []
@@ -151,9 +152,23 @@ class MovingKeys:
         return number
 
     def _load(self) -> None:
-        assert self._snapshot is not None and self._read_keys is not None
+        """Read all keys. If the snapshot has expired, the writer builds on the latest one: no row has relied on it."""
+        while not self._is_loaded:
+            try:
+                self._read(self._snapshot)
+            except SnapshotExpiredError:
+                latest = self._root.snapshots.latest()
+                if latest == self._snapshot:
+                    raise
+                self._snapshot = latest
+                self._index.clear()
+                self._counts = Counts(self._target_rows)
+                self._follower = KeyFollower(self._root, _base(self._writer, latest))
+
+    def _read(self, snapshot: Snapshot | None) -> None:
+        assert self._read_keys is not None
         types = [field.type for field in self._key_fields]
-        for live in self._read_keys(self._snapshot):
+        for live in () if snapshot is None else self._read_keys(snapshot):
             place = packed(np.array([self._number(live.partition)]), np.array([live.bucket]))
             keys = keys_of(live.columns, types)
             order, starts = grouped(keys)

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode
-from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.codec.python_values import python_array
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.index_plan import made_index, written_files
 from paimon_py.commit.leftovers import delete_compaction, delete_index_files
 from paimon_py.commit.plan import own_files
+from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
@@ -99,15 +99,16 @@ class Writer:
         self._schema = schema
         self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
         self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
-        self._snapshot = root.snapshots.latest()
+        self._snapshot = root.latest()
         base = None if ignore_existing else self._snapshot
+        self._live = LiveFiles(root, base)
         self._dynamic: DynamicBuckets | None = None
         self._moving: MovingKeys | None = None
         mode = bucket_mode(schema)
         if mode is BucketMode.DYNAMIC:
             from paimon_py.write.dynamic import DynamicBuckets
 
-            self._dynamic = DynamicBuckets(root, schema, base, self._live_files, share)
+            self._dynamic = DynamicBuckets(root, schema, self._live, share)
         elif mode is BucketMode.MOVING:
             from paimon_py.write.moving import MovingKeys
 
@@ -126,13 +127,11 @@ class Writer:
             self._layout = file_layout(schema)
         needless = ignore_existing or self._snapshot is None or plain
         self._existing: Existing | None = NOTHING if needless else None
-        self._live: EntryColumns | None = EntryColumns.empty() if needless else None
         self._compaction: WriterCompaction | None = None
         if not options.get_bool("write-only") and not plain and not is_incremental(schema):
             self._compaction = WriterCompaction(
-                root, schema, self._snapshot, self._live_files, total_buckets=self._router.total_buckets,
-                replaces=ignore_existing,
-            )  # fmt: skip
+                root, schema, self._live, total_buckets=self._router.total_buckets, replaces=ignore_existing
+            )
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
         self._sequences: dict[tuple[bytes, int], int] = {}
         self._restriction: _Restriction | None = None
@@ -181,7 +180,7 @@ class Writer:
 
     @property
     def base(self) -> Base:
-        """The snapshot that the writer builds on."""
+        """The latest snapshot when the writer opened. If it expired before the first row, a later one was looked at."""
         return Base.of(self._snapshot)
 
     def changes(self) -> Changes:
@@ -203,7 +202,7 @@ class Writer:
             self._sequences[key] = writer.next_sequence
             writer.take()
         self._writers = {}
-        self._live = EntryColumns.empty() if self._existing is NOTHING else None
+        self._live.free()
         changes = Changes(
             schema_id=self._schema.id,
             base_snapshot_id=self.base.id or None,
@@ -356,17 +355,10 @@ class Writer:
 
     def _known(self) -> Existing:
         if self._existing is None:
-            self._existing = summarise(self._live_files())
+            self._existing = summarise(self._live.columns())
             if self._compaction is None:
-                self._live = None
+                self._live.free()
         return self._existing
-
-    def _live_files(self) -> EntryColumns:
-        """The live files of the snapshot that was the latest when the writer opened."""
-        if self._live is None:
-            assert self._snapshot is not None
-            self._live = self._root.manifests.live_entries(self._snapshot)
-        return self._live
 
     def _written(self) -> list[BucketChanges]:
         count = self._router.total_buckets

@@ -96,7 +96,7 @@ def java_step(step: tuple) -> dict:
         case "alter":
             return {"op": "alter", "changes": rest}
         case "rescale":
-            return {"op": "rescale", "bucket": rest[0]}
+            return {"op": "rescale", "bucket": rest[0], "options": {"dynamic-partition-overwrite": "false"}}
     raise ValueError(verb)
 
 

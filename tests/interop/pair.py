@@ -201,7 +201,8 @@ class Pair:
 
     def _rescale_java(self, buckets: int, partition: dict | None = None) -> None:
         where = {} if partition is None else {"partition": {name: str(value) for name, value in partition.items()}}
-        self.step("rescale", bucket=buckets, options=self._in_peace(), **where)
+        options = {"dynamic-partition-overwrite": "false", **self._in_peace()}
+        self.step("rescale", bucket=buckets, options=options, **where)
 
     def _in_peace(self) -> dict[str, str]:
         """Java writers of unordered buckets look at what they overwrite, and fail ("File deletion conflicts"), if they compact."""

@@ -69,6 +69,24 @@ def test_java_rolls_our_table_back(pair):
     pair.agree()
 
 
+def test_java_rolls_back_and_writes_on_under_our_open_writer(pair):
+    """Its new snapshots take the numbers of those that our writer began on."""
+    table = pair.table()
+    last = table.snapshot().id
+    with table.writer() as writer:
+        writer.write_arrow(arrow_rows(table.schema, pair.columns(), keyed(1, 90, v="ours"), kinds=True))
+        files = files_below(pair)
+        pair.step("rollback", snapshot=2)
+        gone = {os.path.dirname(path) for path in files - files_below(pair)}
+        assert gone <= {"snapshot"}, "2.0 deletes no other file"
+        while pair.table().snapshot().id < last:
+            pair.act(("write", keyed(*range(8), v="theirs")), "j")
+        table.commit(writer.changes())
+        assert pair.table().snapshot().id == last + 1
+    expected = [*keyed(1, 90, v="ours"), *keyed(0, *range(2, 8), v="theirs")]
+    assert difference(pair.columns(), canonical_rows(pair.columns(), expected), pair.agree()) is None
+
+
 def test_java_deletes_and_renames_our_tags_and_we_its(pair):
     pair.step("tag", name="java")
     pair.step("tag", name="kept", rename="renamed")

@@ -130,16 +130,10 @@ def commit(life, rng, taken):
     assert not must, "not refused"
     for held in taken:
         life.took(held.rows, held.stamp)
-        spare(life, held.changes)
     if user and done.snapshot_ids:
         life.clock.sleep(1)
         assert life.current(rng).commit(given, **user).already_committed
     return True
-
-
-def spare(life, changes):
-    """Hash indexes that a commit united with those of others stay there for the writer's next round."""
-    life.spare.update(entry.name for bucket in changes.buckets for entry in bucket.new_index)
 
 
 def prospects(life, taken):
@@ -256,8 +250,6 @@ def write_shared(life, rng):
             changes.append(writer.changes())
     table.commit(changes)
     life.took(pairs)
-    for one in changes:
-        spare(life, one)
 
 
 # -- other schemas ---

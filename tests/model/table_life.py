@@ -94,7 +94,6 @@ class Life:
         self.seen = 0
         self.snapshot_id = None
         self.named = set()
-        self.spare = set()
         self.counts = {}
         self.fresh_rows = False
         self.checks = 0
@@ -314,9 +313,9 @@ class Life:
         }
         stored = {name for name in stored if not name.startswith("index-manifest")}
         held = {name for one in self.held for name in own_names(one.changes)}
-        orphans, lost = stored - self.named - self.spare - held, (self.named | held) - stored
-        if self.writers:
-            orphans = set()
+        orphans, lost = stored - self.named - held, (self.named | held) - stored
+        if self.writers:  # what they have not handed over yet
+            orphans = {name for name in orphans if name.startswith("index-")}
         assert not orphans and not lost, f"orphans {orphans}, lost {lost}"
 
     def note(self, snapshot, live):
@@ -339,8 +338,10 @@ def own_names(changes):
         for file in bucket.added_files:
             yield file.name
             yield from file.extra_files
+        before = {entry.name for entry in bucket.deleted_index}
         for entry in (*bucket.compact_new_index, *bucket.new_index):
-            yield entry.name
+            if entry.name not in before:
+                yield entry.name
 
 
 def partition_of(life, partition):

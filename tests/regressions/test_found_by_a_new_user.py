@@ -221,6 +221,7 @@ def test_a_sequence_field_without_an_order_is_refused_before_the_first_row(catal
         (lambda table: table.upsert(iter([]), on=["id"]), "RecordBatchReader.from_batches"),
         (lambda table: table.upsert(pa.table({"id": [1], "z": [1]}), on=["id"]), "'z', which the table has not; leave them out$"),
         (lambda table: table.compact(partitions=[{"day": 1}]), "not a partition key; the table has none"),
+        (lambda table: table.compact(progress=5), "progress is a function"),
         (lambda table: table.scan(limit=-1), "limit must be a whole number of rows"),
         (lambda table: table.scan().head(1.5), "head must be a whole number of rows"),
     ],
@@ -229,6 +230,16 @@ def test_a_wrong_argument_is_refused_with_the_way_out(wide, act, words):
     with pytest.raises(UsageError, match=words):
         act(wide)
     assert wide.snapshot().id == 1
+
+
+@pytest.mark.parametrize("share", [5, (0,), "ab", (0.5, 2), (True, 2), (2, 2)])
+def test_a_share_of_a_load_that_names_no_writer_is_refused(catalog, share):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    table = catalog.create_table("db.t", schema, primary_key=["id"])
+    with pytest.raises(UsageError, match="share is the number|whole numbers|there is no writer"):
+        table.writer(share=share)
+    with pytest.raises(UsageError, match="whole numbers"):
+        table.writer_numbers(pa.table({"id": [1]}), 1.5)
 
 
 def test_a_clustering_strategy_that_is_no_text_is_refused(catalog):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -127,18 +128,68 @@ def test_indexes_and_clustering_follow_a_renamed_column(catalog):
     assert table.scan(where="url = 'b'").to_arrow()["user"].to_pylist() == [2]
 
 
-def test_a_clustering_column_that_was_dropped_is_refused_by_its_option(catalog):
+def test_a_clustering_column_is_dropped_together_with_its_name_in_the_option(catalog):
     options = {"clustering.columns": "day,id", "clustering.incremental": "true"}
     table = catalog.create_table("db.clustered", _FIELDS, options=options)
     table.write_arrow(_ROWS)
-    table.alter(DropColumn("day"))
-    with pytest.raises(OptionError, match="'clustering.columns' = 'day,id' names 'day', which is not a column: set"):
-        table.compact(full=True)
-    table.alter(SetOption("clustering.columns", "id"))
+    with pytest.raises(OptionError, match="'clustering.columns' = 'day,id' names 'day', which is not a column"):
+        table.alter(DropColumn("day"))
+    table.alter(DropColumn("day"), SetOption("clustering.columns", "id"))
     table.compact(full=True)
     assert table.scan().count() == 2
 
 
+def test_a_table_with_stale_clustering_columns_can_be_opened_read_and_altered(catalog):
+    """Java accepts any names, and leaves the option as it is when a column is renamed."""
+    created = catalog.create_table("db.stale", _FIELDS)
+    created.write_arrow(_ROWS)
+    stale = {"clustering.columns": "gone,id", "clustering.incremental": "true"}
+    schemas = created._root.schemas
+    assert schemas.add(msgspec.structs.replace(created.schema, id=1, options=stale))
+    table = catalog.table("db.stale")
+    assert table.scan().count() == 2
+    table.write_arrow(_ROWS)
+    table.alter(AddColumn("more", "INT"))
+    for column in ("day", "idd"):
+        changes = [DropColumn("id")] if column == "day" else [SetOption("clustering.columns", "idd")]
+        with pytest.raises(OptionError, match="which is not a column"):
+            table.alter(*changes)
+    with pytest.raises(OptionError, match="names 'gone', which is not a column"):
+        table.compact(full=True)
+    table.alter(SetOption("clustering.columns", "id"))
+    table.compact(full=True)
+    assert table.scan().count() == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "options"),
+    [
+        ("pk", {"sequence.field": "smal"}),
+        ("pk", {"rowkind.field": "Small"}),
+        ("pk", {"bucket": "1", "bucket-key": "idd"}),
+        ("", {"bucket": "1", "bucket-key": "idd"}),
+        ("", {"file-index.bloom-filter.columns": "id,smal"}),
+        ("", {"clustering.columns": "id,smal"}),
+        ("", {"sink.clustering.by-columns": "id,smal"}),
+        ("pk", {"merge-engine": "aggregation", "fields.smal.aggregate-function": "sum"}),
+        ("pk", {"merge-engine": "partial-update", "fields.small.sequence-group": "dai"}),
+        ("pk", {"record-level.time-field": "idd", "record-level.expire-time": "1 d"}),
+        ("by", {"partition.timestamp-pattern": "$dai 00:00:00"}),
+        ("by", {"manifest-sort.enabled": "true", "manifest-sort.partition-field": "dai"}),
+    ],
+)
+def test_an_option_that_names_an_unknown_column_is_refused_with_the_column_that_was_meant(catalog, keys, options):
+    given = {"primary_key": ["id"]} if keys == "pk" else {"partition_by": ["day"]} if keys == "by" else {}
+    with pytest.raises((OptionError, SchemaError), match="did you mean '(small|id|day)'"):
+        catalog.create_table("db.wrong", _FIELDS, options=options, **given)
+
+
+@pytest.mark.parametrize("option", ["clustering.columns", "file-index.bitmap.columns", "partition.timestamp-pattern"])
+def test_so_is_one_that_is_set_later(catalog, option):
+    table = catalog.create_table("db.later", _FIELDS, partition_by=["day"])
+    with pytest.raises(OptionError, match="did you mean '(id|day)'"):
+        table.alter(SetOption(option, "$dai" if "pattern" in option else "idd"))
+    assert table.options == {} == catalog.table("db.later").options
 def test_an_indexed_column_is_dropped_together_with_its_index(catalog):
     options = {"file-index.bitmap.columns": "id,day"}
     table = catalog.create_table("db.indexed", _FIELDS, options=options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pytest
 from unit.commit.support import Clock, Ids, below, reachable
@@ -54,15 +56,21 @@ def values(store):
 def roll_back(store, number, *, cleans=False):
     """As Java 2.0 does it: later snapshots go, their files stay; earlier releases also delete (`cleans`) these."""
     root = TableRoot(store, PATH, env("rollback"))
+    before = named(root)
     store.put(latest_hint_path(PATH), str(number).encode())
     for later in reversed([known for known in root.snapshots.ids() if known > number]):
         store.delete(snapshot_path(PATH, later))
     if cleans:
-        kept = reachable(root) | {entry.name for entry in index_entries(root, root.snapshots.latest())}
+        gone = before - named(root)
         for path in below(store, PATH):
-            name = path.rsplit("/", 1)[1]
-            if name.startswith(("data-", "manifest-", "index-")) and name not in kept:
+            if path.rsplit("/", 1)[1] in gone:
                 store.delete(path)
+
+
+def named(root):
+    """Names of all files that snapshots need."""
+    snapshots = map(root.snapshots.get, root.snapshots.ids())
+    return reachable(root) | {entry.name for snapshot in snapshots for entry in index_entries(root, snapshot)}
 
 
 def with_two_snapshots(options, **more):
@@ -204,3 +212,97 @@ def test_lookups_and_scans_of_an_open_table_follow_a_rollback():
     opened(store, "other").write_arrow(rows([1, 9], 7))
     assert table.lookup([4, 1, 9]).to_pydict() == {"p": [1, 1], "k": [1, 9], "v": [7, 7]}
     assert table.scan().count() == 4
+
+
+LIVES = {
+    "fixed": {"bucket": "1", "num-sorted-run.compaction-trigger": "3"},
+    "lookup": {**LOOKUP, "num-sorted-run.compaction-trigger": "3"},
+    "dynamic": {**DYNAMIC, "num-sorted-run.compaction-trigger": "3"},
+    "moving": DYNAMIC,
+}
+
+
+class Life:
+    """A table and its rows by snapshot."""
+
+    def __init__(self, kind, seed):
+        self.draw = random.Random(f"{kind} {seed}")
+        self.store = store_with(LIVES[kind], partition_by=("p",) if kind == "moving" else ())
+        self.reader = opened(self.store, "reader")
+        self.rows, self.saved, self.steps = {}, {}, 0
+
+    def some(self):
+        """Rows for a few keys, each perhaps many times, and what they leave."""
+        self.steps += 1
+        keys, times = self.draw.sample(range(12), self.draw.randrange(1, 5)), self.draw.choice([1, 1, 9])
+        p = self.draw.randrange(3)
+        return pa.concat_tables([rows(keys, self.steps, p=p)] * times), dict.fromkeys(keys, self.steps)
+
+    def note(self):
+        latest = self.reader.snapshot()
+        if latest is not None:
+            self.saved[latest.id] = dict(self.rows)
+
+    def roll_back(self):
+        if len(self.saved) > 2:
+            target = self.draw.choice(sorted(self.saved)[-4:])
+            roll_back(self.store, target, cleans=self.draw.random() < 0.3)
+            self.rows = dict(self.saved[target])
+            self.saved = {number: content for number, content in self.saved.items() if number <= target}
+
+    def others(self):
+        """What somebody else does, once or several times."""
+        for _ in range(self.draw.randrange(4)):
+            data, found = self.some()
+            opened(self.store, f"other{self.steps}-").write_arrow(data)
+            self.rows |= found
+            self.note()
+
+    def check(self):
+        assert values(self.store) == self.rows
+        found = self.reader.lookup(list(range(12))).to_pylist()
+        assert {row["k"]: row["v"] for row in found} == self.rows
+
+
+@pytest.mark.parametrize("kind", LIVES)
+def test_writers_that_stay_open_over_rollbacks_agree_with_a_dict(kind):
+    """A writer, others, and a reader with caches; now and then somebody goes back by a few snapshots."""
+    live(kind, 0)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", LIVES)
+def test_so_they_do_in_other_lives(kind):
+    for seed in range(1, 25):
+        live(kind, seed)
+
+
+def live(kind, seed):
+    life = Life(kind, seed)
+    table, refused = opened(life.store, "one"), 0
+    writer = table.writer()
+    for turn in range(20):
+        data, found = life.some()
+        writer.write_arrow(data)
+        changes = None
+        if life.draw.random() < 0.5:
+            if life.draw.random() < 0.5:
+                changes = writer.changes()
+            if changes is None or not changes.keys:
+                life.roll_back()
+            life.others()
+        if life.draw.random() < 0.1:
+            opened(life.store, f"compactor{turn}-").compact(full=True)
+            life.note()
+        changes = changes or writer.changes()
+        try:
+            table.commit(changes)
+            life.rows |= found
+        except CommitConflictError as error:
+            assert "new writer" in str(error) and kind in ("dynamic", "moving")
+            refused += 1
+            writer.discard(changes)
+            writer = table.writer()
+        life.note()
+        life.check()
+    assert refused < 15

@@ -79,5 +79,37 @@ def test_a_forked_child_has_a_directory_of_its_own_and_leaves_the_one_of_its_par
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_process_left_is_removed_by_the_next_one_that_spills(tmp_path):
+    code = (
+        "import os, signal\nfrom paimon_py.env import TemporarySpill\n"
+        f"place = TemporarySpill({str(tmp_path)!r})\n"
+        "place.create().open_write().write(b'rows')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = [subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode for _ in range(2)]
+    assert killed == [-signal.SIGKILL] * 2
+    left = sorted(tmp_path.iterdir())
+    assert len(left) == 1, "the second process has removed what the first one left"
+    unknown = tmp_path / "paimon-spill-without-a-lock"
+    unknown.mkdir()
+    place = TemporarySpill(str(tmp_path))
+    with place.create().open_write() as sink:
+        sink.write(b"rows")
+    assert unknown in tmp_path.iterdir() and left[0] not in tmp_path.iterdir()
+
+
+def test_the_directory_of_a_living_process_stays(tmp_path):
+    mine = TemporarySpill(str(tmp_path)).create, TemporarySpill(str(tmp_path)).create
+    places = [create() for create in mine]
+    for place in places:
+        with place.open_write() as sink:
+            sink.write(b"rows")
+    code = f"from paimon_py.env import TemporarySpill\nTemporarySpill({str(tmp_path)!r}).create()\n"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+    for place in places:
+        with place.open_read() as source:
+            assert source.read() == b"rows"
+
+
 def test_an_environment_brings_a_place_of_its_own():
     assert Env().spill is not Env().spill

@@ -1,0 +1,40 @@
+"""The live files that a writer begins with."""
+
+from __future__ import annotations
+
+from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.errors import SnapshotExpiredError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.snapshot import Snapshot
+
+
+class LiveFiles:
+    """The live files of a snapshot, or of the latest one if that has expired before anybody asked for them.
+
+    Attributes:
+        snapshot: the one whose files these are, once they were asked for; None: an empty table.
+    """
+
+    def __init__(self, root: TableRoot, snapshot: Snapshot | None) -> None:
+        self._root = root
+        self.snapshot = snapshot
+        self._columns: EntryColumns | None = None
+
+    def columns(self) -> EntryColumns:
+        """Their entries. Cost: the first time, and after `free`, the manifests of the snapshot."""
+        while self._columns is None:
+            try:
+                self._columns = self._read()
+            except SnapshotExpiredError:
+                latest = self._root.snapshots.latest()
+                if latest == self.snapshot:
+                    raise
+                self.snapshot = latest
+        return self._columns
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self._columns = None
+
+    def _read(self) -> EntryColumns:
+        return EntryColumns.empty() if self.snapshot is None else self._root.manifests.live_entries(self.snapshot)
