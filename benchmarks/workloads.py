@@ -75,9 +75,15 @@ def _reads(space: Workspace) -> list[Measure]:
     def one() -> dict[str, Any]:
         return {**whole(), "range": [low, low]}
 
-    def many() -> dict[str, Any]:
-        return {**whole(), "keys": [0, space.million, max(1, space.million // 10_000)]}
+    def many(form: str = "array") -> dict[str, Any]:
+        return {**whole(), "keys": [0, space.million, max(1, space.million // 10_000)], "form": form}
 
+    batches = [
+        Measure(f"lookup of 10 k keys{name}, repeated / merged read", "lookup", ("ours", "rust", "plain"), keys,
+                targets=(("plain", 0.02),), repeats=5, steps={"rust": "read", "plain": "read"}, alike=False,
+                own={"ours": lambda: {"repeats": 25}})
+        for name, keys in (("", many), (" in a list", lambda: many("list")), (" as dicts", lambda: many("dicts")))
+    ]  # fmt: skip
     return [
         Measure("merged read, all columns, first call", "read", ("raw", *PAIMON), whole, targets=(("rust", 1.0),)),
         Measure("merged read, all columns, repeated", "read", ("raw", *FAST), whole, targets=(("rust", 1.0),),
@@ -95,9 +101,7 @@ def _reads(space: Workspace) -> list[Measure]:
         Measure("merged read, one key, repeated", "read", ("raw", *FAST), one, repeats=5),
         Measure("lookup of one key, first call / read of one key", "lookup", ("ours", "rust"), one,
                 targets=(("rust", 1.5),), steps={"rust": "read"}),
-        Measure("lookup of 10 k keys, repeated / merged read", "lookup", ("ours", "rust", "plain"), many,
-                targets=(("plain", 0.02),), repeats=5, steps={"rust": "read", "plain": "read"}, alike=False,
-                own={"ours": lambda: {"repeats": 25}}),
+        *batches,
     ]  # fmt: skip
 
 

@@ -31,13 +31,16 @@ _OPENED = {}
 
 
 def lookup(inputs, settings):
-    """Rows by key, of a table object that stays open; the keys are made once."""
+    """Rows by key, of a table object that stays open; the keys are made once, as an array, a list
+    or mappings: turning these into an array is part of the lookup."""
     path = settings["table"]
     table = _OPENED.setdefault(path, None) or Table.open(path)
     _OPENED[path] = table
     if "keys" in settings:
         if "made" not in _OPENED:
-            _OPENED["made"] = pa.array(range(*settings["keys"]))
+            keys = list(range(*settings["keys"]))
+            made = {"array": pa.array(keys), "list": keys, "dicts": [{"k": key} for key in keys]}
+            _OPENED["made"] = made[settings["form"]]
         return table.lookup(_OPENED["made"])
     return table.lookup(settings["range"][:1])
 

@@ -7,7 +7,7 @@ import pandas where it is installed (a quarter of a second, once).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -223,15 +223,14 @@ def padded(data: Bytes) -> Bytes:
 
 def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
     """A binary array (or one of string type `kind`) of Python byte strings, without `pa.array`."""
-    lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
+    valid = _given(values)
+    filled = cast(Sequence[bytes], values) if valid is None else [value or b"" for value in values]
     offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    np.cumsum(np.fromiter(map(len, filled), np.int64, len(values)), out=offsets[1:])
     if int(offsets[-1]) > 0x7FFF_FFFF:
         raise OverflowError(f"{int(offsets[-1])} bytes do not fit into one array")
-    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
     bitmap, nulls = bitmap_of(valid)
-    data = pa.py_buffer(b"".join(value for value in values if value is not None))
-    buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), data]
+    buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(filled))]
     return pa.Array.from_buffers(kind or pa.binary(), len(values), buffers, null_count=nulls)
 
 
@@ -246,13 +245,20 @@ def integer_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     Dates, times and timestamps are their integers, decimals their unscaled values, booleans and floats themselves.
     Raises: OverflowError, TypeError or ValueError for what the type cannot hold.
     """
-    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    filled = [0 if value is None else value for value in values]
+    valid = _given(values)
+    filled = values if valid is None else [0 if value is None else value for value in values]
     if pa.types.is_decimal128(kind):
         raw = b"".join(value.to_bytes(16, "little", signed=True) for value in filled)
         return from_numpy(np.frombuffer(raw, np.uint64).reshape(-1, 2), kind, valid)
     dtype = np.dtype(np.bool_) if pa.types.is_boolean(kind) else _dtype(kind)
     return from_numpy(np.array(filled, dtype), kind, valid)
+
+
+def _given(values: Sequence[object]) -> Mask | None:
+    """Which values are not None; None for all."""
+    if None not in values:
+        return None
+    return np.fromiter((value is not None for value in values), np.bool_, len(values))
 
 
 def scalar_array(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:

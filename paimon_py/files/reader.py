@@ -81,14 +81,22 @@ class FileReader:
     """One data file in the columns that are read; nothing is opened before it is asked for."""
 
     def __init__(
-        self, store: OpenRead, path: str, file: DataFile, file_schema: TableSchema, read_fields: Sequence[Field]
+        self,
+        store: OpenRead,
+        path: str,
+        file: DataFile,
+        file_schema: TableSchema,
+        read_fields: Sequence[Field],
+        *,
+        by_page: bool = False,
     ) -> None:
-        """See `read_file`."""
+        """See `read_file`; `by_page`: on a local disk, of row groups, too, leave out what is not needed."""
         self._store = store
         self._path = path
         self._file = file
         self._fields = readable_fields(file_schema)
         self._evolution = Evolution(self._fields, read_fields)
+        self._by_page = by_page
 
     def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
         """The row groups or stripes of the file that `positions` takes and leaves; None if it does not open the file.
@@ -145,7 +153,8 @@ class FileReader:
         return None if isinstance(pushed, Constant) and pushed.value else pushed
 
     def _opened(self, pushed: Predicate | None) -> OpenFile:
-        return _open(self._store, self._place, self._file, _needed(self._fields, self._evolution, pushed))
+        fields = _needed(self._fields, self._evolution, pushed)
+        return _open(self._store, self._place, self._file, fields, by_page=self._by_page)
 
     def _check_rows(self, found: int | None) -> None:
         if found is not None and found != self._file.row_count:
@@ -153,9 +162,9 @@ class FileReader:
             raise CorruptionError(message, path=self._place)
 
 
-def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field]) -> OpenFile:
+def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], *, by_page: bool) -> OpenFile:
     file_format = by_extension(file.name)
-    settings = ReadSettings(buffer_size_bytes=0) if "://" in path else ReadSettings()
+    settings = ReadSettings(buffer_size_bytes=0) if "://" in path else ReadSettings(by_page=by_page)
     source = store.open_read(path)
     try:
         return file_format.open(source, path, fields, file.size_bytes, settings)

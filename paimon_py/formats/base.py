@@ -55,10 +55,13 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a
             remote store, more memory).
         use_threads: whether columns may be decoded at once.
+        by_page: leave pages of row groups out, too, where the format can, which costs a small read a page and pays
+            for few rows. What comes of a page comes in one batch, however small these should be.
     """
 
     buffer_size_bytes: int = 65_536
     use_threads: bool = True
+    by_page: bool = False
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):
@@ -103,7 +106,7 @@ class OpenFile(Protocol):
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Like `batches`, each with the position in the file of its first row.
 
-        `rows`: positions that are wanted; row groups without one may be left out, the others come whole.
+        `rows`: positions that are wanted; row groups without one may be left out, with `by_page` rows of others, too.
         """
         ...
 

@@ -5,16 +5,18 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import BinaryIO, cast
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
-from paimon_py.codec.columns import integer_array
+from paimon_py.codec.columns import Mask, integer_array
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
@@ -31,7 +33,8 @@ from paimon_py.formats.base import (
 )
 from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
-from paimon_py.formats.parquet_statistics import bound_array, group_statistics
+from paimon_py.formats.parquet_pages import Ints, PageReader, cuts_of, rows_between
+from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field, RowType
@@ -105,10 +108,8 @@ class ParquetOpenFile:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._column(self._fields[name]) for name in columns]
         schema = pa.schema([column.target for column in plan])
-        for position, groups in self.parts(predicate, rows).stretches():
-            for batch in self._stretch(groups, plan, batch_rows):
-                yield position, self._result(batch, plan, schema)
-                position += batch.num_rows
+        for position, batch in self._decoded(plan, batch_rows, predicate, rows):
+            yield position, self._result(batch, plan, schema)
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
         return Parts.of(self._group_rows(), self._matching_groups(predicate), rows)
@@ -151,6 +152,51 @@ class ParquetOpenFile:
             return [column.name]
         return _inner_paths(column.name, column.field.type, stored) or [column.name]
 
+    def _decoded(
+        self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The stored columns that are needed, as the file has them, with the position of the first row."""
+        by_page = self._settings.by_page
+        for position, groups in self.parts(predicate, rows).stretches():
+            for part in [[group] for group in groups] if by_page else [groups]:
+                stop = position + sum(self._file.metadata.row_group(group).num_rows for group in part)
+                wanted = None if rows is None or not by_page else _between(rows, position, stop)
+                some = self._some(part[0], plan, predicate, wanted) if by_page else None
+                if some is not None:
+                    yield from ((position + start, batch) for start, batch in some)
+                else:
+                    for batch in self._stretch(part, plan, batch_rows):
+                        yield position, batch
+                        position += batch.num_rows
+                position = stop
+
+    @cached_property
+    def _pages(self) -> PageReader:
+        return PageReader(self._source, self._file.metadata)
+
+    def _some(
+        self, group: int, plan: Sequence[_Column], predicate: Predicate | None, rows: Ints | None
+    ) -> list[tuple[int, pa.RecordBatch]] | None:
+        """Of a row group the pages that may have a match and one of the wanted rows; None if that is all of it."""
+        names = [column.name for column in plan if column.name is not None]
+        with decoding(self._path):
+            if not names or not self._pages.can_read(group, names):
+                return None
+            told = [] if predicate is None else self._bounded(predicate)
+            told = [name for name in told if self._pages.can_read(group, [name])]
+            pages = {name: self._pages.pages(group, name) for name in dict.fromkeys((*names, *told))}
+            cuts = cuts_of(tuple(pages.values()))
+            wanted = np.ones(len(cuts) - 1, np.bool_)
+            if predicate is not None:
+                statistics = {name: pages[name].statistics(cuts) for name in told}
+                wanted &= self._may_match(predicate, statistics, np.diff(cuts).tolist())
+            if rows is not None:
+                wanted &= np.diff(np.searchsorted(rows, cuts)) > 0
+            if wanted.all():
+                return None
+            found = rows_between(self._pages, [pages[name] for name in names], cuts, wanted)
+            return [(start, pa.RecordBatch.from_arrays(columns, names)) for start, columns in found]
+
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
         names = [path for column in plan for path in self._stored_paths(column)]
         expected = sum(self._file.metadata.row_group(group).num_rows for group in groups)
@@ -180,10 +226,11 @@ class ParquetOpenFile:
             for column in plan:
                 if column.name is None:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
-                elif column.as_is:
-                    arrays.append(batch.column(column.name))
-                else:
-                    arrays.append(reshape(batch.column(column.name), column.field.type, column.target.type, _leaf))
+                    continue
+                array = batch.column(column.name)
+                if not array.type.equals(column.target.type):
+                    array = reshape(array, column.field.type, column.target.type, _leaf)
+                arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
@@ -191,31 +238,49 @@ class ParquetOpenFile:
         metadata = self._file.metadata
         if predicate is None or metadata.num_row_groups == 0:
             return None
+        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        statistics = {
+            name: [group_statistics(group, column) for group in groups]
+            for name, column in self._bounded(predicate).items()
+        }
+        found: list[bool] = self._may_match(predicate, statistics, self._group_rows()).tolist()
+        return found
+
+    def _bounded(self, predicate: Predicate) -> dict[str, int]:
+        """The columns of a predicate that may have statistics, by name."""
+        schema = self._file.metadata.schema
         wanted = columns_of(predicate)
-        bounds = {}
-        for index in range(metadata.num_columns):
-            column = metadata.schema.column(index)
+        found = {}
+        for index in range(len(schema)):
+            column = schema.column(index)
             if column.path in wanted and column.path == column.name and column.max_repetition_level == 0:
                 field = self._fields.get(column.path)
                 if field is not None and isinstance(field.type, Atomic):
-                    bounds[field.name] = self._bounds(field, index)
-        rows = integer_array(self._group_rows(), pa.int64())
-        found: list[bool] = may_match(predicate, bounds, rows).tolist()
+                    found[field.name] = index
         return found
 
-    def _bounds(self, field: Field, column: int) -> Bounds:
-        metadata = self._file.metadata
-        groups = [group_statistics(metadata.row_group(group), column) for group in range(metadata.num_row_groups)]
-        nulls = integer_array([group.null_count for group in groups], pa.int64())
+    def _may_match(
+        self, predicate: Predicate, statistics: Mapping[str, Sequence[GroupStatistics]], rows: Sequence[int]
+    ) -> Mask:
+        bounds = {name: self._bounds(self._fields[name], known) for name, known in statistics.items()}
+        return may_match(predicate, bounds, integer_array(rows, pa.int64()))
+
+    def _bounds(self, field: Field, known: Sequence[GroupStatistics]) -> Bounds:
+        nulls = integer_array([each.null_count for each in known], pa.int64())
         kind = to_arrow_type(field.type)
-        unknown = pa.nulls(len(groups), kind)
         file_kind = self._schema.field(field.name).type
         try:
-            lows = bound_array([group.low for group in groups], file_kind, kind)
-            highs = bound_array([group.high for group in groups], file_kind, kind)
+            lows = bound_array([each.low for each in known], file_kind, kind)
+            highs = bound_array([each.high for each in known], file_kind, kind)
         except (pa.ArrowException, ValueError, OverflowError, TypeError):
+            unknown = pa.nulls(len(known), kind)
             return Bounds(min=unknown, max=unknown, null_count=nulls)
         return Bounds(min=lows, max=highs, null_count=nulls)
+
+
+def _between(rows: BitMap, start: int, stop: int) -> Ints:
+    """Positions in a stretch of the file, counted from its beginning."""
+    return np.array((rows & BitMap(range(start, stop))).to_array(), np.int64) - start
 
 
 def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:

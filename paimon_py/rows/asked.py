@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -112,11 +115,7 @@ def _is_column(keys: object) -> bool:
 def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
     names = [field.name for field in fields]
     schema = to_arrow_schema(fields)
-    if len(names) == 1 and not any(issubclass(kind, (Mapping, tuple)) for kind in {type(key) for key in keys}):
-        columns = [list(keys)]
-    else:
-        rows = [_named(key, names) for key in keys]
-        columns = [[row[name] for row in rows] for name in names]
+    columns = _columns(keys, names)
     arrays = []
     for name, values, kind in zip(names, columns, schema.types, strict=True):
         try:
@@ -124,6 +123,19 @@ def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise SchemaError(f"key column {name!r}: {error}", fields=(name,)) from error
     return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _columns(keys: Sequence[Any], names: Sequence[str]) -> list[list[object]]:
+    """The values of the keys by column."""
+    kinds = set(map(type, keys))
+    if len(names) == 1 and not any(issubclass(kind, (Mapping, tuple)) for kind in kinds):
+        return [list(keys)]
+    if kinds in ({dict}, {tuple}) and set(map(len, keys)) == {len(names)}:
+        places: Sequence[Any] = names if kinds == {dict} else range(len(names))
+        with contextlib.suppress(KeyError):  # then the names are wrong, and are told below
+            return [list(map(itemgetter(place), keys)) for place in places]
+    rows = [_named(key, names) for key in keys]
+    return [[row[name] for row in rows] for name in names]
 
 
 def _named(key: object, names: Sequence[str]) -> Mapping[str, object]:

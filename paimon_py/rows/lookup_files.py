@@ -17,7 +17,7 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
 from paimon_py.files.file_index import has_index, matching
-from paimon_py.files.reader import read_positions
+from paimon_py.files.reader import FileReader
 from paimon_py.files.stamps import Stamps
 from paimon_py.lsm.probe import KeyProbe
 from paimon_py.lsm.search import equal_rows, search
@@ -33,6 +33,8 @@ from paimon_py.storage.store import OpenRead
 KEY_BATCH_ROWS = 131_072
 VALUE_BATCH_BYTES = 64 << 20
 VALUE_BATCH_ROWS = 1 << 20
+PAGED_ROWS = 40_000
+"""Files with fewer rows have so few pages that reading all of them costs less than choosing some."""
 _FEW = 64
 _FEW_BATCH_ROWS = 16_384
 _DECODED = 4
@@ -82,7 +84,9 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         for stretch in held:
             asked.look_into(stretch)
         if len(asked.undecided()):
-            self._read_keys(file, path, frame, asked)
+            # few keys of a large file that nobody knows: maybe no more will be asked for
+            by_page = len(wanted[0]) <= _FEW and file.row_count >= PAGED_ROWS and not held
+            self._read_keys(file, path, frame, asked, by_page=by_page)
         return self._live(file, asked.hits())
 
     def proven(self, file: DataFile, located: Located, wanted: Sequence[pa.Array] | None) -> Hits:
@@ -135,7 +139,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         live = ~np.isin(hits.positions, dead.within(first, last + 1))
         return hits if live.all() else Hits(hits.positions[live], hits.keys[live])
 
-    def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search) -> None:
+    def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search, *, by_page: bool) -> None:
         schema = self.schema_of(file.schema_id)
         predicate = key_predicate(self.keys, asked.keys(asked.undecided()))
         rows = None
@@ -143,8 +147,8 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             rows = matching(self.store, path, file, schema.fields, predicate)
             if rows is not None and not rows:
                 return
-        read = read_positions(
-            self.store, path, file, schema, self.keys, batch_rows=KEY_BATCH_ROWS, predicate=predicate, rows=rows
+        read = FileReader(self.store, path, file, schema, self.keys, by_page=by_page).positions(
+            batch_rows=KEY_BATCH_ROWS, predicate=predicate, rows=rows
         )
         kept: list[Stretch] = []
         room = self.frames.max_bytes
@@ -162,8 +166,11 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
         path = self.path_of(file)
         frame = FrameId(path, columns.number)
+        held = self.frames.get(frame)
+        if is_whole(held, file.row_count) and len(held) == 1:
+            return held[0].rows.take(from_numpy(positions, pa.int64()))
         taking = _Taking(positions)
-        for stretch in self.frames.get(frame):
+        for stretch in held:
             taking.take(stretch)
         missing = taking.missing()
         if len(missing):
@@ -181,13 +188,12 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 
     def _stretches(self, file: DataFile, path: str, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
         """What holds the positions, not further than the last."""
-        read = read_positions(
-            self.store,
-            path,
-            file,
-            self.schema_of(file.schema_id),
-            fields,
-            batch_rows=_batch_rows(file) if len(positions) > _FEW else _FEW_BATCH_ROWS,
+        few = len(positions) <= _FEW
+        by_page = few and file.row_count >= PAGED_ROWS
+        schema = self.schema_of(file.schema_id)
+        read = FileReader(self.store, path, file, schema, fields, by_page=by_page).positions(
+            batch_rows=_FEW_BATCH_ROWS if few else _batch_rows(file),
+            predicate=None,
             rows=BitMap(positions.astype(np.uint32)),
         )
         last = int(positions[-1])

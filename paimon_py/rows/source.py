@@ -16,7 +16,7 @@ from paimon_py.errors import SchemaError, UsageError
 from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
-from paimon_py.write.align import open_stream, pieces
+from paimon_py.write.align import open_stream, pieces, row_bytes
 from paimon_py.write.convert import Refusal, Step, place_of, plan, takeable
 
 _OPEN_MAX = 64
@@ -70,7 +70,7 @@ class Source:
         batches = (self._plain(piece) for batch in self._reader for piece in pieces(batch))
         for batch in batches:
             self._memory.append(batch)
-            size += batch.nbytes
+            size += row_bytes(batch)
             if size > self._limit:
                 self._spill(batches)
                 return
@@ -124,7 +124,7 @@ class Source:
                 for batch in chain(memory, rest):
                     with _explained(whole.path):
                         writer.write_batch(batch)
-                    size += batch.nbytes
+                    size += row_bytes(batch)
                 with _explained(whole.path):
                     stack.close()
             self.blocks = 2 * (size // self._limit + 1)

@@ -84,7 +84,7 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     rows = batch.num_rows
     if rows == 0:
         return
-    step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * rows // max(1, _size(batch))))
+    step = max(1, min(_PIECE_ROWS, _PIECE_BYTES * rows // max(1, row_bytes(batch))))
     if step >= rows:
         yield batch
         return
@@ -92,7 +92,7 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, step)
 
 
-def _size(batch: pa.RecordBatch) -> int:
+def row_bytes(batch: pa.RecordBatch) -> int:
     """Bytes of the rows; of their whole buffers where Arrow cannot tell, as with string views before Arrow 20."""
     try:
         return int(batch.nbytes)

@@ -222,9 +222,8 @@ def live(kind: str, seed: int, steps: int) -> None:
     for number in range(steps):
         try:
             life.step()
-        except BaseException as error:
-            error.add_note(f"kind {kind!r}, seed {seed}, step {number}")
-            raise
+        except Exception as error:
+            raise AssertionError(f"kind {kind!r}, seed {seed}, step {number}: {error!r}") from error
 
 
 @pytest.mark.parametrize("kind", KINDS)

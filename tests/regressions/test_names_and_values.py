@@ -72,7 +72,7 @@ def test_a_source_with_its_key_twice_is_refused_for_that(table):
     ("column", "value"),
     [
         ("day", datetime.datetime(2024, 1, 1, 13, 30)),
-        ("day", datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)),
+        ("day", datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)),
         ("small", 1e300),
         ("small", 10**60),
         ("tags", "abc"),

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_py.errors import CorruptionError
-from paimon_py.formats.parquet_footer import _Reader
+from paimon_py.formats.thrift import Reader
 from tests.unit.formats.samples import fields_of, read, write
 
 ROWS = 3000
@@ -42,7 +42,7 @@ def pages(data: bytes) -> list[tuple[str, int, int, bool]]:
             at = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
             end = at + column.total_compressed_size
             while at < end:
-                reader = _Reader(data[at:])
+                reader = Reader(data[at:])
                 header = reader.struct()
                 length = header[3][1] >> 1
                 found.append((KINDS[header[1][1] >> 1], at + reader.position, length, 4 in header))

@@ -1,0 +1,275 @@
+"""Some pages of a Parquet row group without the others.
+
+pyarrow decodes a column chunk from its beginning. But a chunk that has only some of its pages is a chunk, too: with a
+footer that says so it is a file of one column, and decoded as one. Which pages, their headers tell: how many rows each
+has, and, in files by Arrow's writer, the smallest and the largest of their values.
+
+Source: parquet-format `parquet.thrift`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_py.codec.columns import Mask, combine, from_numpy
+from paimon_py.formats import thrift
+from paimon_py.formats.parquet_footer import MAGIC, leaf_elements, split_tail, tail
+from paimon_py.formats.parquet_statistics import GroupStatistics
+from paimon_py.formats.thrift import Struct
+
+Ints = npt.NDArray[np.int64]
+
+_HEADER_BYTES = 512
+_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
+"""Numbers of codecs. Arrow calls two kinds of LZ4 by one name; such files are read by row groups."""
+_ENCODINGS = thrift.Sequence(thrift.I32, [0, 3 << 1, 8 << 1])
+"""PLAIN, RLE, RLE_DICTIONARY; only the headers of pages count."""
+
+# Field numbers of parquet.thrift.
+_PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_DATA, _PAGE_DATA_V2 = 1, 3, 5, 8
+_DATA_VALUES, _DATA_STATISTICS, _DATA_V2_STATISTICS = 1, 5, 8
+_STATISTICS_MAX, _STATISTICS_MIN = 5, 6
+_FILE_VERSION, _FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS = 1, 2, 3, 4
+_ELEMENT_TYPE, _ELEMENT_NAME, _ELEMENT_CHILDREN = 1, 4, 5
+_GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _CHUNK_OFFSET, _CHUNK_METADATA = 1, 2, 3, 2, 3
+_COLUMN_TYPE, _COLUMN_ENCODINGS, _COLUMN_PATH, _COLUMN_CODEC, _COLUMN_VALUES = 1, 2, 3, 4, 5
+_COLUMN_SIZE, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY = 6, 7, 9, 11
+_NO_STATISTICS = GroupStatistics(None, None, None, True)
+
+
+class Page(NamedTuple):
+    """A page: first byte and length of header and body, rows, and what its header says of their values."""
+
+    start: int
+    size: int
+    rows: int
+    statistics: GroupStatistics
+
+
+class Pages(NamedTuple):
+    """The pages of one column in one row group.
+
+    `number`: of the column. `starts`: how many rows of the group come before each page, and before its end.
+    """
+
+    number: int
+    column: pq.ColumnChunkMetaData
+    dictionary: Page | None
+    data: tuple[Page, ...]
+    starts: Ints
+
+    def at(self, rows: Ints) -> Ints:
+        """The pages of rows."""
+        pages: Ints = np.searchsorted(self.starts, rows, side="right") - 1
+        return pages
+
+    def statistics(self, cuts: Ints) -> list[GroupStatistics]:
+        """What is known of the values between each cut and the next."""
+        return [self.data[page].statistics for page in self.at(cuts[:-1]).tolist()]
+
+    def place(self, row: int, kept: Ints) -> int:
+        """Where a row lies among the rows of some pages, of which one has it."""
+        page = int(self.at(np.array([row]))[0])
+        before = kept[kept < page]
+        return int((self.starts[before + 1] - self.starts[before]).sum()) + row - int(self.starts[page])
+
+
+class PageReader:
+    """The pages of the top-level columns of a file that are not nested."""
+
+    def __init__(self, source: BinaryIO, metadata: pq.FileMetaData) -> None:
+        self._source = source
+        self._metadata = metadata
+        columns = [metadata.schema.column(index) for index in range(metadata.num_columns)]
+        self._numbers = {
+            column.name: index
+            for index, column in enumerate(columns)
+            if column.path == column.name and column.max_repetition_level == 0
+        }
+
+    def can_read(self, group: int, names: Sequence[str]) -> bool:
+        """Whether pages of these columns can be told apart, and decoded alone."""
+        group_metadata = self._metadata.row_group(group)
+        numbers = [self._numbers.get(name) for name in names]
+        return all(
+            number is not None and group_metadata.column(number).compression in _CODECS for number in numbers
+        )
+
+    def pages(self, group: int, name: str) -> Pages:
+        """The pages of a column in a row group.
+
+        Cost: a small read and 10 µs a page; no page is decoded.
+        Raises: ValueError or IndexError for damaged bytes.
+        """
+        group_metadata = self._metadata.row_group(group)
+        column = group_metadata.column(number := self._numbers[name])
+        start = column.data_page_offset
+        if column.dictionary_page_offset:
+            start = min(start, column.dictionary_page_offset)
+        dictionary, data = None, []
+        for kind, page in _walk(self._source, start, column):
+            if kind == _DICTIONARY:
+                dictionary = page
+            elif page.rows:
+                data.append(page)
+        starts = np.cumsum([0, *(page.rows for page in data)], dtype=np.int64)
+        if starts[-1] != group_metadata.num_rows:
+            raise ValueError(f"the pages of {name} do not have the rows of their row group")
+        return Pages(number, column, dictionary, tuple(data), starts)
+
+    def decode(self, pages: Pages, kept: Sequence[int]) -> pa.Array:
+        """The rows of some data pages, in the type that the file's column has by itself.
+
+        Raises: what pyarrow raises for damaged pages.
+        """
+        data = [pages.data[number] for number in kept]
+        dictionary = [] if pages.dictionary is None else [pages.dictionary]
+        body = b"".join(_read(self._source, page.start, page.size) for page in (*dictionary, *data))
+        footer = self._footer(pages, len(body), sum(page.rows for page in data))
+        file = pa.BufferReader(MAGIC + body + tail(footer))
+        table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
+        return combine(table.column(0))
+
+    def _footer(self, pages: Pages, size: int, rows: int) -> bytes:
+        """Of a file that has these bytes after its magic."""
+        root, element = self._elements[pages.number]
+        first_data = len(MAGIC) + (0 if pages.dictionary is None else pages.dictionary.size)
+        column: Struct = {
+            _COLUMN_TYPE: element[_ELEMENT_TYPE],
+            _COLUMN_ENCODINGS: (thrift.LIST, _ENCODINGS),
+            _COLUMN_PATH: (thrift.LIST, thrift.Sequence(thrift.BINARY, [element[_ELEMENT_NAME][1]])),
+            _COLUMN_CODEC: (thrift.I32, _CODECS[pages.column.compression] << 1),
+            _COLUMN_VALUES: (thrift.I64, rows << 1),
+            _COLUMN_SIZE: (thrift.I64, size << 1),
+            _COLUMN_COMPRESSED: (thrift.I64, size << 1),
+            _COLUMN_DATA: (thrift.I64, first_data << 1),
+        }
+        if pages.dictionary is not None:
+            column[_COLUMN_DICTIONARY] = (thrift.I64, len(MAGIC) << 1)
+        chunk: Struct = {_CHUNK_OFFSET: (thrift.I64, len(MAGIC) << 1), _CHUNK_METADATA: (thrift.STRUCT, column)}
+        group: Struct = {
+            _GROUP_COLUMNS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [chunk])),
+            _GROUP_BYTES: (thrift.I64, size << 1),
+            _GROUP_ROWS: (thrift.I64, rows << 1),
+        }
+        return thrift.written(
+            {
+                _FILE_VERSION: (thrift.I32, 2 << 1),
+                _FILE_SCHEMA: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [root, element])),
+                _FILE_ROWS: (thrift.I64, rows << 1),
+                _FILE_GROUPS: (thrift.LIST, thrift.Sequence(thrift.STRUCT, [group])),
+            }
+        )
+
+    @cached_property
+    def _elements(self) -> Sequence[tuple[Struct, Struct]]:
+        """The root of a schema of one column, and the element of that column, for every column."""
+        sink = pa.BufferOutputStream()
+        self._metadata.write_metadata_file(sink)
+        reader = thrift.Reader(split_tail(sink.getvalue().to_pybytes())[1])
+        elements = reader.value(reader.find(_FILE_SCHEMA)).items
+        root = {**elements[0], _ELEMENT_CHILDREN: (thrift.I32, 1 << 1)}
+        return [(root, element) for _, element in leaf_elements(elements)]
+
+
+def cuts_of(pages: Sequence[Pages]) -> Ints:
+    """The rows of a row group at which a page begins, of one column or another, and their count."""
+    return np.array(sorted({start for each in pages for start in each.starts.tolist()}), np.int64)
+
+
+def rows_between(
+    reader: PageReader, pages: Sequence[Pages], cuts: Ints, wanted: Mask
+) -> Iterator[tuple[int, list[pa.Array]]]:
+    """The rows of a row group between wanted cuts, and those beside them that are decoded anyway.
+
+    Shapes: `wanted` — a slot for the rows from each of `cuts` to the next. Out — the number of the first row of a
+        stretch, and a column for each of `pages`.
+    Cost: pages with a wanted row are decoded.
+    """
+    decoded = np.ones(len(wanted), np.bool_)
+    kept = []
+    for each in pages:
+        at = each.at(cuts[:-1])
+        is_kept = np.zeros(len(each.data), np.bool_)
+        is_kept[at[wanted]] = True
+        kept.append(np.flatnonzero(is_kept))
+        decoded &= is_kept[at]
+    if not wanted.any():
+        return
+    columns = [reader.decode(each, numbers.tolist()) for each, numbers in zip(pages, kept, strict=True)]
+    edges = np.flatnonzero(np.diff(decoded, prepend=False, append=False))
+    for start, stop in cuts[edges].reshape(-1, 2).tolist():
+        yield start, [
+            _part(column, each.place(start, numbers), stop - start)
+            for column, each, numbers in zip(columns, pages, kept, strict=True)
+        ]
+
+
+def _part(column: pa.Array, start: int, count: int) -> pa.Array:
+    """Some rows, without what they were cut out of."""
+    if count == len(column):
+        return column
+    return column.take(from_numpy(np.arange(start, start + count), pa.int64()))
+
+
+def _walk(source: BinaryIO, start: int, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, Page]]:
+    """The pages of a chunk, with their kinds."""
+    end = start + column.total_compressed_size
+    statistics = column.statistics
+    knows = statistics is not None and statistics.has_min_max
+    while start < end:
+        header, length = _header(source, start, end - start)
+        kind, compressed = thrift.number(header, _PAGE_TYPE), thrift.number(header, _PAGE_COMPRESSED)
+        if kind is None or compressed is None or compressed < 0 or start + length + compressed > end:
+            raise ValueError(f"no page begins at byte {start}")
+        size, rows, said = length + compressed, 0, _NO_STATISTICS
+        if kind in (_DATA, _DATA_V2):
+            data = header[_PAGE_DATA if kind == _DATA else _PAGE_DATA_V2][1]
+            rows = thrift.number(data, _DATA_VALUES) or 0
+            inner = data.get(_DATA_STATISTICS if kind == _DATA else _DATA_V2_STATISTICS)
+            if knows and inner is not None:
+                said = _statistics(inner[1], column.physical_type)
+        yield kind, Page(start, size, rows, said)
+        start += size
+
+
+def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
+    """The header at a byte, and its length."""
+    window = _HEADER_BYTES
+    while True:
+        reader = thrift.Reader(_read(source, start, min(window, most)))
+        try:
+            return reader.struct(), reader.position
+        except (ValueError, IndexError):
+            if window >= most:
+                raise
+        window *= 64
+
+
+def _statistics(struct: Struct, physical: str) -> GroupStatistics:
+    """The bounds alone: what holds for the rows of a page holds for some of them, but not how many are null."""
+    if _STATISTICS_MIN not in struct or _STATISTICS_MAX not in struct:
+        return _NO_STATISTICS
+    low, high = struct[_STATISTICS_MIN][1], struct[_STATISTICS_MAX][1]
+    if physical in ("INT32", "INT64"):
+        low, high = (int.from_bytes(bound, "little", signed=True) for bound in (low, high))
+        return GroupStatistics(low, high, None, True)
+    if physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
+        return GroupStatistics(low, high, None, True)
+    return _NO_STATISTICS
+
+
+def _read(source: BinaryIO, start: int, length: int) -> bytes:
+    source.seek(start)
+    data = source.read(length)
+    if len(data) != length:
+        raise ValueError(f"the file ends before byte {start + length}")
+    return data
