@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from paimon_py.catalog import Catalog
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import CommitResult
-from paimon_py.compaction.compact import CompactionProgress
+from paimon_py.commit.result import CommitResult
+from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -31,7 +31,6 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.lsm.writer import LSMWriter
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.new_schema import Schema
@@ -56,6 +55,7 @@ from paimon_py.table import Table
 from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
+    from paimon_py.lsm.writer import LSMWriter
     from paimon_py.spark import convert_from_spark, convert_to_spark
 
 __version__ = "0.1.0"
@@ -116,8 +116,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "LSMWriter":
+        from paimon_py.lsm.writer import LSMWriter
+
+        return LSMWriter
     if name in ("convert_to_spark", "convert_from_spark"):
-        from paimon_py import spark  # noqa: PLC0415 - the one lazy import: pyspark loads when it is asked for
+        from paimon_py import spark
 
         return getattr(spark, name)
     raise AttributeError(f"module 'paimon_py' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -40,7 +40,6 @@ from paimon_py.spec.option_names import check_names
 from paimon_py.spec.options import check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_writable
-from paimon_py.spec.validation import validate
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
@@ -320,6 +319,8 @@ class Catalog:
             )
 
     def _new_schema(self, columns: Schema | pa.Schema | Iterable[object], spec: TableSpec) -> TableSchema:
+        from paimon_py.spec.validation import validate
+
         check_names(spec.options)
         check_values(spec.options)
         for option in ("path", "auto-create"):

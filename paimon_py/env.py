@@ -11,14 +11,10 @@ import io
 import itertools
 import mmap
 import os
-import random
-import shutil
-import tempfile
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, Protocol, TypeVar
 
 try:
@@ -134,7 +130,7 @@ class SystemIds:
         return str(uuid.uuid4())
 
     def jitter(self) -> float:
-        return random.random()
+        return int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 
 class SerialPool:
@@ -154,6 +150,8 @@ class ThreadPool:
         work = list(items)
         if len(work) < 2:
             return map(function, work)
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(max_workers=min(self.threads, len(work)), thread_name_prefix="paimon") as pool:
             return iter(list(pool.map(function, work)))
 
@@ -174,6 +172,8 @@ class TemporarySpill:
     def create(self) -> SpillFile:
         process = os.getpid()
         if self._made is None or self._made[0] != process:
+            import tempfile
+
             parent = self._parent or tempfile.gettempdir()
             _remove_abandoned(parent)
             self._made = (process, tempfile.mkdtemp(prefix=_SPILL_PREFIX, dir=parent))
@@ -206,6 +206,8 @@ class _LocalSpillFile:
 def _remove_tree(directory: str, process: int, lock: int | None) -> None:
     """A forked child leaves the directory to its parent."""
     if os.getpid() == process:
+        import shutil
+
         shutil.rmtree(directory, ignore_errors=True)
     if lock is not None:
         os.close(lock)
@@ -233,6 +235,8 @@ def _remove_abandoned(parent: str) -> None:
     """Remove the directories of processes of this user that have ended; what is not certainly theirs stays."""
     if fcntl is None:
         return
+    import shutil
+
     for directory in glob.glob(os.path.join(glob.escape(parent), f"{_SPILL_PREFIX}*")):
         with contextlib.suppress(OSError):
             if os.lstat(directory).st_uid != os.getuid():

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import CommitResult, Overwrite, StaticOverwrite, commit
-from paimon_py.commit.overwrite import overwrite_of, static_overwrite
-from paimon_py.commit.renumber import renumber
-from paimon_py.commit.request import CommitRequest
-from paimon_py.commit.rounds import on_latest
+from paimon_py.commit.result import CommitResult
 from paimon_py.env import Env
-from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
+from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.maintain.publish_waiting import require_none_waiting
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
-from paimon_py.rows import verbs
-from paimon_py.rows.attempts import ROUNDS
-from paimon_py.rows.clauses import Asked
-from paimon_py.rows.live_keys import live_keys
-from paimon_py.rows.lookup import Lookups
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
-from paimon_py.spec.supported import check_compactable, check_readable, check_writable
+from paimon_py.spec.supported import check_readable
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
 from paimon_py.views import Snapshot, Tag
-from paimon_py.write.dynamic import Share, writer_numbers
-from paimon_py.write.session import Writer
+
+if TYPE_CHECKING:
+    from paimon_py.commit.request import CommitRequest
+    from paimon_py.rows.lookup import Lookups
+    from paimon_py.write.session import Writer
 
 
 class Table(TableCare):
@@ -49,7 +44,6 @@ class Table(TableCare):
         self._root = root
         self._schema = schema
         self._name = name
-        self._lookups = Lookups(root)
 
     @classmethod
     def open(cls, path: str, options: Mapping[str, str] | None = None, *, env: Env | None = None) -> Table:
@@ -104,6 +98,8 @@ class Table(TableCare):
         """
         options = (change for change in changes if isinstance(change, (SetOption, RemoveOption)))
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
+            from paimon_py.maintain.publish_waiting import require_none_waiting
+
             require_none_waiting(self._root)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
@@ -125,14 +121,9 @@ class Table(TableCare):
             UsageError: a share of a table without dynamic buckets, or of fewer writers.
             UnsupportedError: the table uses a feature that paimon_py cannot write; named before any file is touched.
         """
-        check_writable(self._schema)
-        if share is not None and not (isinstance(share, tuple) and len(share) == 2):
-            raise UsageError(f"share is the number of a writer and of all writers, such as (2, 4), not {share!r}")
-        part = None if share is None else Share.of(self._schema, *share)
-        return Writer(
-            self._root, self._schema, ignore_existing=overwrite, share=part,
-            read_keys=live_keys(self._root, self._schema),
-        )  # fmt: skip
+        from paimon_py import table_writing
+
+        return table_writing.writer(self._root, self._schema, overwrite=overwrite, share=share)
 
     def writer_numbers(self, data: object, writers: int) -> pa.Array:
         """For each row which of several writers it goes to, where these fill dynamic buckets at the same time.
@@ -142,6 +133,8 @@ class Table(TableCare):
         Raises:
             UsageError: the table has no dynamic buckets, or the data do not fit.
         """
+        from paimon_py.write.dynamic import writer_numbers
+
         return writer_numbers(self._schema, data, writers)
 
     def write_arrow(
@@ -163,26 +156,11 @@ class Table(TableCare):
                 between partitions, Arrow tables and batches are written again first.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        mode = self._mode(overwrite)
-        request = CommitRequest(overwrite=mode, watermark=watermark)
-        can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
-        if can_repeat and bucket_mode(self._schema) is BucketMode.MOVING:
-            return on_latest(self._root, lambda *_: self._written(data, request), rounds=ROUNDS)
-        return self._written(data, request)
+        from paimon_py import table_writing
 
-    def _written(self, data: object, request: CommitRequest) -> CommitResult:
-        with self.writer(overwrite=request.overwrite is not None) as writer:
-            if isinstance(request.overwrite, StaticOverwrite):
-                writer.restrict(request.overwrite.partition)
-            writer.write_arrow(data)
-            changes = writer.changes()
-            try:
-                return self._commit(changes, request)
-            except CommitUnknownError:
-                raise
-            except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
-                writer.discard(changes)
-                raise
+        return table_writing.write(
+            self._root, self._schema, self._name, data, self._commit, overwrite=overwrite, watermark=watermark
+        )
 
     def commit(
         self,
@@ -203,17 +181,19 @@ class Table(TableCare):
             CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
             UsageError: an identifier without user, or changes that are not of this table or whose files are gone.
         """
-        if identifier is not None and user is None:
-            raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
-        request = CommitRequest(
-            user=user, identifier=identifier, overwrite=self._mode(overwrite), watermark=watermark,
-            properties=properties, check_files=True,
+        from paimon_py import table_writing
+
+        request = table_writing.request_of(
+            self._schema, self._name, user=user, identifier=identifier, overwrite=overwrite, watermark=watermark,
+            properties=properties,
         )  # fmt: skip
-        return self._commit(_concat(changes), request)
+        return self._commit(table_writing.concat(changes), request)
 
     def truncate(self) -> CommitResult:
         """Remove all rows as one commit."""
-        return self._replace_with_nothing([{}])
+        from paimon_py import table_writing
+
+        return self._commit(*table_writing.nothing_instead(self._root, self._schema, self._name, [{}]))
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> CommitResult:
         """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
@@ -221,29 +201,17 @@ class Table(TableCare):
         Raises:
             UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
         """
+        from paimon_py import table_writing
+
         given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
         if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
             raise UsageError('drop_partitions needs at least one partition such as [{"month": 3}]')
-        return self._replace_with_nothing(list(given))
-
-    def _mode(self, overwrite: Mapping[str, object] | str | None) -> Overwrite | None:
-        return overwrite_of(self._schema, self._name, overwrite)
-
-    def _replace_with_nothing(self, partitions: list[Mapping[str, object]]) -> CommitResult:
-        check_writable(self._schema)
-        changes = Changes(schema_id=self._schema.id, base_snapshot_id=self._root.snapshots.latest_id(), buckets=())
-        modes = tuple(static_overwrite(self._schema, self._name, partition) for partition in partitions)
-        request = CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes, operation="TRUNCATE")
-        return self._commit(changes, request)
+        return self._commit(*table_writing.nothing_instead(self._root, self._schema, self._name, list(given)))
 
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
-        compacts_only = request.overwrite is None and any(bucket.compact_before for bucket in changes.buckets)
-        writes = any(bucket.new_files or bucket.deleted_files for bucket in changes.buckets)
-        (check_compactable if compacts_only and not writes else check_writable)(self._schema)
-        return commit(
-            self._root, self._schema, changes, request,
-            renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
-        )  # fmt: skip
+        from paimon_py import table_writing
+
+        return table_writing.commit_changes(self._root, self._schema, changes, request)
 
     # -- single rows ------------------------------------------------------------------------------------------------
 
@@ -255,6 +223,8 @@ class Table(TableCare):
             CommitConflictError: others changed the same rows again and again; nothing was changed.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
+        from paimon_py.rows import verbs
+
         return verbs.delete(self._root, self._schema, where)
 
     def update(self, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
@@ -266,6 +236,8 @@ class Table(TableCare):
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
+        from paimon_py.rows import verbs
+
         return verbs.update(self._root, self._schema, where, values)
 
     def upsert(self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None) -> RowsResult:
@@ -276,6 +248,8 @@ class Table(TableCare):
 
         Raises: as `merge`.
         """
+        from paimon_py.rows import verbs
+
         return verbs.upsert(self._root, self._schema, data, on, self.write_arrow)
 
     def merge(
@@ -301,6 +275,9 @@ class Table(TableCare):
 
         Raises: as `update`, and UsageError if two rows of the source want to change one row.
         """
+        from paimon_py.rows import verbs
+        from paimon_py.rows.clauses import Asked
+
         asked = Asked(
             matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
             by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
@@ -369,6 +346,12 @@ class Table(TableCare):
         """
         return self._lookups.rows(self._schema, keys, columns, missing)
 
+    @cached_property
+    def _lookups(self) -> Lookups:
+        from paimon_py.rows.lookup import Lookups
+
+        return Lookups(self._root)
+
     # -- metadata ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
@@ -422,13 +405,3 @@ class Table(TableCare):
         key = f", primary_key={list(self._schema.primary_keys)}" if self._schema.primary_keys else ""
         parts = f", partition_by={list(self._schema.partition_keys)}" if self._schema.partition_keys else ""
         return f"Table({self._name!r}, columns=[{columns}]{key}{parts}, location={self.location!r})"
-
-
-def _concat(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
-    given = [changes] if isinstance(changes, (Changes, bytes)) or not isinstance(changes, Iterable) else changes
-    parts: list[Changes] = []
-    for part in given:
-        if not isinstance(part, (Changes, bytes)):
-            raise UsageError(f"commit takes what writer.changes() returns, its bytes, or a list of these, not {part!r}")
-        parts.append(Changes.from_bytes(part) if isinstance(part, bytes) else part)
-    return Changes.concat(parts)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import CommitResult
-from paimon_py.commit.compact_manifests import compact_manifests
-from paimon_py.commit.overtaken import overtaken
-from paimon_py.commit.request import CommitRequest
-from paimon_py.commit.result import joined
-from paimon_py.compaction.compact import CompactionProgress, Compactor, changes_of
-from paimon_py.compaction.index_rewrite import rewrite_indexes
-from paimon_py.compaction.plan import partition_filter, plan_compaction
-from paimon_py.compaction.run import run_task
+from paimon_py.commit.result import CommitResult, joined
+from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.maintain.publish_waiting import publish_waiting
-from paimon_py.maintain.rescale import check_rescalable, rescale, with_buckets
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
@@ -27,6 +19,9 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
+
+if TYPE_CHECKING:
+    from paimon_py.commit.request import CommitRequest
 
 
 class TableCare(ABC):
@@ -80,6 +75,10 @@ class TableCare(ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
+        from paimon_py.commit.request import CommitRequest
+        from paimon_py.compaction.compact import Compactor
+        from paimon_py.compaction.plan import partition_filter
+
         check_compactable(self._schema)
         if progress is not None and not callable(progress):
             raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
@@ -88,6 +87,8 @@ class TableCare(ABC):
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
         published = CommitResult()
         if bucket_mode(self._schema) is BucketMode.POSTPONED:
+            from paimon_py.maintain.publish_waiting import publish_waiting
+
             published = publish_waiting(self._root, self._schema, matches)
         compactor = Compactor(self._root, self._schema, commit, full=full, matches=matches, clustering=clustering)
         return joined(published, compactor.run(progress))
@@ -110,6 +111,9 @@ class TableCare(ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
+        from paimon_py.compaction.plan import partition_filter
+        from paimon_py.maintain.rescale import check_rescalable, rescale, with_buckets
+
         check_writable(self._schema)
         check_rescalable(self._schema, buckets)
         matches = partition_filter(self._schema, partitions, None, "rescale")
@@ -131,6 +135,8 @@ class TableCare(ABC):
 
         Carry each out with `run_compaction` and commit all results with one `commit`.
         """
+        from paimon_py.compaction.plan import partition_filter, plan_compaction
+
         check_compactable(self._schema)
         clustering = sort_clustering(self._schema, order_by, strategy)
         matches = partition_filter(self._schema, partitions, where)
@@ -144,6 +150,10 @@ class TableCare(ABC):
             SnapshotExpiredError: others replaced its files so long ago that they are gone; plan anew.
             CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
         """
+        from paimon_py.commit.overtaken import overtaken
+        from paimon_py.compaction.compact import changes_of
+        from paimon_py.compaction.run import run_task
+
         check_compactable(self._schema)
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
@@ -178,6 +188,10 @@ class TableCare(ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
             UnsupportedError: the table uses a feature that paimon_py cannot write.
         """
+        from paimon_py.commit.request import CommitRequest
+        from paimon_py.compaction.index_rewrite import rewrite_indexes
+        from paimon_py.compaction.plan import partition_filter
+
         check_writable(self._schema)
         matches = partition_filter(self._schema, partitions, where, "rewrite_file_index")
         request = CommitRequest(user=self._root.env.ids.uuid())
@@ -192,5 +206,7 @@ class TableCare(ABC):
         Raises:
             CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
         """
+        from paimon_py.commit.compact_manifests import compact_manifests
+
         check_compactable(self._schema)
         return compact_manifests(self._root, self._schema)

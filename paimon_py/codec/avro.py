@@ -8,11 +8,11 @@ Source: Avro 1.11 specification, "Object Container Files"; format.md §5.1.
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import zstandard
 
@@ -39,7 +39,7 @@ _NAMES = {
 }
 
 
-class Header(NamedTuple):
+class Header(msgspec.Struct, frozen=True):
     """The start of a container: metadata, codec name as written, sync marker, and where the first block begins."""
 
     schema: bytes
@@ -49,7 +49,7 @@ class Header(NamedTuple):
     end: int
 
 
-class Block(NamedTuple):
+class Block(msgspec.Struct, frozen=True):
     """Inflated records: how many, their bytes, and where the block begins in its file."""
 
     records: int
@@ -62,7 +62,7 @@ def fastavro() -> Any:
 
     Imported on first use and nowhere else: it costs 35 ms of CPU, and metadata never needs it.
     """
-    import fastavro as module  # noqa: PLC0415
+    import fastavro as module
 
     return module
 
@@ -201,6 +201,8 @@ def write_container(header: bytes, blocks: Iterable[tuple[int, bytes]]) -> bytes
 
     The sync marker is a hash of the content: the same content gives the same bytes.
     """
+    import hashlib
+
     pieces = list(blocks)
     digest = hashlib.blake2b(header, digest_size=SYNC_BYTES)
     for _, raw in pieces:

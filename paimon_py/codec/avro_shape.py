@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -135,7 +135,7 @@ def _shape_of(schema: bytes) -> Shape:
     return shape
 
 
-class _Scope(NamedTuple):
+class _Scope(msgspec.Struct, frozen=True):
     """Where a type stands in its schema: named types seen so far, the enclosing namespace, how deep."""
 
     known: dict[str, Shape]
@@ -176,16 +176,16 @@ def _parse(value: Any, scope: _Scope) -> Shape:
 
 
 def _inner(value: Any, scope: _Scope) -> Shape:
-    return _parse(value, scope._replace(depth=scope.depth + 1))
+    return _parse(value, msgspec.structs.replace(scope, depth=scope.depth + 1))
 
 
 def _parse_named(value: Mapping[str, Any], scope: _Scope) -> Shape:
     name, space = value.get("name"), value.get("namespace", scope.space)
     if not isinstance(name, str) or not isinstance(space, str):
         raise _SchemaFault("a named type without a name")
-    full_name = scope._replace(space=space).full_name(name)
+    full_name = msgspec.structs.replace(scope, space=space).full_name(name)
     if value["type"] == "record":
-        shape = _parse_record(value, scope._replace(space=full_name.rpartition(".")[0]))
+        shape = _parse_record(value, msgspec.structs.replace(scope, space=full_name.rpartition(".")[0]))
     elif value["type"] == "enum":
         shape = Shape("long")
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -74,7 +75,7 @@ def column_slots(array: pa.Array, kind: DataType) -> Slots:
     bodies = _nested_bodies(array, kind)
     valid = nulls_or_none(array)
     if valid is not None:
-        bodies = bodies._replace(lengths=np.where(valid, bodies.lengths, 0))
+        bodies = msgspec.structs.replace(bodies, lengths=np.where(valid, bodies.lengths, 0))
     return Slots(bodies.lengths.astype(np.uint64), valid, items=bodies)
 
 

@@ -5,8 +5,7 @@ Source: format.md §6.1, §6.2; Java `AbstractBinaryWriter`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -44,7 +43,7 @@ _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [0xFFFF_FFFF_FFFF
 _BYTE_LIMITS = np.array([1 << (8 * n - 1) for n in range(1, 8)], np.uint64)
 
 
-class Slots(NamedTuple):
+class Slots(msgspec.Struct, frozen=True):
     """One column, row by row.
 
     `words`: the slot; for values with a variable part only its low half, until the part has a place.

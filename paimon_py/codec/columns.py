@@ -7,8 +7,9 @@ import pandas where it is installed (a quarter of a second, once).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -26,7 +27,7 @@ SPARE_BYTES = 8
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
-class Slices(NamedTuple):
+class Slices(msgspec.Struct, frozen=True):
     """Byte strings inside one buffer: `data` has spare bytes at its end; null strings have length 0."""
 
     data: Bytes

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from paimon_py.codec.avro import (
@@ -40,7 +40,7 @@ _INT_MAX = 2**31 - 1
 _RECORD = ROW_OF["record"]
 
 
-class _File(NamedTuple):
+class _File(msgspec.Struct, frozen=True):
     """A manifest inside the joined buffer."""
 
     path: str

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from paimon_py.codec.avro import read_long
@@ -25,7 +25,7 @@ _SPANS = frozenset(("bytes", "string"))
 _Walk = Callable[[bytes, int, list[int]], int]
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct, frozen=True):
     """What to do with one value.
 
     `kind`: long, span (bytes or string), nullable, record, array, other. `row`: of the table, UNWANTED for none.
@@ -37,7 +37,7 @@ class Step(NamedTuple):
     shape: Shape
 
 
-class Records(NamedTuple):
+class Records(msgspec.Struct, frozen=True):
     """A run of records inside a buffer: where it begins and ends, and how many there are."""
 
     start: int

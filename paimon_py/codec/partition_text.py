@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import numpy_values, text_array
-from paimon_py.codec.java_float import java_float
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.layout import partition_path
 from paimon_py.spec.options import Options
@@ -21,7 +20,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 
-__all__ = ["iso_local", "java_float", "partition_directory", "partition_texts"]
+__all__ = ["iso_local", "partition_directory", "partition_texts"]
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _DAYS_OF_400_YEARS = 146_097
@@ -86,10 +85,10 @@ def _renderer(arrow_type: pa.DataType, kind: Atomic, legacy: bool) -> Callable[.
         return str
     if root is Root.BOOLEAN:
         return lambda value: "true" if value else "false"
-    if root is Root.FLOAT:
-        return lambda value: java_float(value, single=True)
-    if root is Root.DOUBLE:
-        return lambda value: java_float(value, single=False)
+    if root in (Root.FLOAT, Root.DOUBLE):
+        from paimon_py.codec.java_float import java_float
+
+        return lambda value: java_float(value, single=root is Root.FLOAT)
     if root is Root.DATE:
         return str if legacy else lambda days: _plain_date(*_civil(days))
     if root is Root.TIME:

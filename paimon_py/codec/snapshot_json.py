@@ -6,7 +6,9 @@ Source: format.md §4; Java `Snapshot`, `Tag`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from paimon_py.codec.json import decode_object, pretty
 from paimon_py.errors import CorruptionError, UnsupportedError
@@ -18,7 +20,7 @@ _TIME_RETAINED = "tagTimeRetained"
 _TIME_PARTS = (3, 7)
 
 
-class _Key(NamedTuple):
+class _Key(msgspec.Struct, frozen=True):
     """A key of the JSON object, the attribute it fills, its type, and whether it must be there."""
 
     key: str

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from paimon_py.commit.plan import Bucket
+if TYPE_CHECKING:
+    from paimon_py.commit.plan import Bucket
 
 
 class CommitResult(msgspec.Struct, frozen=True, kw_only=True):

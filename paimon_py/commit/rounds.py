@@ -12,6 +12,9 @@ from paimon_py.storage.store import FileMissingError
 
 T = TypeVar("T")
 
+ROUNDS = 20
+"""How often a row operation is evaluated before it gives up."""
+
 
 def on_latest(root: TableRoot, work: Callable[[Snapshot | None, int], T], *, rounds: int) -> T:
     """What `work` makes of the latest snapshot (None on an empty table), in which round, counted from 1.

@@ -16,6 +16,7 @@ from paimon_py.commit.overwrite import Matcher
 from paimon_py.commit.plan import Bucket
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.plan import plan_compaction
+from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.run import run_task
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
 from paimon_py.lsm.compaction import CompactionTask
@@ -26,17 +27,6 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
 _TOGETHER_BYTES = 64 << 20
-
-
-class CompactionProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a compaction has come: tasks, and the bytes and rows of their files."""
-
-    tasks_done: int
-    tasks: int
-    bytes_done: int
-    bytes: int
-    rows_done: int
-    rows: int
 
 
 Report = Callable[[CompactionProgress], object]

@@ -21,10 +21,9 @@ from paimon_py.compaction.cluster_plan import ClusterPlan
 from paimon_py.env import Clock
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Predicate, as_predicate
+from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
-from paimon_py.expr.sql import parse_where
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
 from paimon_py.lsm.compaction import CompactionTask
@@ -87,7 +86,7 @@ def partition_filter(
     chosen = None if partitions is None else _chosen(schema, partitions, verb)
     if where is None:
         return chosen
-    predicate = parse_where(where) if isinstance(where, str) else as_predicate(where)
+    predicate = predicate_of(where)
     others = sorted(columns_of(predicate) - set(schema.partition_keys))
     if others:
         keys = ", ".join(schema.partition_keys) or "none"

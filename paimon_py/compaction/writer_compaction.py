@@ -21,7 +21,6 @@ from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.plan import moment_of
-from paimon_py.compaction.run import run_task
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.files.places import file_path
 from paimon_py.lsm.picker import PickerState
@@ -188,6 +187,8 @@ class WriterCompaction:
         task, self._states[key] = levels.next_task(state, moment, full=full)
         if task is None:
             return
+        from paimon_py.compaction.run import run_task
+
         try:
             done = run_task(self._root, self._schema, task)
         except FileMissingError as error:

@@ -8,7 +8,6 @@ longer be told apart: AND and OR of them match the same rows. So leaves that no 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 from paimon_py.errors import UsageError
@@ -31,10 +30,23 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    as_predicate,
 )
 from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType
 
 MAX_DEPTH = 200
+
+
+def predicate_of(where: object) -> Predicate:
+    """The condition that a user gave: a predicate, or SQL text that means one.
+
+    Raises: UsageError for anything else, and for text that is no condition.
+    """
+    if isinstance(where, str):
+        from paimon_py.expr.sql import parse_where
+
+        return parse_where(where)
+    return as_predicate(where)
 
 
 def bind(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
@@ -150,6 +162,8 @@ def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:
 
 def near_names(name: str, known: Sequence[str]) -> list[str]:
     """Names that somebody may have meant who wrote another: the same but for case, or else a few that look alike."""
+    import difflib
+
     folded = [each for each in known if each.casefold() == name.casefold()]
     return folded or difflib.get_close_matches(name, known, n=3)
 

@@ -7,8 +7,8 @@ Source: format.md §17; Java `ApplyDeletionVectorReader`, `ApplyBitmapIndexRecor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
@@ -70,7 +70,7 @@ def positioned(pieces: Iterable[tuple[int, pa.RecordBatch]], dead: DeletionVecto
         yield from alive([(position, batch)], dead)
 
 
-class Living(NamedTuple):
+class Living(msgspec.Struct, frozen=True):
     """Rows of a file that are not dead.
 
     `places`: their positions in the file; None: one after the other from `start`.

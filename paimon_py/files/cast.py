@@ -5,38 +5,14 @@ Source: Java `CastExecutors`, `SchemaEvolutionUtil.createCastExecutor`, release 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.errors import UnsupportedError
-from paimon_py.files import cast_nested, cast_number, cast_parse, cast_text, cast_time
-from paimon_py.files.cast_job import STRING, Cast
-from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import (
-    MAX_LENGTH,
-    ArrayType,
-    Atomic,
-    DataType,
-    MapType,
-    MultisetType,
-    Root,
-    RowType,
-    VectorType,
-)
-
-_Rule = Callable[[pa.Array, Cast], pa.Array]
-
-_TEXT = {Root.CHAR, Root.VARCHAR}
-_BYTES = {Root.BINARY, Root.VARBINARY}
-_INTEGERS = set(cast_number.INTEGERS)
-_NUMBERS = _INTEGERS | set(cast_number.FLOATS)
-_TIMESTAMPS = {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}
-_WHOLE_TEXT_ONLY = {Root.DATE, Root.TIME, *_TIMESTAMPS}
-"""Types that become STRING but no shorter text."""
+from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 _DIGITS = {Root.TINYINT: 3, Root.SMALLINT: 5, Root.INT: 10, Root.BIGINT: 19}
+_FLOATS = {Root.FLOAT, Root.DOUBLE}
+_TIMESTAMPS = {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}
 
 
 def cast(array: pa.Array, source: DataType, target: DataType, *, column: str = "") -> pa.Array:
@@ -51,25 +27,11 @@ def cast(array: pa.Array, source: DataType, target: DataType, *, column: str = "
         SchemaError: a value has no meaning in the target type, such as the text `x` as INT.
         UnsupportedError: Paimon has no such cast.
     """
-    return _convert(array, Cast(source, target, column))
+    if same_type(source, target) and (isinstance(source, Atomic) or array.type.equals(to_arrow_type(target))):
+        return array
+    from paimon_py.files.cast_rules import convert
 
-
-def is_supported(source: DataType, target: DataType) -> bool:
-    """Whether Paimon can read a column of the one type as the other."""
-    if same_type(source, target):
-        return True
-    if isinstance(source, RowType) and isinstance(target, RowType):
-        given = {field.id: field.type for field in source.fields}
-        return all(is_supported(given.get(field.id, field.type), field.type) for field in target.fields)
-    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
-        return is_supported(source.element, target.element)
-    if isinstance(source, MapType) and isinstance(target, MapType):
-        return same_type(source.key, target.key) and is_supported(source.value, target.value)
-    if isinstance(target, Atomic) and target.root in _TEXT and not isinstance(source, Atomic):
-        return all(is_supported(part, STRING) for part in _parts(source)) and _is_printed(source)
-    if isinstance(source, Atomic) and source.root in _TEXT and not isinstance(target, Atomic):
-        return all(is_supported(STRING, part) for part in _parts(target)) and _is_printed(target)
-    return isinstance(source, Atomic) and isinstance(target, Atomic) and _rule(source, target) is not None
+    return convert(array, source, target, column)
 
 
 def same_type(source: DataType, target: DataType) -> bool:
@@ -89,7 +51,7 @@ def same_type(source: DataType, target: DataType) -> bool:
         )
     if isinstance(source, VectorType) and isinstance(target, VectorType) and source.length != target.length:
         return False
-    return type(source) is type(target) and all(map(same_type, _parts(source), _parts(target)))
+    return type(source) is type(target) and all(map(same_type, parts_of(source), parts_of(target)))
 
 
 def keeps_order(source: DataType, target: DataType) -> bool:
@@ -99,10 +61,10 @@ def keeps_order(source: DataType, target: DataType) -> bool:
     if not isinstance(source, Atomic) or not isinstance(target, Atomic):
         return False
     given, wanted = source.root, target.root
-    if given in _INTEGERS:
+    if given in _DIGITS:
         if wanted is Root.DECIMAL:
             return _DIGITS[given] <= (target.precision or 0) - (target.scale or 0)
-        return wanted in cast_number.FLOATS or (wanted in _INTEGERS and _DIGITS[given] < _DIGITS[wanted])
+        return wanted in _FLOATS or (wanted in _DIGITS and _DIGITS[given] < _DIGITS[wanted])
     if given is Root.DECIMAL and wanted is Root.DECIMAL:
         more_scale = (target.scale or 0) - (source.scale or 0)
         return 0 <= more_scale <= (target.precision or 0) - (source.precision or 0)
@@ -113,105 +75,8 @@ def keeps_order(source: DataType, target: DataType) -> bool:
     return (given is Root.FLOAT and wanted is Root.DOUBLE) or (given is Root.DATE and wanted in _TIMESTAMPS)
 
 
-def _convert(array: pa.Array, job: Cast) -> pa.Array:
-    source, target = job.source, job.target
-    if same_type(source, target) and (isinstance(source, Atomic) or array.type.equals(to_arrow_type(target))):
-        return array
-    if isinstance(source, RowType) and isinstance(target, RowType):
-        return cast_nested.row(array, job, _convert)
-    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
-        return cast_nested.array_to_array(array, job, _convert)
-    if isinstance(source, MapType) and isinstance(target, MapType) and same_type(source.key, target.key):
-        return cast_nested.map_to_map(array, job, _convert)
-    if isinstance(source, MultisetType) and isinstance(target, MultisetType) and same_type(source, target):
-        return cast_nested.map_to_map(array, job, _convert)
-    if isinstance(target, Atomic) and target.root in _TEXT and _is_printed(source):
-        return cast_nested.nested_to_text(array, job, _convert)
-    if isinstance(source, Atomic) and source.root in _TEXT and _is_printed(target):
-        return cast_nested.text_to_nested(array, job, _convert)
-    rule = _rule(source, target) if isinstance(source, Atomic) and isinstance(target, Atomic) else None
-    if rule is None:
-        raise _unsupported(job)
-    return rule(array, job)
-
-
-def _unsupported(job: Cast) -> UnsupportedError:
-    where = f"column {job.column}: " if job.column else ""
-    change = f"{sql_type(job.source)} to {sql_type(job.target)}"
-    return UnsupportedError(f"{where}Paimon has no cast from {change}", feature=f"cast from {change}")
-
-
-def _rule(source: Atomic, target: Atomic) -> _Rule | None:
-    given, wanted = source.root, target.root
-    if wanted in _TEXT:
-        if given in _WHOLE_TEXT_ONLY and (wanted is not Root.VARCHAR or target.length != MAX_LENGTH):
-            return None
-        return _TO_TEXT.get(given)
-    if given in _TEXT:
-        return _FROM_TEXT.get(wanted)
-    if given in _BYTES and wanted in _BYTES:
-        return cast_text.bytes_to_bytes
-    return _number_rule(given, wanted) or _time_rule(given, wanted)
-
-
-def _number_rule(given: Root, wanted: Root) -> _Rule | None:
-    if given in _NUMBERS:
-        if wanted in _NUMBERS:
-            return cast_number.number_to_number
-        if wanted is Root.DECIMAL:
-            return cast_number.number_to_decimal
-        if wanted is Root.BOOLEAN and given in _INTEGERS:
-            return cast_number.number_to_boolean
-    if given is Root.DECIMAL:
-        if wanted in _NUMBERS:
-            return cast_number.decimal_to_number
-        if wanted is Root.DECIMAL:
-            return cast_number.decimal_to_decimal
-    if given is Root.BOOLEAN and (wanted in _NUMBERS or wanted is Root.DECIMAL):
-        return cast_number.boolean_to_number
-    return None
-
-
-def _time_rule(given: Root, wanted: Root) -> _Rule | None:
-    if given in _TIMESTAMPS:
-        if wanted in _TIMESTAMPS:
-            return cast_time.timestamp_to_timestamp
-        if wanted in (Root.INT, Root.BIGINT):
-            return cast_time.timestamp_to_integer
-        return {Root.DATE: cast_time.timestamp_to_date, Root.TIME: cast_time.timestamp_to_time}.get(wanted)
-    if wanted in _TIMESTAMPS:
-        return {
-            Root.INT: cast_time.integer_to_timestamp,
-            Root.BIGINT: cast_time.integer_to_timestamp,
-            Root.DATE: cast_time.date_to_timestamp,
-            Root.TIME: cast_time.time_to_timestamp,
-        }.get(given)
-    return None
-
-
-_TO_TEXT: dict[Root, _Rule] = {
-    **dict.fromkeys([*_INTEGERS, Root.BOOLEAN], cast_text.integer_to_text),
-    **dict.fromkeys(cast_number.FLOATS, cast_text.float_to_text),
-    **dict.fromkeys(_TIMESTAMPS, cast_text.timestamp_to_text),
-    **dict.fromkeys(_TEXT, cast_text.text_to_text),
-    **dict.fromkeys(_BYTES, cast_text.bytes_to_text),
-    Root.DECIMAL: cast_text.decimal_to_text,
-    Root.DATE: cast_text.date_to_text,
-    Root.TIME: cast_text.time_to_text,
-}
-_FROM_TEXT: dict[Root, _Rule] = {
-    **dict.fromkeys(_INTEGERS, cast_parse.text_to_integer),
-    **dict.fromkeys(cast_number.FLOATS, cast_parse.text_to_float),
-    **dict.fromkeys(_TIMESTAMPS, cast_parse.text_to_timestamp),
-    **dict.fromkeys(_BYTES, cast_text.text_to_bytes),
-    Root.BOOLEAN: cast_parse.text_to_boolean,
-    Root.DECIMAL: cast_parse.text_to_decimal,
-    Root.DATE: cast_parse.text_to_date,
-    Root.TIME: cast_parse.text_to_time,
-}
-
-
-def _parts(kind: DataType) -> tuple[DataType, ...]:
+def parts_of(kind: DataType) -> tuple[DataType, ...]:
+    """The types that a type is made of."""
     if isinstance(kind, RowType):
         return tuple(field.type for field in kind.fields)
     if isinstance(kind, MapType):
@@ -219,7 +84,3 @@ def _parts(kind: DataType) -> tuple[DataType, ...]:
     if isinstance(kind, (ArrayType, MultisetType, VectorType)):
         return (kind.element,)
     return ()
-
-
-def _is_printed(kind: DataType) -> bool:
-    return isinstance(kind, (ArrayType, MapType, RowType))

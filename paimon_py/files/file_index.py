@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from paimon_py.codec.file_index import container
-from paimon_py.codec.file_index.answer import Indexed, IndexSource, matching_rows, writer_of
-from paimon_py.codec.file_index.base import Answer, IndexWriter
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.expr.literal import TimestampValue
 from paimon_py.expr.predicate import And, Compare, Constant, In, Or, Predicate
 from paimon_py.expr.split import translate
-from paimon_py.formats.orc_statistics import GREGORIAN_DAYS
+from paimon_py.formats.base import GREGORIAN_DAYS
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, indexed_type
 from paimon_py.spec.layout import check_file_name
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import OpenRead, join
+
+if TYPE_CHECKING:
+    from paimon_py.codec.file_index.answer import IndexSource
+    from paimon_py.codec.file_index.base import Answer, IndexWriter
 
 _GREGORIAN_SECONDS = 86_400 * GREGORIAN_DAYS
 
@@ -47,6 +49,8 @@ class FileIndexWriter:
 
         Raises: UnsupportedError for an index that cannot be made.
         """
+        from paimon_py.codec.file_index.answer import writer_of
+
         by_name = {field.name: field for field in fields}
         self._writers: list[tuple[IndexColumn, IndexWriter]] = []
         for index in indexes:
@@ -91,6 +95,8 @@ def matching(
     """
     if file.row_count > MAX_ROWS or not has_index(file):
         return None
+    from paimon_py.codec.file_index.answer import Indexed, matching_rows
+
     pushed = translate(predicate, file_fields)
     if isinstance(pushed, Constant):
         return None if pushed.value else BitMap()

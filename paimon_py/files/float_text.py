@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import AnyArray, from_numpy, nulls_or_none, numpy_values
-from paimon_py.codec.partition_text import java_float
+from paimon_py.codec.java_float import java_float
 
 
 def float_texts(array: pa.Array) -> pa.Array:

@@ -44,6 +44,10 @@ class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
     options: Mapping[str, str] = {}
 
 
+GREGORIAN_DAYS = -141_349
+"""1583-01-01: before it writers count days by different calendars."""
+
+
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to read one data file.
 

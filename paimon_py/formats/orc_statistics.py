@@ -14,6 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import integer_array, text_array
 from paimon_py.expr.prune import Bounds
+from paimon_py.formats.base import GREGORIAN_DAYS
 from paimon_py.formats.orc_chunks import joined
 from paimon_py.formats.orc_footer import Source, Tail, parts, read_at, unzigzag
 from paimon_py.spec.types import Atomic, Field, Root
@@ -24,8 +25,6 @@ _LOW, _HIGH = 1, 2
 _METADATA_LENGTH = 5
 _INTEGER_TYPES = frozenset((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT, Root.TIME))
 _EXACT = Context(prec=MAX_PREC)
-GREGORIAN_DAYS = -141_349
-"""1583-01-01: before it writers count days by different calendars."""
 
 
 class _Known(NamedTuple):

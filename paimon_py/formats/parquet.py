@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,7 +35,6 @@ from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
 from paimon_py.formats.parquet_pages import Ints, PageReader, cuts_of, rows_between
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
-from paimon_py.formats.parquet_write import ParquetFileWriter
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.spec.types import Atomic, Field, RowType
@@ -61,10 +61,12 @@ class ParquetFormat:
         return ParquetOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
+        from paimon_py.formats.parquet_write import ParquetFileWriter
+
         return ParquetFileWriter(sink, fields, settings)
 
 
-class _Column(NamedTuple):
+class _Column(msgspec.Struct, frozen=True):
     """How one column of the result comes out of the file's batches. `name` None: the file lacks it."""
 
     field: Field

@@ -6,8 +6,9 @@ Source: format.md §9; parquet-format `Statistics`, `ColumnOrder`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,7 +18,7 @@ from paimon_py.formats.reshape import as_leaf
 Raw = Any
 
 
-class GroupStatistics(NamedTuple):
+class GroupStatistics(msgspec.Struct, frozen=True):
     """Statistics of one column in one row group, in the types of the file; None for unknown."""
 
     low: Raw | None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+import msgspec
 from pyroaring import BitMap
 
 
-class Parts(NamedTuple):
+class Parts(msgspec.Struct, frozen=True):
     """The parts of a file, and which of them are read.
 
     Shapes: one slot per part, in file order; no slots where a format has no parts (Avro).

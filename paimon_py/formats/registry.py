@@ -5,17 +5,13 @@ Source: format.md §1.1; Java `FileFormat.fromIdentifier`.
 
 from __future__ import annotations
 
+import functools
+
 from paimon_py.errors import CorruptionError, OptionError, UnsupportedError
-from paimon_py.formats.avro import AvroFormat
 from paimon_py.formats.base import FileFormat
-from paimon_py.formats.orc import OrcFormat
 from paimon_py.formats.parquet import ParquetFormat
 
-_FORMATS: dict[str, FileFormat] = {
-    "parquet": ParquetFormat(),
-    "orc": OrcFormat(),
-    "avro": AvroFormat(),
-}
+_NAMES = ("parquet", "orc", "avro")
 _OTHERS = frozenset({"csv", "json", "text", "lance", "blob", "row", "mosaic", "vortex"})
 
 
@@ -27,12 +23,11 @@ def format_of(name: str) -> FileFormat:
         OptionError: not a format at all.
     """
     word = name.strip().lower()
-    found = _FORMATS.get(word)
-    if found is not None:
-        return found
+    if word in _NAMES:
+        return _format(word)
     if word in _OTHERS:
         raise UnsupportedError(f"data files of format {word} are not supported", feature=f"file.format={word}")
-    allowed = ", ".join(_FORMATS)
+    allowed = ", ".join(_NAMES)
     raise OptionError(f"{name!r} is not a file format; allowed are {allowed}", option="file.format", value=name)
 
 
@@ -48,3 +43,16 @@ def by_extension(file_name: str) -> FileFormat:
         return format_of(word)
     except OptionError as error:
         raise CorruptionError(f"{file_name} has no extension of a known format", path=file_name) from error
+
+
+@functools.cache
+def _format(word: str) -> FileFormat:
+    if word == "parquet":
+        return ParquetFormat()
+    if word == "orc":
+        from paimon_py.formats.orc import OrcFormat
+
+        return OrcFormat()
+    from paimon_py.formats.avro import AvroFormat
+
+    return AvroFormat()

@@ -10,7 +10,6 @@ Source: format.md §8.2, §12.2; Java `KeyComparatorSupplier`, `UserDefinedSeqCo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -117,7 +116,7 @@ def comparable(columns: Sequence[pa.Array | pa.ChunkedArray], bits: int) -> tupl
     return ranks, int(ranks.max()).bit_length()
 
 
-class _Packed(NamedTuple):
+class _Packed(msgspec.Struct, frozen=True):
     prefix: Words
     bits: int
     rest: list[Part]
@@ -204,7 +203,7 @@ def _top(part: Part, room: int) -> Words:
 
 def _below(part: Part, room: int) -> Part:
     """The part, with whole bytes that `_top` took counted as shared."""
-    return part if isinstance(part, Fixed) else part._replace(cut=part.cut + room // 8)
+    return part if isinstance(part, Fixed) else msgspec.structs.replace(part, cut=part.cut + room // 8)
 
 
 def _settle(rest: list[Part], rows: Ints, starts: Mask) -> None:

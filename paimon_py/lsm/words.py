@@ -9,8 +9,9 @@ Source: format.md §8.2 (null first, signed integers, unsigned bytes, false < tr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Union
+from typing import Union
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -37,14 +38,14 @@ _SAMPLE = 32
 _SPARE = (np.zeros(SPARE_BYTES, np.uint8), np.zeros(1, np.int64), np.full(1, SPARE_BYTES, np.int64))
 
 
-class Fixed(NamedTuple):
+class Fixed(msgspec.Struct, frozen=True):
     """One unsigned integer per row, each below `2**bits`."""
 
     values: Words
     bits: int
 
 
-class Text(NamedTuple):
+class Text(msgspec.Struct, frozen=True):
     """Bytes per row, compared unsigned, a prefix before its extensions.
 
     `data` has `SPARE_BYTES` readable bytes after the last value; `cut` leading bytes are the same in every row;
@@ -242,7 +243,7 @@ def _text(array: pa.Array, valid: Mask | None) -> Text:
         lengths = np.where(valid, lengths, 0)
         starts = np.where(valid, starts, 0)
     text = Text(data, starts, lengths, 0, int(lengths.max()))
-    return text._replace(cut=_common_prefix(text))
+    return msgspec.structs.replace(text, cut=_common_prefix(text))
 
 
 def _common_prefix(text: Text) -> int:

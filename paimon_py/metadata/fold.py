@@ -8,8 +8,7 @@ Source: format.md §5.4; Java `FileEntry.readDeletedEntries`, `FileEntry.mergeEn
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +19,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.spec.data_file import FileKind
 
 
-class Folded(NamedTuple):
+class Folded(msgspec.Struct, frozen=True):
     """Masks over the entries that were folded.
 
     `alive`: ADDs that no DELETE names. `pending`: DELETEs that name no ADD here, each file once.

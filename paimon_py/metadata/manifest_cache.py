@@ -6,8 +6,8 @@ Files that were needed together end up in one batch: the next plan of the same t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from paimon_py.codec.manifest_columns import EntryColumns, concat
@@ -16,7 +16,7 @@ Fetch = Callable[[Sequence[str]], tuple[EntryColumns, list[int]]]
 """Reads manifests by name: their entries, one after the other, and the number of entries of each."""
 
 
-class _Place(NamedTuple):
+class _Place(msgspec.Struct, frozen=True):
     """Where the entries of one manifest are."""
 
     batch: EntryColumns

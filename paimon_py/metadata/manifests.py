@@ -13,7 +13,6 @@ import numpy as np
 
 from paimon_py.codec.manifest_avro import read_manifests, read_with_counts, write_manifest
 from paimon_py.codec.manifest_columns import EntryColumns
-from paimon_py.codec.manifest_copy import copy_manifests
 from paimon_py.codec.manifest_list_avro import (
     read_index_manifest,
     read_manifest_list,
@@ -240,6 +239,8 @@ class Manifests:
         settings: ManifestSettings,
         written: list[str],
     ) -> list[ManifestFile]:
+        from paimon_py.codec.manifest_copy import copy_manifests
+
         check_unique(columns)
         files = []
         for data, part in copy_manifests(columns, settings.compression, settings.target_file_size_bytes):

@@ -21,7 +21,7 @@ from paimon_py.errors import (
 )
 from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.schema_changes import SchemaChange, apply
+from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.supported import check_same_features
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic
@@ -164,6 +164,8 @@ def alter(
         UsageError: a change breaks a rule, or asks for a feature that is not handled yet.
         CommitRetriesExhaustedError: the race was lost every time.
     """
+    from paimon_py.spec.changed_schema import apply
+
     wait = _FIRST_WAIT_SECONDS
     for attempt in range(ALTER_ATTEMPTS):
         if attempt:

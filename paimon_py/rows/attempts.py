@@ -19,7 +19,7 @@ from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
-from paimon_py.commit.rounds import on_latest
+from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -30,9 +30,6 @@ from paimon_py.scan.read import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
-
-ROUNDS = 20
-"""How often an operation is evaluated before it gives up."""
 
 _OVERTAKEN = Conflict("others changed files that the operation had read")
 

@@ -19,10 +19,10 @@ from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Mask, prepare
-from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref, as_predicate
+from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
 from paimon_py.expr.split import columns_of
-from paimon_py.expr.sql import parse_column, parse_where
+from paimon_py.expr.sql import parse_column
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 from paimon_py.write.convert import Refusal, place_of, plan
@@ -94,7 +94,7 @@ class Scope(msgspec.Struct, frozen=True):
 
         Raises: UsageError if it does not fit the columns.
         """
-        predicate = parse_where(condition) if isinstance(condition, str) else as_predicate(condition)
+        predicate = predicate_of(condition)
         moved = _renamed(predicate, self.path)
         names = sorted(columns_of(moved))
         bound = bind(moved, [self._as_field(number, name) for number, name in enumerate(names)])

@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 from paimon_py.commit.result import CommitResult
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import all_of, any_of, bind
-from paimon_py.expr.predicate import Constant, Predicate, as_predicate, col
+from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
+from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
-from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
 from paimon_py.rows.attempts import Attempts, Evaluated
@@ -118,7 +117,7 @@ def _run(
 def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:
     if where is None:
         raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
-    return bind(parse_where(where) if isinstance(where, str) else as_predicate(where), schema.fields)
+    return bind(predicate_of(where), schema.fields)
 
 
 def _reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]) -> Predicate | None:

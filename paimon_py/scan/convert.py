@@ -25,7 +25,7 @@ def to_pandas(table: pa.Table) -> pandas.DataFrame:
 def to_polars(table: pa.Table) -> polars.DataFrame:
     """A table as a polars frame."""
     try:
-        import polars  # noqa: PLC0415
+        import polars
     except ImportError as error:
         raise _absent("polars") from error
     return polars.from_arrow(table)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -43,7 +43,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     deletions: Deletions = {}
 
 
-class Grouped(NamedTuple):
+class Grouped(msgspec.Struct, frozen=True):
     """Files cut into sections.
 
     `files[i]` belongs to entry i. `sections`: file numbers per run, oldest run first, per section, sections in order of

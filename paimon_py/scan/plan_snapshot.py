@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -46,7 +45,7 @@ from paimon_py.storage.store import FileMissingError
 Mask = npt.NDArray[np.bool_]
 
 
-class Planned(NamedTuple):
+class Planned(msgspec.Struct, frozen=True):
     """The splits of a scan, and what became of everything else."""
 
     splits: tuple[Split, ...]
@@ -75,7 +74,7 @@ class Planned(NamedTuple):
             kept.append(split.only(sections))
         later = sum(len(split.files) for split in self.splits) - sum(len(split.files) for split in kept)
         skipped = msgspec.structs.replace(self.skipped, limit=self.skipped.limit + later)
-        return self._replace(splits=tuple(kept), skipped=skipped)
+        return msgspec.structs.replace(self, splits=tuple(kept), skipped=skipped)
 
 
 def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
@@ -87,7 +86,7 @@ def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Plan
     return _Planner(root, request, snapshot).plan()
 
 
-class Ordered(NamedTuple):
+class Ordered(msgspec.Struct, frozen=True):
     """A plan for the first rows in the order of a column: small splits, and what statistics say of their files.
 
     `bounds`, `rows`: one slot per file. `files[i]`: the slots of split i; none if statistics do not bound its rows.
@@ -216,7 +215,7 @@ class _Planner:
         sections = [[[file for file in run if file not in gone] for run in runs] for runs in grouped.sections]
         for number, runs in enumerate(sections):
             wanted[number] = wanted[number] and bool(runs[0])
-        return grouped._replace(sections=sections)
+        return msgspec.structs.replace(grouped, sections=sections)
 
     def _keyed(self, entries: EntryColumns) -> Grouped:
         alone = settled(entries) if kills_older_rows(self._schema) else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -116,7 +115,7 @@ def exact_rows(split: Split, section: Section) -> int | None:
     return sum(file.row_count - split.dead_rows(file.name) for file in section.files)
 
 
-class Foreseen(NamedTuple):
+class Foreseen(msgspec.Struct, frozen=True):
     """What reading a split takes and leaves, as far as indexes and footers tell.
 
     `index_files` and `index_rows`: files, and rows of all files, that indexes leave out. `parts`: the row groups or
@@ -147,7 +146,7 @@ def _count(root: TableRoot, request: Request, split: Split, most: int | None) ->
     return total
 
 
-class _Asked(NamedTuple):
+class _Asked(msgspec.Struct, frozen=True):
     """What a file is asked for: a predicate that leaves out row groups, and positions of rows; None for everything."""
 
     predicate: Predicate | None

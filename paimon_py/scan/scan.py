@@ -12,10 +12,9 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.errors import UsageError
-from paimon_py.expr.bind import bind
-from paimon_py.expr.predicate import Predicate, as_predicate
+from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
-from paimon_py.expr.sql import parse_where
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
 from paimon_py.scan.explain import Analysis, Explanation
@@ -25,7 +24,6 @@ from paimon_py.scan.projection import Projection, check_listed, projection_of
 from paimon_py.scan.read import Request, count_split, foresee, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
-from paimon_py.scan.top_n import OrderColumn, TopN, both, order_columns
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+
+    from paimon_py.scan.top_n import OrderColumn
 
 _ROWS_MAX = (1 << 63) - 1
 
@@ -76,7 +76,7 @@ class Scan:
             check_readable(self._table_schema)
         self._travel = travel
         self._columns = None if columns is None else tuple(columns)
-        self._where = None if where is None else parse_where(where) if isinstance(where, str) else as_predicate(where)
+        self._where = None if where is None else predicate_of(where)
         self._limit = limit
         self._order_by = order_by
         if order_by is not None and limit is None:
@@ -245,12 +245,18 @@ class Scan:
 
     @cached_property
     def _order(self) -> tuple[OrderColumn, ...]:
-        return () if self._order_by is None else order_columns(self._order_by, self._request.schema)
+        if self._order_by is None:
+            return ()
+        from paimon_py.scan.top_n import order_columns
+
+        return order_columns(self._order_by, self._request.schema)
 
     def _rows(self, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         if not self._order or self._resolved is None or not self._limit:
             yield from self._batches(self._planned.splits, meter)
             return
+        from paimon_py.scan.top_n import TopN, both
+
         names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
         request = msgspec.structs.replace(self._request, columns=tuple(names))
         plan = plan_ordered(self._root, request, self._resolved, self._order[0].field)

@@ -8,8 +8,7 @@ Source: format.md §11.1; Java `FileIndexOptions`, `SchemaValidation.validateFil
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -119,7 +118,7 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
             return OptionError(f"option {option!r} = {value!r} {reason}", option=option, value=value)
 
         if index.kind not in KINDS:
-            near = difflib.get_close_matches(index.kind, KINDS, n=1)
+            near = _near(index.kind, KINDS)
             hint = f"did you mean '{PREFIX}{near[0]}{_COLUMNS}'?" if near else f"there are {', '.join(KINDS)}"
             raise refuse(f"asks for an index that does not exist; {hint}")
         if index.column not in schema.names:
@@ -192,7 +191,7 @@ def _check_names(options: Mapping[str, str], wanted: tuple[IndexColumn, ...]) ->
             raise OptionError(
                 f"option {name!r}: '{PREFIX}{parts[0]}{_COLUMNS}' does not name {parts[1]!r}", option=name, value=text
             )
-        if len(parts) == 2 and parts[0] in KINDS and difflib.get_close_matches(parts[1], [_COLUMNS[1:]], cutoff=0.7):
+        if len(parts) == 2 and parts[0] in KINDS and _near(parts[1], [_COLUMNS[1:]], cutoff=0.7):
             right = f"{PREFIX}{parts[0]}{_COLUMNS}"
             raise OptionError(f"there is no option {name!r}; did you mean {right!r}?", option=name, value=text)
 
@@ -206,7 +205,7 @@ def _check_options(index: IndexColumn) -> None:
         "chunk-size": ("a size such as '16 kb'", lambda text: parse_size(text) is not None),
     }
     for name in index.options:
-        near = difflib.get_close_matches(name, _OPTIONS[index.kind], n=1, cutoff=0.7)
+        near = _near(name, _OPTIONS[index.kind], cutoff=0.7)
         if near and name != near[0]:
             option = f"{PREFIX}{index.kind}.{index.name}.{name}"
             raise OptionError(f"option {option!r} does not exist; did you mean {near[0]!r}?", option=option)
@@ -223,3 +222,10 @@ def _is_fraction(text: str) -> bool:
         return 0.0 < float(text) < 1.0
     except ValueError:
         return False
+
+
+def _near(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """The name that looks most like another, if any does."""
+    import difflib
+
+    return difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 from paimon_py.errors import OptionError, SchemaError
-from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.external_paths import external_paths
 from paimon_py.spec.file_indexes import check_file_indexes
 from paimon_py.spec.layout import PATH_DIRECTORY, is_plain_directory
@@ -105,6 +104,8 @@ def _statistics(_schema: TableSchema, options: Options) -> None:
 
 
 def _defaults(schema: TableSchema, _options: Options) -> None:
+    from paimon_py.spec.default_values import parse_default
+
     for field in schema.fields:
         if field.default is not None:
             try:

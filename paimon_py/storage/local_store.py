@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
@@ -106,6 +105,8 @@ class LocalStore:
                 return
 
     def delete_tree(self, directory: str) -> None:
+        import shutil
+
         with _translated("delete_tree", directory):
             try:
                 shutil.rmtree(directory)

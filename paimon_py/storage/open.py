@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping
-from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
@@ -46,12 +44,12 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         return LocalStore(fsync=_fsync(options)), _local_path(url)
     if scheme == "memory":
         return _memory, _normalised(url, "memory")
-    # fsspec takes long to import and is of no use to local tables; this is the only place that asks for it.
-    module = importlib.import_module("paimon_py.storage.fsspec_store")
-    scheme = module.ALIASES.get(scheme, scheme)
+    from paimon_py.storage import fsspec_store  # the only place that asks for fsspec
+
+    scheme = fsspec_store.ALIASES.get(scheme, scheme)
     _refuse_secrets(url, scheme)
     root = _normalised(url, scheme)
-    store = cast(Store, module.FsspecStore.open(scheme, root, options))
+    store = fsspec_store.FsspecStore.open(scheme, root, options)
     return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), root
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -37,11 +37,12 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.write.align import Alignment, open_stream, pieces
 from paimon_py.write.append import AppendWriter
-from paimon_py.write.dynamic import DynamicBuckets, Share
 from paimon_py.write.existing import NOTHING, Existing, summarise
-from paimon_py.write.moving import MovingKeys, ReadKeys
 from paimon_py.write.route import Routed, Router
-from paimon_py.write.waiting import WaitingWriter, waiting_layout, waiting_schema
+
+if TYPE_CHECKING:
+    from paimon_py.write.dynamic import DynamicBuckets, Share
+    from paimon_py.write.moving import MovingKeys, ReadKeys
 
 OPEN_FILES_MAX = 64
 _BUFFER_MAX = 1 << 30
@@ -105,15 +106,25 @@ class Writer:
         self._moving: MovingKeys | None = None
         mode = bucket_mode(schema)
         if mode is BucketMode.DYNAMIC:
+            from paimon_py.write.dynamic import DynamicBuckets
+
             self._dynamic = DynamicBuckets(root, schema, self._live, share)
         elif mode is BucketMode.MOVING:
+            from paimon_py.write.moving import MovingKeys
+
             self._moving = MovingKeys(root, schema, base, read_keys)
             self._limit -= self._moving.memory_bytes
         self._indexes = self._dynamic or self._moving
         self._router = self._moving or Router(schema, None if self._dynamic is None else self._dynamic.assign)
-        self._waiting = waiting_schema(schema, root.env.ids) if mode is BucketMode.POSTPONED else None
+        self._waiting: TableSchema | None = None
         plain = mode in (BucketMode.NONE, BucketMode.POSTPONED)
-        self._layout = file_layout(schema) if self._waiting is None else waiting_layout(self._waiting)
+        if mode is BucketMode.POSTPONED:
+            from paimon_py.write.waiting import waiting_layout, waiting_schema
+
+            self._waiting = waiting_schema(schema, root.env.ids)
+            self._layout = waiting_layout(self._waiting)
+        else:
+            self._layout = file_layout(schema)
         needless = ignore_existing or self._snapshot is None or plain
         self._existing: Existing | None = NOTHING if needless else None
         self._compaction: WriterCompaction | None = None
@@ -321,6 +332,8 @@ class Writer:
         place = bucket_place(self._root.path, self._schema, self._directory(partition), bucket, self._root.env.ids)
         files = _Files(self._root, self._layout, self._waiting or self._schema, place)
         if self._waiting is not None:
+            from paimon_py.write.waiting import WaitingWriter
+
             return WaitingWriter(partition, self._schema, files.begin)
         if not self._schema.primary_keys:
             return AppendWriter(partition, bucket, first, files.begin)

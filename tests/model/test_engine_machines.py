@@ -25,9 +25,7 @@ from model.machine import PARTITIONS, Life, Mode
 
 import paimon_py.compaction.compact
 import paimon_py.compaction.run
-import paimon_py.compaction.writer_compaction
-import paimon_py.table
-import paimon_py.table_care
+from paimon_py import table_writing
 
 TRIGGER = "num-sorted-run.compaction-trigger"
 VECTORS = "deletion-vectors.enabled"
@@ -200,20 +198,18 @@ SEEN = Seen()
 def watched(monkeypatch):
     """Compactions and renumberings are seen by the model."""
     compaction_run = paimon_py.compaction.run
-    run_task, steps_of, renumber = compaction_run.run_task, compaction_run.steps_of, paimon_py.table.renumber
+    run_task, steps_of, renumber = compaction_run.run_task, compaction_run.steps_of, table_writing.renumber
 
     def steps(*args, **settings):
         SEEN.life.steps_taken = steps_of(*args, **settings)
         return SEEN.life.steps_taken
 
     monkeypatch.setattr(compaction_run, "steps_of", steps)
-    for module in (paimon_py.table_care, paimon_py.compaction.compact, paimon_py.compaction.writer_compaction):
+    for module in (compaction_run, paimon_py.compaction.compact):
         monkeypatch.setattr(module, "run_task", lambda *given: SEEN.life.saw_task(run_task, *given))
-    commit = paimon_py.table.commit
-    monkeypatch.setattr(
-        paimon_py.table, "commit", lambda *given, **more: SEEN.life.saw_commit(commit, *given, **more)
-    )
-    monkeypatch.setattr(paimon_py.table, "renumber", lambda *given: SEEN.life.saw_renumbering(renumber, *given))
+    commit = table_writing.commit
+    monkeypatch.setattr(table_writing, "commit", lambda *given, **more: SEEN.life.saw_commit(commit, *given, **more))
+    monkeypatch.setattr(table_writing, "renumber", lambda *given: SEEN.life.saw_renumbering(renumber, *given))
 
 
 def play(pair, *, examples, length, number=0, phases=(Phase.generate, Phase.shrink)):

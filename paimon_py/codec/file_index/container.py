@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from paimon_py.errors import CorruptionError
 
@@ -22,7 +23,7 @@ _INT = struct.Struct(">i")
 _PLACE = struct.Struct(">ii")
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """Where the bytes of an index lie in the container; `start` is −1 where it has none."""
 
     start: int

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from paimon_py.lsm.aggregates import aggregator_of
-from paimon_py.lsm.aggregates.base import Aggregator
-from paimon_py.lsm.engines.aggregation import Aggregation
+from typing import TYPE_CHECKING
+
 from paimon_py.lsm.engines.deduplicate import Deduplicate
-from paimon_py.lsm.engines.first_row import FirstRow
-from paimon_py.lsm.engines.lookup import Lookup
-from paimon_py.lsm.engines.partial_update import PartialUpdate, Retracts
 from paimon_py.lsm.groups import Engine
-from paimon_py.spec.aggregate_rules import REMOVE_ON_DELETE, named_function
 from paimon_py.spec.engine_rules import SequenceGroup, needs_lookup, removing_fields, sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+
+if TYPE_CHECKING:
+    from paimon_py.lsm.aggregates.base import Aggregator
 
 
 def engine_of(schema: TableSchema) -> Engine:
@@ -22,15 +20,20 @@ def engine_of(schema: TableSchema) -> Engine:
     name = options.get_enum("merge-engine")
     ignore_delete = options.get_bool("ignore-delete")
     if name == "first-row":
+        from paimon_py.lsm.engines.first_row import FirstRow
+
         return FirstRow(ignore_delete=ignore_delete)
     if name == "deduplicate":
         engine: Engine = Deduplicate(ignore_delete=ignore_delete)
-        return Lookup(engine) if needs_lookup(options) and options.get_list("sequence.field") else engine
-    if name == "partial-update":
-        engine = _partial_update(schema, options)
+        looks_up = needs_lookup(options) and bool(options.get_list("sequence.field"))
     else:
-        engine = Aggregation(schema, remove_on_delete=options.get_bool(REMOVE_ON_DELETE))
-    return Lookup(engine) if needs_lookup(options) else engine
+        engine = _partial_update(schema, options) if name == "partial-update" else _aggregation(schema, options)
+        looks_up = needs_lookup(options)
+    if not looks_up:
+        return engine
+    from paimon_py.lsm.engines.lookup import Lookup
+
+    return Lookup(engine)
 
 
 def combines_rows(schema: TableSchema) -> bool:
@@ -38,7 +41,16 @@ def combines_rows(schema: TableSchema) -> bool:
     return Options(schema.options).get_enum("merge-engine") in ("partial-update", "aggregation")
 
 
-def _partial_update(schema: TableSchema, options: Options) -> PartialUpdate:
+def _aggregation(schema: TableSchema, options: Options) -> Engine:
+    from paimon_py.lsm.engines.aggregation import Aggregation
+    from paimon_py.spec.aggregate_rules import REMOVE_ON_DELETE
+
+    return Aggregation(schema, remove_on_delete=options.get_bool(REMOVE_ON_DELETE))
+
+
+def _partial_update(schema: TableSchema, options: Options) -> Engine:
+    from paimon_py.lsm.engines.partial_update import PartialUpdate, Retracts
+
     groups = sequence_groups(options)
     removing = removing_fields(options)
     if options.get_bool("ignore-delete"):
@@ -61,5 +73,8 @@ def _partial_update(schema: TableSchema, options: Options) -> PartialUpdate:
 
 def _aggregators(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> dict[str, Aggregator]:
     """The functions of the columns that sequence groups protect."""
+    from paimon_py.lsm.aggregates import aggregator_of
+    from paimon_py.spec.aggregate_rules import named_function
+
     named = {column: named_function(schema, column) for group in groups for column in group.columns}
     return {name: aggregator_of(schema, name, function) for name, function in named.items() if function is not None}

@@ -9,8 +9,9 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.errors import OptionError, UnsupportedError
 from paimon_py.spec.bucket_rules import HIVE_TYPES
+from paimon_py.spec.changed_schema import apply
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
-from paimon_py.spec.schema_changes import SetOption, apply
+from paimon_py.spec.schema_changes import SetOption
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.validation import validate
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_py.errors import OptionError, SchemaError, UsageError
+from paimon_py.spec.changed_schema import apply
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 from paimon_py.spec.schema_changes import (
     AddColumn,
@@ -20,7 +21,6 @@ from paimon_py.spec.schema_changes import (
     UpdateColumnPosition,
     UpdateColumnType,
     UpdateComment,
-    apply,
 )
 from paimon_py.spec.type_text import sql_type
 

@@ -1,0 +1,16 @@
+"""What a compaction says of itself while it runs."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CompactionProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a compaction has come: tasks, and the bytes and rows of their files."""
+
+    tasks_done: int
+    tasks: int
+    bytes_done: int
+    bytes: int
+    rows_done: int
+    rows: int

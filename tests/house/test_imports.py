@@ -1,0 +1,91 @@
+"""What `import paimon_py` loads, and what plain reading and writing load beside it: see docs/decisions/0017-imports.md."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import paimon_py
+from paimon_py import Catalog, Schema
+
+ROOT = Path(__file__).parents[2]
+
+ELSEWHERE = {
+    "adlfs", "datasketches", "duckdb", "fastavro", "fsspec", "gcsfs", "pandas", "polars", "pyarrow.dataset", "pyarrow.orc",
+    "pyspark", "requests", "s3fs",
+}  # fmt: skip
+RARE = {
+    "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest_copy", "paimon_py.commit.compact_manifests",
+    "paimon_py.compaction.compact", "paimon_py.compaction.index_rewrite", "paimon_py.compaction.run",
+    "paimon_py.expr.sql", "paimon_py.files.cast_rules", "paimon_py.formats.avro", "paimon_py.formats.orc",
+    "paimon_py.lsm.aggregates", "paimon_py.lsm.engines.aggregation", "paimon_py.lsm.engines.first_row",
+    "paimon_py.lsm.engines.lookup", "paimon_py.lsm.engines.partial_update", "paimon_py.lsm.external_sort",
+    "paimon_py.lsm.rewrite", "paimon_py.maintain.publish_waiting", "paimon_py.maintain.rescale",
+    "paimon_py.rows.live_keys", "paimon_py.rows.lookup", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
+    "paimon_py.spark", "paimon_py.spec.changed_schema", "paimon_py.spec.validation", "paimon_py.storage.fsspec_store",
+    "paimon_py.testing", "paimon_py.write.dynamic", "paimon_py.write.moving", "paimon_py.write.waiting",
+}  # fmt: skip
+WRITING = {
+    "paimon_py.commit.commit", "paimon_py.compaction.plan", "paimon_py.files.writer", "paimon_py.formats.parquet_write",
+    "paimon_py.lsm.writer", "paimon_py.table_writing", "paimon_py.write.session",
+}  # fmt: skip
+
+
+def loaded(code: str) -> set[str]:
+    """Modules of a fresh interpreter after some code."""
+    code = f"import json, sys, paimon_py; from paimon_py import Catalog\n{code}\n"
+    code += "print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("warehouse"))
+    catalog = Catalog.open(path)
+    catalog.create_database("d")
+    columns = Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")])
+    catalog.create_table("d.plain", columns)
+    catalog.create_table("d.keyed", columns, primary_key=["k"], options={"bucket": "1"})
+    for name in ("d.plain", "d.keyed"):
+        for value in ("a", "b"):
+            catalog.table(name).write_arrow(pa.table({"k": [1, 2], "v": [value, value]}))
+    return path
+
+
+def test_the_names_that_must_not_load_exist():
+    files = {path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "paimon_py").rglob("*.py")}
+    known = {name.removesuffix("/__init__").replace("/", ".") for name in files}
+    assert (RARE | WRITING) - known == set()
+
+
+def test_import_loads_reading_and_nothing_else():
+    assert loaded("") & (ELSEWHERE | RARE | WRITING) == set()
+
+
+@pytest.mark.parametrize("table", ["d.plain", "d.keyed"])
+def test_a_scan_loads_nothing_rare_and_nothing_that_writes(warehouse, table):
+    code = f"rows = Catalog.open({warehouse!r}).table({table!r}).scan(where=paimon_py.col('k') == 1).to_arrow()"
+    found = loaded(f"{code}; assert rows['v'].to_pylist()[-1] == 'b'")
+    assert found & (ELSEWHERE | RARE | WRITING) == set()
+
+
+@pytest.mark.parametrize("table", ["d.plain", "d.keyed"])
+def test_a_write_loads_nothing_rare(warehouse, table):
+    found = loaded(f"table = Catalog.open({warehouse!r}).table({table!r}); table.write_arrow(table.scan().to_arrow())")
+    assert found & (ELSEWHERE | RARE) == set()
+    assert found >= WRITING - {"paimon_py.compaction.plan"}
+
+
+def test_names_that_load_later_are_the_classes_of_their_modules():
+    from paimon_py.lsm.writer import LSMWriter
+
+    assert paimon_py.LSMWriter is LSMWriter
+    assert "LSMWriter" in dir(paimon_py) and "convert_to_spark" in dir(paimon_py)
+    with pytest.raises(AttributeError, match="no attribute 'LSMwriter'"):
+        _ = paimon_py.LSMwriter
