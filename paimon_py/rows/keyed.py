@@ -194,12 +194,15 @@ class KeyedRows:
 def _left_out(schema: TableSchema) -> tuple[str, ...]:
     """Columns that a −D need not tell, in tables that make rows of several: they begin anew with what it tells.
 
+    Java 0.9 cannot read rows without the time of `record-level.time-field`.
+
     Source: Java `AggregateMergeFunction.initRow`, `PartialUpdateMergeFunction.initRow`.
     """
     if not combines_rows(schema):
         return ()
     options = Options(schema.options)
     told = {*schema.primary_keys, *schema.partition_keys, *options.get_list("sequence.field")}
+    told.add(options.find_str("record-level.time-field") or "")
     told.update(name for group in sequence_groups(options) for name in group.fields)
     return tuple(field.name for field in schema.fields if field.type.nullable and field.name not in told)
 
