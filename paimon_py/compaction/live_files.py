@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest_columns import EntryColumns
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.root import TableRoot
@@ -19,6 +20,7 @@ class LiveFiles:
         self._root = root
         self.snapshot = snapshot
         self._columns: EntryColumns | None = None
+        self._places: dict[bytes, dict[int, Ints]] | None = None
 
     def columns(self) -> EntryColumns:
         """Their entries. Cost: the first time, and after `free`, the manifests of the snapshot."""
@@ -32,9 +34,18 @@ class LiveFiles:
                 self.snapshot = latest
         return self._columns
 
+    def places(self, partition: bytes) -> dict[int, Ints]:
+        """The positions among the entries of those of each bucket of a partition."""
+        columns = self.columns()
+        if self._places is None:
+            self._places = {}
+            for (place, bucket), rows in columns.by_bucket().items():
+                self._places.setdefault(place, {})[bucket] = rows
+        return self._places.get(partition, {})
+
     def free(self) -> None:
         """Give the memory back."""
-        self._columns = None
+        self._columns = self._places = None
 
     def _read(self) -> EntryColumns:
         return EntryColumns.empty() if self.snapshot is None else self._root.manifests.live_entries(self.snapshot)

@@ -5,7 +5,7 @@ Source: format.md §7.4; Java `HashBucketAssigner`, `DynamicBucketIndexMaintaine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -218,7 +218,7 @@ class DynamicBuckets:
         found: dict[int, _Indexed] = {}
         for entry in self._known_entries().get(partition, ()):
             found[entry.bucket] = _Indexed(entry, [read_hashes(self._root, self._schema, entry)])
-        for bucket, files in self._files_without_index(partition, list(found)):
+        for bucket, files in self._files_without_index(partition, found):
             keys = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
             found[bucket] = _Indexed(None, [distinct_integers(np.concatenate(keys))], is_new=True)
         return found
@@ -244,16 +244,11 @@ class DynamicBuckets:
             self._entries = found
         return self._entries
 
-    def _files_without_index(self, partition: bytes, known: list[int]) -> list[tuple[int, list[DataFile]]]:
+    def _files_without_index(self, partition: bytes, known: Container[int]) -> list[tuple[int, list[DataFile]]]:
+        places = self._live.places(partition)
         columns = self._live.columns()
-        if not len(columns):
-            return []
-        codes, values = columns.distinct("partition")
-        partitions = values.to_pylist()
-        if partition not in partitions:
-            return []
-        wanted = (codes == partitions.index(partition)) & ~np.isin(columns.bucket, known)
-        found: dict[int, list[DataFile]] = {}
-        for entry in columns.take(np.flatnonzero(wanted)).entries():
-            found.setdefault(entry.bucket, []).append(entry.file)
-        return sorted(found.items())
+        return [
+            (bucket, [entry.file for entry in columns.take(rows).entries()])
+            for bucket, rows in sorted(places.items())
+            if bucket not in known
+        ]
