@@ -70,13 +70,13 @@ class WaitingWriter(AppendWriter):
         super().write(pa.RecordBatch.from_arrays([numbers, given, *batch.columns], schema=schema))
 
     def _check_retract(self, batch: pa.RecordBatch, kinds: pa.Array) -> None:
-        """Merge a row that takes something back with itself, so that no compaction meets one that it cannot merge."""
+        """Add a row and take it back, so that no compaction meets a kind that it cannot merge."""
         at = pc.index(pc.bit_wise_and(kinds, pa.scalar(1, pa.int8())), pa.scalar(1, pa.int8())).as_py()
         if at < 0:
             return
         buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), 0, None)
-        for _ in range(2):
-            buffer.add(batch.slice(at, 1), kinds.slice(at, 1))
+        buffer.add(batch.slice(at, 1), pa.array([0], pa.int8()))
+        buffer.add(batch.slice(at, 1), kinds.slice(at, 1))
         for _ in buffer.drain():
             pass
         self._may_retract = True

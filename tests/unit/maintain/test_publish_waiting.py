@@ -142,6 +142,15 @@ def test_kinds_that_the_engine_does_not_take_are_refused_while_writing():
     assert table.snapshot() is None
 
 
+def test_the_least_number_can_be_taken_back():
+    table = table_on(store_with(**{"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}), "w")
+    least = -(2**31)
+    table.write_arrow(rows(1, [1, 2], n=least))
+    table.write_arrow(rows(1, [1], n=least, kinds=["-D"]))
+    table.compact()
+    assert table.scan().to_arrow()["n"].to_pylist() == [0, least]
+
+
 def test_what_is_not_seen_cannot_be_changed():
     table = table_on(store_with(), "w")
     table.write_arrow(rows(1, [1]))
