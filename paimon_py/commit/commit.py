@@ -29,7 +29,7 @@ from paimon_py.commit.conflicts import (
     schema_conflict,
 )
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.commit.foreign import Foreign, base_of, committed_by, indexes_named, names_added
+from paimon_py.commit.foreign import Foreign, base_of, committed_by, names_added
 from paimon_py.commit.hash_plan import HashIndexes, replaced_hashes
 from paimon_py.commit.index_plan import (
     compacted_index,
@@ -40,7 +40,7 @@ from paimon_py.commit.index_plan import (
     written_index,
 )
 from paimon_py.commit.key_base import KeyFollower, require_replacing
-from paimon_py.commit.leftovers import delete_files, delete_index_files
+from paimon_py.commit.leftovers import delete_files, delete_index_files, delete_unnamed_index_files
 from paimon_py.commit.numbering import Numbering, Renumber
 from paimon_py.commit.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
 from paimon_py.commit.plan import (
@@ -448,7 +448,7 @@ class _Commit:
                 delete_index_files(self.root, self.schema, made_index(bucket))
             elif self.request.overwrite is not None:
                 self._delete([(bucket, bucket.changelog_files)])
-        delete_index_files(self.root, self.schema, [one for one in self.written_index if one.name not in self.named])
+        self._delete_unnamed([entry for entry in self.written_index if entry.name not in self.named])
 
     def _give_up(self) -> None:
         """After a certain failure: delete what this commit wrote. The changes' own files are the caller's."""
@@ -476,13 +476,7 @@ class _Commit:
         self._delete_unnamed(unsure)
 
     def _delete_unnamed(self, made: Sequence[IndexEntry]) -> None:
-        """Delete index files that certainly no snapshot names.
-
-        Cost: if there are any, a get per snapshot since the base, and its index manifest.
-        """
-        named = indexes_named(self.root, self.base) if made else None
-        if named is not None:
-            delete_index_files(self.root, self.schema, [entry for entry in made if entry.name not in named])
+        delete_unnamed_index_files(self.root, self.schema, self.base, made)
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""

@@ -14,8 +14,7 @@ from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.codec.python_values import python_array
 from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.index_plan import made_index, written_files
-from paimon_py.commit.leftovers import delete_compaction, delete_index_files
+from paimon_py.commit.leftovers import delete_compaction, delete_handed_index_files
 from paimon_py.commit.plan import own_files
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
@@ -229,8 +228,8 @@ class Writer:
             self._compaction.forget(changes.buckets)
         if self._indexes is not None:
             self._indexes.forget(changes.buckets)
+        delete_handed_index_files(self._root, self._schema, changes)
         for bucket in changes.buckets:
-            delete_index_files(self._root, self._schema, (*written_files(bucket), *made_index(bucket)))
             directory = partition_directory(self._schema, bucket.partition)
             for file in own_files(bucket):
                 for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):

@@ -139,6 +139,40 @@ def test_rounds_may_be_committed_together():
     assert indexes_without_a_snapshot(table) == set()
 
 
+def out_of_order(store):
+    """Two rounds of one writer, of which the second, which relies on the first one's index, is committed first."""
+    table = table_on(store, "w")
+    writer = table.writer()
+    rounds = []
+    for value in "ab":
+        writer.write_arrow(rows(1, [1, 2], value))
+        rounds.append(writer.changes())
+    table.commit(rounds[1])
+    return table, writer, rounds[0]
+
+
+def test_a_round_may_be_discarded_after_a_later_one_was_committed():
+    store = store_with()
+    table, writer, first = out_of_order(store)
+    writer.discard(first)
+    assert [len(own) for own in index_of(table).values()] == [2]
+    table_on(store, "next").write_arrow(rows(1, [2, 3], "c"))
+    assert state(table) == {(1, 1): "b1", (1, 2): "c2", (1, 3): "c3"}
+
+
+def test_the_index_of_an_earlier_snapshot_stays_when_an_earlier_round_is_committed_late():
+    store = store_with()
+    table, _, first = out_of_order(store)
+    before = index_of(table)
+    table_on(store, "rival").write_arrow(rows(1, [3], "r"))
+    table.commit(first)
+    root = table._root
+    assert index_of(table) != before
+    for number in root.snapshots.ids():
+        for entry in index_entries(root, root.snapshots.get(number)):
+            assert read_hashes(root, table.schema, entry).size
+
+
 def test_an_overwrite_starts_the_index_of_its_partitions_anew():
     table = table_on(store_with(), "w")
     table.write_arrow(rows(1, range(9)))
