@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -11,9 +11,14 @@ import pyarrow as pa
 from paimon_py.rows.key_index import KeyIndex
 from paimon_py.spec.types import Field
 
+_LOOSE_MAX = 4
+"""So many files may lie beside a block before it is made anew with them: each time costs a copy of all of it."""
+_BLOCK_MAX = 1 << 31
+"""Bytes of the text of an Arrow array."""
+
 
 class FrameId(NamedTuple):
-    """Some columns of a file, in the types they are read with. `number`: that of `Columns`."""
+    """Some columns of a file, or of a bucket, in the types they are read with. `number`: that of `Columns`."""
 
     path: str
     number: int
@@ -39,15 +44,28 @@ class Stretch(NamedTuple):
         return stop
 
 
+class Block(NamedTuple):
+    """The same columns of several files, one after the other. `places`: the first row of each, and how many it has."""
+
+    rows: pa.RecordBatch
+    places: Mapping[FrameId, tuple[int, int]]
+
+    def of(self, frame: FrameId) -> tuple[Stretch, ...]:
+        """All rows of one file; nothing if it is not here."""
+        place = self.places.get(frame)
+        return () if place is None else (Stretch(0, self.rows.slice(*place)),)
+
+
 class _Frame(NamedTuple):
     stretches: tuple[Stretch, ...]
     nbytes: int
+    block: Block | None = None
 
 
 class Frames:
     """What was decoded of files, at most `max_bytes` of it; what was not used for longest goes first.
 
-    Indexes of keys lie in the room that is left, and go before anything else.
+    Indexes of keys lie in the room that is left, and go before anything else. Files that lie in a block go together.
 
     Threads may share it: a race costs a second read, nothing else.
     """
@@ -55,6 +73,7 @@ class Frames:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._frames: dict[FrameId, _Frame] = {}
+        self._block_of: dict[FrameId, FrameId] = {}
         self._indexes: dict[FrameId, KeyIndex] = {}
         self._decoded_bytes = _Total(self._frames)
         self._index_bytes = _Total(self._indexes)
@@ -73,11 +92,12 @@ class Frames:
 
     def get(self, frame: FrameId) -> tuple[Stretch, ...]:
         """What is held of these columns, by position; no two overlap."""
-        held = self._frames.pop(frame, None)
-        if held is None:
-            return ()
-        self._frames[frame] = held
-        return held.stretches
+        held = self._used(frame)
+        if held is not None:
+            return held.stretches
+        name = self._block_of.get(frame)
+        block = None if name is None else self.block(name)
+        return () if block is None else block.of(frame)
 
     def add(self, frame: FrameId, stretches: Iterable[Stretch]) -> None:
         """Hold more of some columns, as far as these alone do not exceed the limit; what is held already stays."""
@@ -94,6 +114,45 @@ class Frames:
         self._frames[frame] = held
         self._decoded_bytes.add(held.nbytes - before)
         self._make_room()
+
+    def block(self, bucket: FrameId) -> Block | None:
+        """Columns of the files of a bucket, if they were joined. `bucket`: its directory, and the columns."""
+        held = self._used(bucket)
+        return None if held is None else held.block
+
+    def join(self, bucket: FrameId, files: Mapping[FrameId, int], living: Callable[[], Collection[str]]) -> None:
+        """Put columns of files of a bucket one after the other, so that rows of many are taken at once.
+
+        Only of those that are held whole; what lies there already stays if it lives. Without room for a copy, or if it
+        is too early to make one, nothing happens.
+
+        Args:
+            files: how many rows each has. living: names of all files of the bucket.
+        """
+        known = self.block(bucket)
+        lying = known.places if known is not None else {}
+        whole = {
+            frame: held.stretches[0].rows
+            for frame, row_count in files.items()
+            if frame not in lying and (held := self._frames.get(frame)) is not None
+            if len(held.stretches) == 1 and is_whole(held.stretches, row_count)
+        }
+        if len(whole) < (2 if known is None else _LOOSE_MAX):
+            return
+        if known is not None:
+            names = frozenset(living())
+            kept = (frame for frame in lying if frame.path.rpartition("/")[2] in names)
+            whole = {frame: known.rows.slice(*lying[frame]) for frame in kept} | whole
+        nbytes = sum(rows.nbytes for rows in whole.values())
+        if nbytes > min(self.max_bytes - self.nbytes, _BLOCK_MAX):
+            return
+        block = _block(whole)
+        self._drop(bucket)
+        for frame in whole:
+            self._drop(frame)
+            self._block_of[frame] = bucket
+        self._frames[bucket] = held = _Frame((), block.rows.nbytes, block)
+        self._decoded_bytes.add(held.nbytes)
 
     def index(self, bucket: FrameId) -> KeyIndex | None:
         """The index of the keys of a bucket, if one is held. `bucket`: its directory, and the columns of the key."""
@@ -133,8 +192,22 @@ class Frames:
         for frame in list(self._frames):
             if self.nbytes <= self.max_bytes:
                 return
-            dropped = self._frames.pop(frame, None)
-            self._decoded_bytes.add(0 if dropped is None else -dropped.nbytes)
+            self._drop(frame)
+
+    def _used(self, frame: FrameId) -> _Frame | None:
+        held = self._frames.pop(frame, None)
+        if held is not None:
+            self._frames[frame] = held
+        return held
+
+    def _drop(self, frame: FrameId) -> None:
+        dropped = self._frames.pop(frame, None)
+        if dropped is None:
+            return
+        self._decoded_bytes.add(-dropped.nbytes)
+        if dropped.block is not None:
+            for each in dropped.block.places:
+                self._block_of.pop(each, None)
 
 
 class _Total:
@@ -159,6 +232,15 @@ class _Total:
             self._changes = 0
             self._nbytes = sum(item.nbytes for item in list(self._held.values()))
         return self._nbytes
+
+
+def _block(files: Mapping[FrameId, pa.RecordBatch]) -> Block:
+    """Copies, one after the other."""
+    parts = list(files.values())
+    columns = [pa.concat_arrays([part.column(at) for part in parts]) for at in range(parts[0].num_columns)]
+    starts = itertools.accumulate((part.num_rows for part in parts), initial=0)
+    places = {frame: (start, rows.num_rows) for (frame, rows), start in zip(files.items(), starts, strict=False)}
+    return Block(pa.RecordBatch.from_arrays(columns, schema=parts[0].schema), places)
 
 
 def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row_hash import hash_rows
-from paimon_py.lsm.words import Ints, Words, fits_word, packed
+from paimon_py.lsm.words import Ints, Mask, Words, fits_word, packed
 from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
@@ -71,20 +71,21 @@ class KeyIndex(NamedTuple):
         """Where keys may lie, for every file of the index.
 
         Shapes: `asked` — the word of each key, fastest if ascending.
-        Cost: one binary search per key in all, and a few ns per row found.
+        Cost: a binary search per key, another for keys of several rows, and a few ns per row found.
         """
         wanted, numbers = self._within(asked)
         first = np.searchsorted(self.words, wanted)
-        found = [np.zeros(0, np.uint64)]
-        inside = first < len(self.words)
-        while inside.any():
-            if not inside.all():
-                first, wanted, numbers = first[inside], wanted[inside], numbers[inside]
-            inside = self.words[first] == wanted
-            found.append(self.rows[first[inside]].astype(np.uint64) << _LOW | numbers[inside])
-            first = first + 1
-            inside &= first < len(self.words)
-        return self._by_file(np.sort(np.concatenate(found)))
+        counts = self._has(first, wanted).astype(np.int64)
+        several = np.flatnonzero(self._has(first + counts, wanted))
+        counts[several] = np.searchsorted(self.words, wanted[several], side="right") - first[several]
+        places = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        return self._by_file(np.sort(self.rows[places].astype(np.uint64) << _LOW | np.repeat(numbers, counts)))
+
+    def _has(self, places: Ints, wanted: Rows | Words) -> Mask:
+        """Whether words are at these places, which may lie behind the end."""
+        there: Mask = places < len(self.words)
+        there[there] = self.words[places[there]] == wanted[there]
+        return there
 
     def _within(self, asked: Words) -> tuple[Rows | Words, Words]:
         """The words as they would be here, ascending, and their numbers."""

@@ -5,7 +5,7 @@ Source: Java `LookupLevels`, `LookupFile`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -119,6 +119,35 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             rows = pa.RecordBatch.from_arrays([pa.nulls(len(positions))], ["rows"]).select([])
         (complete,) = self.stamps.complete(file, fields, [rows])
         return complete
+
+    def gather(
+        self, hits: Sequence[tuple[DataFile, Hits]], columns: Columns, living: Callable[[], Collection[str]]
+    ) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        """Columns of the rows that were hit in files, none of which the files do not store, and the keys of the rows.
+
+        Files of the bucket that are held whole are joined, and rows of all of them taken at once.
+
+        Args:
+            living: names of all files of the bucket.
+
+        Raises: FileMissingError, CorruptionError
+        """
+        frames = {FrameId(self.path_of(file), columns.number): file.row_count for file, _ in hits}
+        name = FrameId(self.bucket.path, columns.number)
+        if len(hits) > 1 and columns.fields:
+            self.frames.join(name, frames, living)
+        block = self.frames.block(name)
+        positions: list[Ints] = []
+        keys: list[Ints] = []
+        for frame, (file, hit) in zip(frames, hits, strict=True):
+            place = None if block is None else block.places.get(frame)
+            if place is None:
+                yield self.take(file, columns, hit.positions), hit.keys
+                continue
+            positions.append(hit.positions + place[0])
+            keys.append(hit.keys)
+        if block is not None and positions:
+            yield block.rows.take(from_numpy(np.concatenate(positions), pa.int64())), np.concatenate(keys)
 
     def holds_keys(self, file: DataFile) -> bool:
         """Whether all keys of a file are held."""

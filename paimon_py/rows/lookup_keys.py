@@ -49,25 +49,31 @@ class KeyRows:
     def newest(self, runs: Sequence[SortedRun], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """From the newest run on, the first row of every key; nothing if that is −U or −D. Runs come oldest first.
 
-        Shapes: out — `fields`, none of the key, and `_LOOKUP_NUMBER`; in key order per file.
+        Shapes: out — `fields`, none of the key, and `_LOOKUP_NUMBER`.
         """
         schema = to_arrow_schema((*fields, NUMBER_FIELD))
         with_kinds = to_arrow_schema((*fields, KIND_FIELD, NUMBER_FIELD))
-        columns = self._reading.frames.columns
-        kept, marked = columns(tuple(fields)), columns((*fields, KIND_FIELD))
+        kept: list[tuple[DataFile, Hits]] = []
+        marked: list[tuple[DataFile, Hits]] = []
         for run in reversed(runs):
-            stored = marked if run.may_delete else kept
+            found = marked if run.may_delete else kept
             for file in run.files:
                 hits = self._hits(file, once=True)
-                if not len(hits.keys):
-                    continue
-                taken = self._reading.take(file, stored, hits.positions).columns
-                numbers = from_numpy(self._part.keys[hits.keys], pa.int64())
-                if not run.may_delete:
-                    yield pa.RecordBatch.from_arrays([*taken, numbers], schema=schema)
-                    continue
-                rows = pa.RecordBatch.from_arrays([*taken, numbers], schema=with_kinds)
-                yield additions(rows).select(schema.names)
+                if len(hits.keys):
+                    found.append((file, hits))
+        for taken, numbers in self._gathered(kept, fields):
+            yield pa.RecordBatch.from_arrays([*taken, numbers], schema=schema)
+        for taken, numbers in self._gathered(marked, (*fields, KIND_FIELD)):
+            yield additions(pa.RecordBatch.from_arrays([*taken, numbers], schema=with_kinds)).select(schema.names)
+
+    def _gathered(
+        self, hits: Sequence[tuple[DataFile, Hits]], fields: Sequence[Field]
+    ) -> Iterator[tuple[list[pa.Array], pa.Array]]:
+        if not hits:
+            return
+        columns = self._reading.frames.columns(tuple(fields))
+        for rows, keys in self._reading.gather(hits, columns, self._part.bucket.names):
+            yield rows.columns, from_numpy(self._part.keys[keys], pa.int64())
 
     def opener(self, files: Sequence[DataFile], fields: Sequence[Field]) -> Callable[[int], Iterator[pa.RecordBatch]]:
         """The rows of the keys in files of one run, in key order: `fields` and `_LOOKUP_NUMBER`; for a merge."""
