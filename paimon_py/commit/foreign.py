@@ -187,9 +187,14 @@ def base_of(root: TableRoot, changes: Changes) -> Base:
 
 
 def indexes_named(root: TableRoot, base: Base) -> set[str] | None:
-    """Names of the index files of all snapshots after a base; None if that cannot be said any more."""
+    """Names of the index files of all snapshots after a base; None if that cannot be said any more.
+
+    Where the whole table is gone, nothing is named.
+    """
     try:
         after = snapshots_after(root, base)
+        if after is None and root.snapshots.latest() is None:
+            return set()
         manifests = {snapshot.index_manifest for snapshot in after or () if snapshot.index_manifest is not None}
         return None if after is None else {e.name for name in manifests for e in root.manifests.read_index(name)}
     except PaimonError:

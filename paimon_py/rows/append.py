@@ -85,7 +85,7 @@ class AppendRows:
         self._operations = operations
         self._alone = alone
         self._marks = keeps_deletion_vectors(schema)
-        self._written = Written()
+        self._written = Written(root, schema)
         self._touched: dict[tuple[bytes, int, str], Touched] = {}
         self._seen: list[Flags] = []
         self._made: list[IndexEntry] = []

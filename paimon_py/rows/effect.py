@@ -27,7 +27,8 @@ class Effect(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, schema: TableSchema) -> Effect:
         """That of a table."""
-        order = merge_order(schema)
+        keys = tuple(schema.field(name) for name in schema.primary_keys)  # rows of several partitions come together
+        order = msgspec.structs.replace(merge_order(schema), keys=keys)
         plain = Options(schema.options).get_enum("merge-engine") == "deduplicate" and not order.sequence
         return cls(order, None if plain else engine_of(schema))
 

@@ -9,20 +9,25 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, from_numpy
+from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import UsageError
+from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
 from paimon_py.rows.effect import Effect
 from paimon_py.rows.extent import Files, changed_buckets
+from paimon_py.rows.late_keys import late_keys
 from paimon_py.rows.live_keys import live_keys
+from paimon_py.rows.lookup import Lookups
+from paimon_py.rows.probe import Probe
 from paimon_py.rows.written import Written
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
@@ -30,11 +35,13 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.session import Writer
 
 _KINDS = {"+I": 0, "+U": 2, "-D": 3}
 
+_LATE_SHARE = 4
+"""One row of so many may be late before it costs less to evaluate all of them again than to find some."""
 _TOGETHER_ROWS = 8192
 _TOGETHER_BYTES = 16 << 20
 """Batches are looked at together up to about so many rows and bytes: files may have few rows."""
@@ -67,16 +74,19 @@ class KeyedRows:
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
         self._left_out = _left_out(schema)
-        self._written = Written()
+        self._written = Written(root, schema)
+        self._lookups = Lookups(root)
+        self._snapshot: Snapshot | None = None
         self._adds_rows = False
         self._inserted = 0
         self._counts: dict[Bucket, Counts] = {}
 
-    def evaluate(self, splits: Sequence[Split]) -> Evaluated:
+    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         """Write what changes; nobody sees it before it is committed.
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
+        self._snapshot = snapshot
         noted: list[Mask] = []
         with self._writing() as writer:
             for operation in self._operations():
@@ -96,22 +106,59 @@ class KeyedRows:
             return self._evaluated(writer)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
-        """The same for a later snapshot: buckets with other files than those known are evaluated anew. None: everything
-        was deleted, because rows that are added, or that may move to other buckets, depend on all others.
+        """The same for a later snapshot: keys that others have written since are looked at again; where there are too
+        many of them, or nobody can tell which, whole buckets. None: everything was deleted, because rows that are
+        added, or that may move to other buckets, depend on all others.
 
         Raises: as `evaluate`.
         """
-        del snapshot
         if self._adds_rows or bucket_mode(self._schema) is BucketMode.MOVING:
             self._written.discard()
             return None
         changed = changed_buckets(splits, known)
-        self._written.drop(changed)
-        self._counts = {bucket: counts for bucket, counts in self._counts.items() if bucket not in changed}
+        again = [split for split in splits if (split.partition, split.bucket) in changed]
+        late = self._late_keys(snapshot, again)
+        self._snapshot = snapshot
         with self._writing() as writer:
+            for bucket in changed - late.keys():
+                self._counts.pop(bucket, None)
+            for bucket, keys in late.items():
+                self._keep_others(bucket, keys, writer)
+            self._written.drop(changed)
             for operation in self._operations():
-                self._pass(operation, [split for split in splits if (split.partition, split.bucket) in changed], writer)
+                self._pass(operation, [split for split in again if (split.partition, split.bucket) not in late], writer)
+                for bucket, keys in late.items():
+                    self._look_again(operation, bucket, keys, writer)
             return self._evaluated(writer)
+
+    def _late_keys(self, snapshot: Snapshot, splits: Sequence[Split]) -> dict[Bucket, pa.Table]:
+        """The keys that others wrote since the last snapshot, for buckets that got few."""
+        limits: dict[Bucket, int] = {}
+        for split in splits:
+            bucket = (split.partition, split.bucket)
+            limits[bucket] = limits.get(bucket, 0) + split.row_count // _LATE_SHARE
+        if self._snapshot is None or not limits:
+            return {}
+        return late_keys(self._root, self._schema, self._snapshot, snapshot, limits)
+
+    def _keep_others(self, bucket: Bucket, keys: pa.Table, writer: Writer) -> None:
+        """Write again what was written to a bucket, but for some keys."""
+        late = Probe([combine(column) for column in keys.columns])
+        counts = self._counts.get(bucket, Counts())
+        for batch in self._written.rows(bucket):
+            found = late.find([batch.column(name) for name in keys.column_names]) >= 0
+            kinds = batch.column(KIND_FIELD.name)
+            gone = int(np.count_nonzero(numpy_values(kinds)[found] == _KINDS["-D"]))
+            counts = counts.plus(deleted=-gone, updated=gone - int(np.count_nonzero(found)))
+            others = _taken(batch, np.flatnonzero(~found))
+            writer.write_rows(others.drop_columns([KIND_FIELD.name]), others.column(KIND_FIELD.name))
+        self._counts[bucket] = counts
+
+    def _look_again(self, operation: Operation, bucket: Bucket, keys: pa.Table, writer: Writer) -> None:
+        """Change rows that have some keys."""
+        assert self._snapshot is not None
+        for batch in self._lookups.rows_at(self._snapshot, self._request.schema, keys).to_batches(_TOGETHER_ROWS):
+            self._change(operation, _Gathered(batch, (bucket,), np.array([batch.num_rows])), writer)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Writer]:
@@ -128,7 +175,11 @@ class KeyedRows:
         total = Counts(inserted=self._inserted)
         for counts in self._counts.values():
             total = total.plus(deleted=counts.deleted, updated=counts.updated)
-        return Evaluated(self._written.changes(), total, self._written.discard, self.carry_on)
+        changes = self._written.changes()
+        if self._snapshot is not None:  # what was written before is of buckets that nobody has touched since
+            base = Base.of(self._snapshot)
+            changes = msgspec.structs.replace(changes, base_snapshot_id=base.id, base_mark=base.mark, further_bases=())
+        return Evaluated(changes, total, self._written.discard, self.carry_on)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that what is refused is refused before a row is written."""

@@ -81,15 +81,22 @@ class Lookups:
         fields = projection.fields
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
-        state = self._latest(schema) if len(asked) else None
-        found = list(state.rows(asked, fields)) if state is not None else []
+        snapshot = self._root.latest() if len(asked) else None
+        found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields))
         return _answer(asked, fields, found, with_missing=missing == "null")
 
-    def _latest(self, schema: TableSchema) -> _State | None:
-        """The newest snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
-        snapshot = self._root.latest()
-        if snapshot is None:
-            return None
+    def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
+        """The rows of a snapshot that have some keys, each once, whole.
+
+        Raises: as `Table.lookup`.
+        """
+        asked = AskedKeys(schema, keys)
+        asked.numbers = np.arange(len(asked))
+        found = list(self._of(schema, snapshot).rows(asked, schema.fields)) if len(asked) else []
+        return _answer(asked, schema.fields, found, with_missing=False)
+
+    def _of(self, schema: TableSchema, snapshot: Snapshot) -> _State:
+        """What is known of a snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
         limit = Options(schema.options).get_memory("lookup.cache-max-memory-size")
         frames = self._frames
         if frames is None or frames.max_bytes != limit:

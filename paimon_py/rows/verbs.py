@@ -108,7 +108,7 @@ def _run(
         only = list(operations()) if alone else None
         passes = operations if only is None else lambda: only
         if schema.primary_keys:
-            return KeyedRows(root, attempts.request, schema, passes).evaluate(splits)
+            return KeyedRows(root, attempts.request, schema, passes).evaluate(snapshot, splits)
         return AppendRows(root, schema, predicate, passes, alone=alone).evaluate(snapshot, splits)
 
     return attempts.run(evaluate)

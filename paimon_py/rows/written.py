@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 import msgspec
+import pyarrow as pa
 
+from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.plan import Bucket
+from paimon_py.files.physical import KIND_FIELD
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import read_file
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
 from paimon_py.write.session import Writer
 
 
 class Written:
     """Changes, each with the writer that made them."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+        self._root = root
+        self._schema = schema
         self._parts: list[tuple[Writer, Changes]] = []
 
     def take(self, writer: Writer) -> None:
@@ -27,6 +36,20 @@ class Written:
     def changes(self) -> Changes:
         """All of it."""
         return Changes.concat(changes for _, changes in self._parts)
+
+    def rows(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
+        """What was written to a bucket of a table with a primary key: its columns, and `_VALUE_KIND`.
+
+        Raises: FileMissingError, CorruptionError, StorageError
+        """
+        root, schema, (partition, number) = self._root, self._schema, bucket
+        directory = partition_directory(schema, partition)
+        for _, changes in self._parts:
+            for one in changes.buckets:
+                if (one.partition, one.bucket) == bucket:
+                    for file in one.new_files:
+                        path = file_path(root.path, schema, directory, number, file)
+                        yield from read_file(root.files, path, file, schema, (*schema.fields, KIND_FIELD))
 
     def drop(self, buckets: Set[Bucket]) -> None:
         """Delete what was written to some buckets."""

@@ -267,6 +267,20 @@ def test_aggregations_lose_rows_where_their_options_say_so(catalog):
     assert values(table) == {10: 10, 11: 11}
 
 
+@pytest.mark.parametrize("options", [
+    {"merge-engine": "partial-update"}, {"merge-engine": "partial-update", "fields.n.sequence-group": "v"}, {"sequence.field": "n"},
+], ids=str)
+@pytest.mark.parametrize("bucket", ["1", "-1"])
+def test_rows_of_partitions_with_the_same_keys_are_changed_together(catalog, options, bucket):
+    settings = {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": bucket, **options}}
+    table = catalog.create_table("d.t", SCHEMA, **settings)
+    rows = [{"p": p, "k": k, "v": "v", "n": k, "d": None, "r": None} for p in range(3) for k in range(4)]
+    table.write_arrow(pa.Table.from_pylist(rows, SCHEMA))
+    assert table.update("k > 0", {"n": lambda rows: pc.add(rows["n"], rows["p"])}).updated == 9
+    found = reopened(table).scan().to_arrow().to_pylist()
+    assert {(row["p"], row["k"]): row["n"] for row in found} == {(p, k): k + p * (k > 0) for p in range(3) for k in range(4)}
+
+
 @pytest.mark.parametrize(("options", "given", "column"), [
     ({"sequence.field": "n"}, {"n": 0}, "n"), (PARTIAL, {"v": None}, "v"),
     ({**PARTIAL, "fields.g.sequence-group": "n", "fields.n.aggregate-function": "sum"}, {"n": 5, "v": "x"}, "n"),

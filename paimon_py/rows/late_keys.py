@@ -1,0 +1,83 @@
+"""Which keys others have written between two snapshots.
+
+Rows of different keys do not depend on each other: what an operation has made of all other keys still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.commit.foreign import snapshots_after
+from paimon_py.commit.plan import Bucket
+from paimon_py.files.places import file_path
+from paimon_py.files.reader import read_file
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile, FileKind
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
+from paimon_py.storage.store import FileMissingError
+
+_OF_SAME_ROWS = (CommitKind.COMPACT, CommitKind.ANALYZE)
+
+
+def late_keys(
+    root: TableRoot, schema: TableSchema, before: Snapshot, after: Snapshot, limits: Mapping[Bucket, int]
+) -> dict[Bucket, pa.Table]:
+    """The keys that others wrote after one snapshot and up to a later one; some may occur several times.
+
+    Shapes: out — the columns of the primary key, for every bucket of `limits` to which no more rows came than it says.
+        Nothing if that cannot be told any more, or if others did more than adding rows and compacting.
+    Cost: a get for each snapshot in between and two for its delta, and the key columns of the files that came.
+    Raises: CorruptionError, StorageError
+    """
+    try:
+        files = _files(root, before, after, limits)
+        if files is None:
+            return {}
+        few = {at: own for at, own in files.items() if sum(file.row_count for file in own) <= limits[at]}
+        return {at: _keys(root, schema, at, own) for at, own in few.items()}
+    except FileMissingError:  # expired since then
+        return {}
+
+
+def _files(
+    root: TableRoot, before: Snapshot, after: Snapshot, buckets: Mapping[Bucket, int]
+) -> dict[Bucket, list[DataFile]] | None:
+    """The files with new rows, for each bucket."""
+    found: dict[Bucket, list[DataFile]] = {bucket: [] for bucket in buckets}
+    snapshots = snapshots_after(root, Base.of(before))
+    if snapshots is None:
+        return None
+    for snapshot in snapshots:
+        if snapshot.id > after.id or snapshot.commit_kind in _OF_SAME_ROWS:
+            continue
+        if snapshot.commit_kind is not CommitKind.APPEND:
+            return None
+        for entry in root.manifests.read_entries(root.manifests.read_list(snapshot.delta_manifest_list)).entries():
+            if entry.kind is not FileKind.ADD:
+                return None
+            own = found.get((entry.partition, entry.bucket))
+            if own is not None:
+                own.append(entry.file)
+    return found
+
+
+def _keys(root: TableRoot, schema: TableSchema, bucket: Bucket, files: Sequence[DataFile]) -> pa.Table:
+    fields = [schema.field(name) for name in schema.primary_keys]
+    directory = partition_directory(schema, bucket[0])
+    batches = (
+        batch
+        for file in files
+        for batch in read_file(
+            root.files,
+            file_path(root.path, schema, directory, bucket[1], file),
+            file,
+            root.schemas.of_file(file.schema_id, schema),
+            fields,
+        )
+    )
+    return pa.Table.from_batches(batches, to_arrow_schema(fields))
