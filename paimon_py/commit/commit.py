@@ -476,7 +476,7 @@ class _Commit:
         self._delete_unnamed(unsure)
 
     def _delete_unnamed(self, made: Sequence[IndexEntry]) -> None:
-        delete_unnamed_index_files(self.root, self.schema, self.base, made)
+        delete_unnamed_index_files(self.root, self.schema, self.changes, made)
 
     def _delete(self, gone: Iterable[tuple[BucketChanges, Sequence[DataFile]]]) -> None:
         """Delete data files that no snapshot names; what cannot be deleted stays as an orphan."""

@@ -186,19 +186,21 @@ def base_of(root: TableRoot, changes: Changes) -> Base:
     return Base(changes.base.id, _NOWHERE)
 
 
-def indexes_named(root: TableRoot, base: Base) -> set[str] | None:
-    """Names of the index files of all snapshots after a base; None if that cannot be said any more.
+def indexes_named(root: TableRoot, changes: Changes) -> set[str] | None:
+    """Names of the index files of all snapshots after the base of changes; None if that cannot be said any more.
 
-    Where the whole table is gone, nothing is named.
+    Where the whole table is gone, nothing is named. A store that fails is asked once more.
     """
-    try:
-        after = snapshots_after(root, base)
-        if after is None and root.snapshots.latest() is None:
-            return set()
-        manifests = {snapshot.index_manifest for snapshot in after or () if snapshot.index_manifest is not None}
-        return None if after is None else {e.name for name in manifests for e in root.manifests.read_index(name)}
-    except PaimonError:
-        return None
+    for _ in range(2):
+        try:
+            after = snapshots_after(root, base_of(root, changes))
+            if after is None:
+                return set() if root.snapshots.latest() is None else None
+            manifests = {snapshot.index_manifest for snapshot in after if snapshot.index_manifest is not None}
+            return {entry.name for name in manifests for entry in root.manifests.read_index(name)}
+        except PaimonError:
+            continue
+    return None
 
 
 def names_added(root: TableRoot, base: Base, *, last_id: int | None = None) -> set[str] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.foreign import base_of, indexes_named
+from paimon_py.commit.foreign import indexes_named
 from paimon_py.commit.index_plan import made_index, written_files
 from paimon_py.commit.plan import compaction_files
 from paimon_py.errors import StorageError
@@ -16,7 +16,6 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base
 
 
 def delete_files(
@@ -42,26 +41,28 @@ def delete_index_files(root: TableRoot, schema: TableSchema, entries: Iterable[I
 
 
 def delete_unnamed_index_files(
-    root: TableRoot, schema: TableSchema, base: Base, entries: Sequence[IndexEntry]
+    root: TableRoot, schema: TableSchema, changes: Changes, entries: Sequence[IndexEntry]
 ) -> None:
-    """Delete those index files made after a base that certainly no snapshot names.
+    """Delete those index files of changes that certainly no snapshot names.
 
     A writer's later rounds name the index files of its earlier ones, and may be committed before them.
 
     Cost: if there are any, a get per snapshot since the base, and its index manifest.
     """
-    named = indexes_named(root, base) if entries else None
+    named = indexes_named(root, changes) if entries else None
     if named is not None:
         delete_index_files(root, schema, [entry for entry in entries if entry.name not in named])
 
 
-def delete_handed_index_files(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
-    """Delete the index files of changes that will not be committed, but for hashes that a later round relies on."""
+def delete_handed_index_files(root: TableRoot, schema: TableSchema, changes: Changes, own: Container[str]) -> None:
+    """Delete the index files of changes that will not be committed, but for hashes that a later round relies on.
+
+    `own`: names of files that no later round knows.
+    """
     made = [entry for bucket in changes.buckets for entry in (*written_files(bucket), *made_index(bucket))]
-    delete_index_files(root, schema, [entry for entry in made if entry.index_type != HASH])
-    hashes = [entry for entry in made if entry.index_type == HASH]
-    if hashes:
-        delete_unnamed_index_files(root, schema, base_of(root, changes), hashes)
+    alone = [entry for entry in made if entry.index_type != HASH or entry.name in own]
+    delete_index_files(root, schema, alone)
+    delete_unnamed_index_files(root, schema, changes, [entry for entry in made if entry not in alone])
 
 
 def delete_compaction(root: TableRoot, schema: TableSchema, bucket: BucketChanges) -> None:

@@ -117,9 +117,9 @@ class KeyedRows:
             return None
         changed = changed_buckets(splits, known)
         again = [split for split in splits if (split.partition, split.bucket) in changed]
-        late = self._late_keys(snapshot, again)
-        self._snapshot = snapshot
         with self._writing() as writer:
+            late = self._late_keys(snapshot, again)
+            self._snapshot = snapshot
             for bucket in changed - late.keys():
                 self._counts.pop(bucket, None)
             for bucket, keys in late.items():

@@ -100,6 +100,9 @@ class DynamicBuckets:
 
     Partitions are loaded when the first row of each comes. Where buckets have files but no index, it is made again from
     their keys.
+
+    Attributes:
+        handed: names of the index files that were handed over last; nothing that was handed over before names them.
     """
 
     def __init__(
@@ -122,7 +125,9 @@ class DynamicBuckets:
         self._partitions: dict[bytes, PartitionBuckets] = {}
         self._index: dict[Bucket, _Indexed] = {}
         self._entries: dict[bytes, list[IndexEntry]] | None = None
+        self._is_old = False
         self._made: list[IndexEntry] = []
+        self.handed: frozenset[str] = frozenset()
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The bucket of each key of a partition, given by its hash.
@@ -158,6 +163,7 @@ class DynamicBuckets:
     def hand_over(self, changes: Changes) -> None:
         """What was made so far is the receiver's from now on."""
         del changes
+        self.handed = frozenset(entry.name for entry in self._made)
         self._made = []
 
     def abort(self) -> None:
@@ -168,8 +174,7 @@ class DynamicBuckets:
     def forget(self, changes: Iterable[BucketChanges]) -> None:
         """Changes that were handed over will never be committed: their partitions are loaded again, as they are now."""
         gone = {one.partition for one in changes}
-        if gone and self._live.snapshot is not None:
-            self._renew(self._root.snapshots.latest())
+        self._is_old = self._is_old or (bool(gone) and self._live.snapshot is not None)
         for partition in gone:
             self._partitions.pop(partition, None)
         self._index = {key: indexed for key, indexed in self._index.items() if key[0] not in gone}
@@ -195,6 +200,8 @@ class DynamicBuckets:
 
         Raises: CorruptionError if a file of the latest snapshot is gone.
         """
+        if self._is_old:
+            self._renew(self._root.snapshots.latest())
         while True:
             try:
                 found = self._read(partition)
@@ -224,7 +231,7 @@ class DynamicBuckets:
         return found
 
     def _renew(self, latest: Snapshot | None) -> None:
-        self._live, self._entries = LiveFiles(self._root, latest), None
+        self._live, self._entries, self._is_old = LiveFiles(self._root, latest), None, False
 
     def _check_share(self, partition: bytes, hashes: Int32s) -> None:
         if self._share is None or bool(self._share.owns(partition, hashes).all()):

@@ -226,9 +226,10 @@ class Writer:
         """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
         if self._compaction is not None:
             self._compaction.forget(changes.buckets)
+        handed = frozenset[str]() if self._dynamic is None else self._dynamic.handed
         if self._indexes is not None:
             self._indexes.forget(changes.buckets)
-        delete_handed_index_files(self._root, self._schema, changes)
+        delete_handed_index_files(self._root, self._schema, changes, handed)
         for bucket in changes.buckets:
             directory = partition_directory(self._schema, bucket.partition)
             for file in own_files(bucket):
