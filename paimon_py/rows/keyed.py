@@ -176,7 +176,7 @@ class KeyedRows:
         for counts in self._counts.values():
             total = total.plus(deleted=counts.deleted, updated=counts.updated)
         changes = self._written.changes()
-        if self._snapshot is not None:  # what was written before is of buckets that nobody has touched since
+        if changes.further_bases:  # what earlier rounds wrote is of buckets that nobody has touched since
             base = Base.of(self._snapshot)
             changes = msgspec.structs.replace(changes, base_snapshot_id=base.id, base_mark=base.mark, further_bases=())
         return Evaluated(changes, total, self._written.discard, self.carry_on)
