@@ -80,6 +80,7 @@ class Attempts:
         self.request = Request(schema=_all_levels(schema), columns=schema.names, predicate=predicate)
         self._operation = operation
         self._held: tuple[Evaluated, Files] | None = None
+        self._planned: tuple[Snapshot, tuple[Split, ...]] | None = None
 
     def run(self, evaluate: Evaluate) -> RowsResult:
         """Evaluate and publish.
@@ -140,7 +141,12 @@ class Attempts:
             found.discard()
 
     def _splits(self, snapshot: Snapshot | None) -> tuple[Split, ...]:
-        return () if snapshot is None else plan_snapshot(self._root, self.request, snapshot).splits
+        """What a snapshot has to be read; that of the last one is remembered, which the next round often asks for."""
+        if snapshot is None:
+            return ()
+        if self._planned is None or self._planned[0] != snapshot:
+            self._planned = snapshot, plan_snapshot(self._root, self.request, snapshot).splits
+        return self._planned[1]
 
     def _between(self, first: int, last: int) -> Iterable[Snapshot | None]:
         return (self._root.snapshots.find(number) for number in range(first, last))
