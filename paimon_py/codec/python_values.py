@@ -26,7 +26,7 @@ def python_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
     Raises: OverflowError, ValueError, TypeError or pa.ArrowException for what the type cannot hold.
     """
-    given = {type(value) for value in values}
+    given = set(map(type, values))
     if given == {type(None)}:
         return pa.nulls(len(values), kind)
     whole = pa.types.is_signed_integer(kind) and given == {int}
