@@ -160,6 +160,26 @@ def test_a_round_may_be_discarded_after_a_later_one_was_committed():
     assert state(table) == {(1, 1): "b1", (1, 2): "c2", (1, 3): "c3"}
 
 
+def test_discarding_asks_the_store_for_nothing_but_to_delete(monkeypatch):
+    store = store_with()
+    table_on(store, "before").write_arrow(rows(1, [9]))
+    table = table_on(store, "w")
+    with table.writer() as writer:
+        writer.write_arrow(rows(1, [1, 2]))
+        changes = writer.changes()
+        before = set(below(store, WAREHOUSE))
+        with monkeypatch.context() as away:
+            for verb in ("get", "stat", "list", "open_read"):
+                away.setattr(store, verb, lambda *_: pytest.fail("asked"))
+            writer.discard(changes)
+        assert before - set(below(store, WAREHOUSE)) == {
+            path for path in before if any(file.name in path for b in changes.buckets for file in (*b.new_files, *b.new_index))
+        }
+        writer.write_arrow(rows(1, [2, 3]))
+        table.commit(writer.changes())
+    assert set(state(table)) == {(1, 9), (1, 2), (1, 3)}
+
+
 def test_the_index_of_an_earlier_snapshot_stays_when_an_earlier_round_is_committed_late():
     store = store_with()
     table, _, first = out_of_order(store)
