@@ -23,8 +23,8 @@ from paimon_py.lsm.words import Words
 from paimon_py.rows.key_index import key_words
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.write.align import open_stream
 from paimon_py.write.convert import Refusal, place_of, plan
+from paimon_py.write.streams import open_stream
 
 _NAMED_MAX = 64
 """So many values of a column are named one by one in a predicate; of more only the range is."""

@@ -27,9 +27,10 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.write.align import Alignment, open_stream, pieces
+from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
 from paimon_py.write.route import Router
+from paimon_py.write.streams import open_stream, pieces
 
 
 class Share(msgspec.Struct, frozen=True):

@@ -34,10 +34,11 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
-from paimon_py.write.align import Alignment, open_stream, pieces
+from paimon_py.write.align import Alignment
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.route import Routed, Router
+from paimon_py.write.streams import open_stream, pieces
 
 if TYPE_CHECKING:
     from paimon_py.write.dynamic import DynamicBuckets, Share

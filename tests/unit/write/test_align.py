@@ -10,7 +10,8 @@ from unit.write.support import schema_of
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.write.align import Alignment, open_stream, pieces
+from paimon_py.write.align import Alignment
+from paimon_py.write.streams import open_stream, pieces
 
 D = decimal.Decimal
 
