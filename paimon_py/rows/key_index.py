@@ -7,7 +7,7 @@ whoever looks here compares the keys of what is found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
 """Memory per row, at most."""
+_MANY = 1 << 19
 
 Rows = npt.NDArray[np.uint32]
 
@@ -47,7 +48,7 @@ class KeyIndex(NamedTuple):
 
     `words`: ascending, less `base`; uint32 if they fit. `rows`: which row has each. `names`, `starts`: the files, and
     the number of the first row of each, with one more for the end. `is_sure`: whether rows that are located have the
-    key.
+    key. `cells`, of many words: how many words are less than each multiple of 2 ** `shift`.
     """
 
     words: Rows | Words
@@ -56,11 +57,13 @@ class KeyIndex(NamedTuple):
     names: tuple[str, ...]
     starts: Ints
     is_sure: bool
+    cells: Rows | None = None
+    shift: int = 0
 
     @property
     def nbytes(self) -> int:
         """Memory."""
-        return self.words.nbytes + self.rows.nbytes
+        return self.words.nbytes + self.rows.nbytes + (0 if self.cells is None else self.cells.nbytes)
 
     @property
     def row_count(self) -> int:
@@ -74,12 +77,32 @@ class KeyIndex(NamedTuple):
         Cost: a binary search per key, another for keys of several rows, and a few ns per row found.
         """
         wanted, numbers = self._within(asked)
-        first = np.searchsorted(self.words, wanted)
+        first = self._less(wanted, np.less)
         counts = self._has(first, wanted).astype(np.int64)
         several = np.flatnonzero(self._has(first + counts, wanted))
-        counts[several] = np.searchsorted(self.words, wanted[several], side="right") - first[several]
+        counts[several] = self._less(wanted[several], np.less_equal) - first[several]
         places = np.arange(counts.sum()) + np.repeat(first - (np.cumsum(counts) - counts), counts)
         return self._by_file(np.sort(self.rows[places].astype(np.uint64) << _LOW | np.repeat(numbers, counts)))
+
+    def _less(self, wanted: Rows | Words, compare: np.ufunc) -> Ints:
+        """How many words are less than each wanted one, or at most equal.
+
+        Many words do not fit into the cache of a processor: a binary search among all of them waits for memory at every
+        step, among those of one cell only at the last ones.
+        """
+        if self.cells is None:
+            side: Literal["left", "right"] = "left" if compare is np.less else "right"
+            found: Ints = np.searchsorted(self.words, wanted, side=side).astype(np.int64)
+            return found
+        cell = np.minimum(wanted >> self.words.dtype.type(self.shift), len(self.cells) - 2)
+        low: Ints = self.cells[cell].astype(np.int64)
+        high: Ints = self.cells[cell + 1].astype(np.int64)
+        while (within := low < high).any():
+            middle = (low + high) >> 1
+            less = within & compare(self.words[np.minimum(middle, len(self.words) - 1)], wanted)
+            low = np.where(less, middle + 1, low)
+            high = np.where(within & ~less, middle, high)
+        return low
 
     def _has(self, places: Ints, wanted: Rows | Words) -> Mask:
         """Whether words are at these places, which may lie behind the end."""
@@ -162,7 +185,18 @@ def extended(
             words[here] += index.base
             rows[here] = numbered
         at = here.stop
-    return KeyIndex(*_sorted(words, rows), tuple(names), starts, _are_words(fields))
+    ascending, base, order = _sorted(words, rows)
+    return KeyIndex(ascending, base, order, tuple(names), starts, _are_words(fields), *_cells(ascending))
+
+
+def _cells(words: Rows | Words) -> tuple[Rows | None, int]:
+    """About one cell for four words, and the bits that they do without; nothing of few words, or of scattered ones."""
+    if len(words) < _MANY or words.dtype != np.uint32:
+        return None, 0
+    shift = max(0, int(words[-1]).bit_length() - (len(words) // 4).bit_length())
+    cells = np.zeros((int(words[-1]) >> shift) + 2, np.uint32)
+    np.cumsum(np.bincount(words >> np.uint32(shift)), out=cells[1:])
+    return cells, shift
 
 
 def _sorted(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:

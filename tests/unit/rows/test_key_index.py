@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.rows import key_index
 from paimon_py.rows.key_index import Worded, can_index, extended, key_words
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
@@ -42,7 +43,9 @@ def words_of(keys, fields):
 
 
 @pytest.mark.parametrize("kinds", [*SURE, *HASHED])
-def test_an_index_that_files_come_to_and_go_from_finds_every_row_of_every_key(kinds):
+@pytest.mark.parametrize("has_cells", [False, True])
+def test_an_index_that_files_come_to_and_go_from_finds_every_row_of_every_key(kinds, has_cells, monkeypatch):
+    monkeypatch.setattr(key_index, "_MANY", 1 if has_cells else 1 << 30)
     draw = random.Random(str(kinds))
     fields = fields_of(kinds)
     assert can_index(fields)
@@ -67,6 +70,23 @@ def test_an_index_that_files_come_to_and_go_from_finds_every_row_of_every_key(ki
             places = {repr(key): at for at, key in enumerate(held)}
             expected = sorted((places[repr(key)], at) for at, key in enumerate(asked) if repr(key) in places)
             assert list(zip(found[name].positions.tolist(), found[name].keys.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("spread", [1, 3, 2**10, 2**20, 2**32 - 1])
+def test_cells_say_where_words_are_however_they_lie(spread, monkeypatch):
+    monkeypatch.setattr(key_index, "_MANY", 1)
+    draw = np.random.default_rng(spread)
+    fields = fields_of(["BIGINT"])
+    near = np.unique(draw.integers(0, spread, 300))
+    names = {name: np.sort(np.append(draw.choice(near, len(near) // 2, replace=False), 2**32 - 1 - at)) for at, name in enumerate("ab")}
+    index = extended(None, [Worded(name, words.astype(np.uint64)) for name, words in names.items()], names, fields)
+    assert (index.cells is None) == (index.words.dtype != np.uint32)
+    asked = np.unique(np.concatenate([near, near + 1, draw.integers(0, 2**33, 50), [0, 2**32 - 1, 2**32 - 2]])).astype(np.uint64)
+    found = index.locate(asked)
+    for name, words in names.items():
+        places = {int(word): at for at, word in enumerate(words.tolist())}
+        expected = sorted((places[word], at) for at, word in enumerate(asked.tolist()) if word in places)
+        assert list(zip(found[name].positions.tolist(), found[name].keys.tolist(), strict=True)) == expected
 
 
 def test_words_of_keys_grow_with_them_from_the_smallest_to_the_largest():
