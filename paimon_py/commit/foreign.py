@@ -187,16 +187,15 @@ def base_of(root: TableRoot, changes: Changes) -> Base:
 
 
 def indexes_named(root: TableRoot, changes: Changes) -> set[str] | None:
-    """Names of the index files of all snapshots after the base of changes; None if that cannot be said any more.
+    """Names of all index files made after the base of changes that a snapshot names; None if the store does not say.
 
-    Where the whole table is gone, nothing is named. A store that fails is asked once more.
+    A store that fails is asked once more. Where the base has expired, all snapshots are looked at.
     """
     for _ in range(2):
         try:
             after = snapshots_after(root, base_of(root, changes))
-            if after is None:
-                return set() if root.snapshots.latest() is None else None
-            manifests = {snapshot.index_manifest for snapshot in after if snapshot.index_manifest is not None}
+            known = newest_first(root) if after is None else after
+            manifests = {snapshot.index_manifest for snapshot in known if snapshot.index_manifest is not None}
             return {entry.name for name in manifests for entry in root.manifests.read_index(name)}
         except PaimonError:
             continue
