@@ -60,9 +60,10 @@ def delete_handed_index_files(root: TableRoot, schema: TableSchema, changes: Cha
     `own`: names of files that no later round knows.
     """
     made = [entry for bucket in changes.buckets for entry in (*written_files(bucket), *made_index(bucket))]
-    alone = [entry for entry in made if entry.index_type != HASH or entry.name in own]
-    delete_index_files(root, schema, alone)
-    delete_unnamed_index_files(root, schema, changes, [entry for entry in made if entry not in alone])
+    shared = [entry for entry in made if entry.index_type == HASH and entry.name not in own]
+    names = {entry.name for entry in shared}
+    delete_index_files(root, schema, [entry for entry in made if entry.name not in names])
+    delete_unnamed_index_files(root, schema, changes, shared)
 
 
 def delete_compaction(root: TableRoot, schema: TableSchema, bucket: BucketChanges) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from paimon_py.codec.columns import numpy_values
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.attempts import Already, Attempts, Planned
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.conflicts import Conflict
@@ -24,11 +23,10 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, UsageError
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_file
 from paimon_py.maintain.rescale import ROUNDS, with_buckets
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifier
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
@@ -122,11 +120,8 @@ class _Round:
         return writer
 
     def _replay(self, entry: ManifestEntry, writer: Writer) -> None:
-        file = entry.file
-        directory = partition_directory(self._schema, entry.partition)
-        path = file_path(self._root.path, self._schema, directory, entry.bucket, file)
-        fields = (KIND_FIELD, *self._schema.fields)
-        for batch in read_file(self._root.files, path, file, self._root.schemas.get(file.schema_id), fields):
+        place, fields = (entry.partition, entry.bucket), (KIND_FIELD, *self._schema.fields)
+        for batch in stored_rows(self._root, self._schema, place, entry.file, fields):
             kinds = batch.column(VALUE_KIND)
             writer.write_rows(batch.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)
 

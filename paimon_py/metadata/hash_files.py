@@ -12,12 +12,10 @@ import numpy as np
 from paimon_py.codec.binary_row_hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import StorageError
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_file
 from paimon_py.metadata.deletion_files import index_directory, index_file_path
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
@@ -42,12 +40,8 @@ def key_hashes(root: TableRoot, schema: TableSchema, place: tuple[bytes, int], f
     Raises:
         FileMissingError: there is no such file.
     """
-    partition, bucket = place
-    path = file_path(root.path, schema, partition_directory(schema, partition), bucket, file)
-    fields = schema.key_fields
-    types = [field.type for field in fields]
-    batches = read_file(root.files, path, file, root.schemas.get(file.schema_id), fields)
-    found = [hash_rows(batch.columns, types) for batch in batches]
+    types = [field.type for field in schema.key_fields]
+    found = [hash_rows(batch.columns, types) for batch in stored_rows(root, schema, place, file, schema.key_fields)]
     return np.concatenate(found) if found else np.empty(0, np.int32)
 
 

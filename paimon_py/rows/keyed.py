@@ -125,8 +125,9 @@ class KeyedRows:
             for bucket, keys in late.items():
                 self._keep_others(bucket, keys, writer)
             self._written.drop(changed)
+            whole = [split for split in again if (split.partition, split.bucket) not in late]
             for operation in self._operations():
-                self._pass(operation, [split for split in again if (split.partition, split.bucket) not in late], writer)
+                self._pass(operation, whole, writer)
                 for bucket, keys in late.items():
                     self._look_again(operation, bucket, keys, writer)
             return self._evaluated(writer)

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.foreign import snapshots_after
 from paimon_py.commit.plan import Bucket
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_file
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
@@ -68,16 +66,5 @@ def _files(
 
 def _keys(root: TableRoot, schema: TableSchema, bucket: Bucket, files: Sequence[DataFile]) -> pa.Table:
     fields = [schema.field(name) for name in schema.primary_keys]
-    directory = partition_directory(schema, bucket[0])
-    batches = (
-        batch
-        for file in files
-        for batch in read_file(
-            root.files,
-            file_path(root.path, schema, directory, bucket[1], file),
-            file,
-            root.schemas.of_file(file.schema_id, schema),
-            fields,
-        )
-    )
+    batches = (batch for file in files for batch in stored_rows(root, schema, bucket, file, fields))
     return pa.Table.from_batches(batches, to_arrow_schema(fields))

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Set
 import msgspec
 import pyarrow as pa
 
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.plan import Bucket
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import read_file
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.session import Writer
 
@@ -42,14 +40,12 @@ class Written:
 
         Raises: FileMissingError, CorruptionError, StorageError
         """
-        root, schema, (partition, number) = self._root, self._schema, bucket
-        directory = partition_directory(schema, partition)
+        fields = (*self._schema.fields, KIND_FIELD)
         for _, changes in self._parts:
             for one in changes.buckets:
                 if (one.partition, one.bucket) == bucket:
                     for file in one.new_files:
-                        path = file_path(root.path, schema, directory, number, file)
-                        yield from read_file(root.files, path, file, schema, (*schema.fields, KIND_FIELD))
+                        yield from stored_rows(self._root, self._schema, bucket, file, fields)
 
     def drop(self, buckets: Set[Bucket]) -> None:
         """Delete what was written to some buckets."""

@@ -14,13 +14,13 @@ from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.codec.python_values import python_array
 from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.leftovers import delete_compaction, delete_handed_index_files
+from paimon_py.commit.leftovers import delete_compaction, delete_files, delete_handed_index_files
 from paimon_py.commit.plan import own_files
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.files.naming import DataFileNames
-from paimon_py.files.places import BucketPlace, bucket_place, file_paths
+from paimon_py.files.places import BucketPlace, bucket_place
 from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
@@ -232,11 +232,7 @@ class Writer:
             self._indexes.forget(changes.buckets)
         delete_handed_index_files(self._root, self._schema, changes, handed)
         for bucket in changes.buckets:
-            directory = partition_directory(self._schema, bucket.partition)
-            for file in own_files(bucket):
-                for path in file_paths(self._root.path, self._schema, directory, bucket.bucket, file):
-                    with contextlib.suppress(StorageError):
-                        self._root.files.delete(path)
+            delete_files(self._root, self._schema, bucket.partition, bucket.bucket, own_files(bucket))
 
     def close(self) -> None:
         """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
