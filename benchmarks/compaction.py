@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.svg import Panel, picture
-from paimon_py.lsm.simulator import Moment, Workload, simulate, summary
+from paimon_py.testing.compaction_simulator import Moment, Workload, simulate, summary
 
 PAGE = Path(__file__).parents[1] / "docs" / "compaction.md"
 PICTURE = PAGE.with_suffix(".svg")

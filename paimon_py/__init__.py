@@ -8,6 +8,7 @@ from paimon_py.catalog import Catalog
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.progress import CompactionProgress
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -30,7 +31,6 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import Predicate, col
-from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.new_schema import Schema

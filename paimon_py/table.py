@@ -29,7 +29,7 @@ from paimon_py.views import Snapshot, Tag
 
 if TYPE_CHECKING:
     from paimon_py.commit.request import CommitRequest
-    from paimon_py.rows.lookup import Lookups
+    from paimon_py.lookup.lookups import Lookups
     from paimon_py.write.session import Writer
 
 
@@ -348,7 +348,7 @@ class Table(TableCare):
 
     @cached_property
     def _lookups(self) -> Lookups:
-        from paimon_py.rows.lookup import Lookups
+        from paimon_py.lookup.lookups import Lookups
 
         return Lookups(self._root)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.progress import CompactionProgress
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import (
     Ints,
     Mask,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Mask, binary_array, numpy_values, text_array
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import PaimonError

@@ -12,12 +12,9 @@ import msgspec
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions
 from paimon_py.commit.index_plan import Index
-from paimon_py.compaction.plan import Moment
-from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, bucket_tasks, next_window
-from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.lsm.levels import LevelRun, level_runs
-from paimon_py.lsm.order import key_ranks
-from paimon_py.lsm.picker import (
+from paimon_py.compaction.append_picker import AppendSettings, DeadRows, bucket_tasks, next_window
+from paimon_py.compaction.levels import LevelRun, level_runs
+from paimon_py.compaction.picker import (
     Choice,
     Compact,
     PickerSettings,
@@ -28,6 +25,9 @@ from paimon_py.lsm.picker import (
     pick_full,
     writers_wait,
 )
+from paimon_py.compaction.plan import Moment
+from paimon_py.compaction.task import CompactionTask
+from paimon_py.lsm.order import key_ranks
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from paimon_py.lsm.levels import level_runs
-from paimon_py.lsm.picker import Compact, PickerSettings, PickerState, pick, pick_full
+from paimon_py.compaction.levels import level_runs
+from paimon_py.compaction.picker import Compact, PickerSettings, PickerState, pick, pick_full
 from paimon_py.spec.clustering import Clustering, is_incremental, table_clustering
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options

@@ -18,8 +18,8 @@ from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.run import run_task
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
-from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paimon_py.codec.columns import Ints
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.snapshot import Snapshot

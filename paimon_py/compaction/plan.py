@@ -17,19 +17,10 @@ from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.overwrite import Matcher, StaticOverwrite, matcher
 from paimon_py.commit.plan import Bucket
+from paimon_py.compaction.append_picker import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
 from paimon_py.compaction.cluster_plan import ClusterPlan
-from paimon_py.env import Clock
-from paimon_py.errors import UsageError
-from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import bind, predicate_of
-from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
-from paimon_py.files.expiry import RecordExpiry
-from paimon_py.lsm.append_compaction import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
-from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.lsm.levels import LevelRun, level_runs
-from paimon_py.lsm.order import key_ranks
-from paimon_py.lsm.picker import (
+from paimon_py.compaction.levels import LevelRun, level_runs
+from paimon_py.compaction.picker import (
     Compact,
     PickerSettings,
     PickerState,
@@ -38,6 +29,15 @@ from paimon_py.lsm.picker import (
     pick,
     pick_full,
 )
+from paimon_py.compaction.task import CompactionTask
+from paimon_py.env import Clock
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.predicate import Predicate
+from paimon_py.expr.split import columns_of
+from paimon_py.files.expiry import RecordExpiry
+from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.clustering import Clustering

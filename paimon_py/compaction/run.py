@@ -17,6 +17,10 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import renewed
+from paimon_py.compaction.by_lookup import Bounds, Lookup, LookupRules
+from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite
+from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
@@ -27,13 +31,9 @@ from paimon_py.files.places import bucket_place, file_path
 from paimon_py.files.reader import BATCH_ROWS, read_positions
 from paimon_py.files.stamps import Stamps
 from paimon_py.files.writer import RollingWriter, file_layout
-from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.lsm.compaction_steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.external_sort import ExternalSort
-from paimon_py.lsm.lookup import Bounds, Lookup, LookupRules
 from paimon_py.lsm.order import key_ranks, merge_order
-from paimon_py.lsm.rewrite import Merging, merged_rows, rewrite
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import abort_all
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions

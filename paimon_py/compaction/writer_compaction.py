@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
 
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
@@ -20,10 +20,10 @@ from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.live_files import LiveFiles
+from paimon_py.compaction.picker import PickerState
 from paimon_py.compaction.plan import moment_of
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.files.places import file_path
-from paimon_py.lsm.picker import PickerState
 from paimon_py.metadata.deletion_files import deletion_places
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.columns import from_numpy
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import SchemaError
 from paimon_py.expr.prune import Bounds
 from paimon_py.files.cast import cast, keeps_order

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Mask
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.spec.manifest import ManifestFile
 
 

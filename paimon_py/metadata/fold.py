@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.data_file import FileKind
 

@@ -9,7 +9,7 @@ import contextlib
 
 import numpy as np
 
-from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes
 from paimon_py.errors import StorageError

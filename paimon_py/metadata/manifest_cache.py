@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from paimon_py.codec.manifest_columns import EntryColumns, concat
+from paimon_py.codec.manifest.columns import EntryColumns, concat
 
 Fetch = Callable[[Sequence[str]], tuple[EntryColumns, list[int]]]
 """Reads manifests by name: their entries, one after the other, and the number of entries of each."""

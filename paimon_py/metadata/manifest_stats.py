@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
-from paimon_py.codec.manifest_columns import ABSENT, EntryColumns
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.spec.data_file import EMPTY_STATS, Stats
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.types import Atomic, DataType, Root

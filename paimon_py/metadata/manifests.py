@@ -11,9 +11,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from paimon_py.codec.manifest_avro import read_manifests, read_with_counts, write_manifest
-from paimon_py.codec.manifest_columns import EntryColumns
-from paimon_py.codec.manifest_list_avro import (
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.manifest.entries import read_manifests, read_with_counts, write_manifest
+from paimon_py.codec.manifest.lists import (
     read_index_manifest,
     read_manifest_list,
     write_index_manifest,
@@ -239,7 +239,7 @@ class Manifests:
         settings: ManifestSettings,
         written: list[str],
     ) -> list[ManifestFile]:
-        from paimon_py.codec.manifest_copy import copy_manifests
+        from paimon_py.codec.manifest.copy import copy_manifests
 
         check_unique(columns)
         files = []

@@ -33,9 +33,9 @@ from paimon_py.files.reader import BATCH_ROWS, read_positions
 from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
-from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Flags, Operation
-from paimon_py.rows.extent import Files, files_of, with_new_files
+from paimon_py.rows.evaluation import Counts, Evaluated
+from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.rules import keeps_deletion_vectors
 from paimon_py.rows.written import Written
 from paimon_py.scan.read import missing_file

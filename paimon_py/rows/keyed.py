@@ -18,16 +18,16 @@ from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_value
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import KIND_FIELD
+from paimon_py.lookup.lookups import Lookups
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.root import TableRoot
-from paimon_py.rows.attempts import Counts, Evaluated
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
-from paimon_py.rows.effect import Effect
-from paimon_py.rows.extent import Files, changed_buckets
-from paimon_py.rows.late_keys import late_keys
+from paimon_py.rows.evaluation import Counts, Evaluated
+from paimon_py.rows.files_read import Files, changed_buckets
+from paimon_py.rows.keys_written import late_keys
 from paimon_py.rows.live_keys import live_keys
-from paimon_py.rows.lookup import Lookups
-from paimon_py.rows.probe import Probe
+from paimon_py.rows.matches import Probe
+from paimon_py.rows.update_check import Effect
 from paimon_py.rows.written import Written
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split

@@ -14,7 +14,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.rows.clauses import Clause, Clauses
 from paimon_py.rows.decide import DELETE, UPDATE, Decision, with_values
-from paimon_py.rows.probe import Probe
+from paimon_py.rows.matches import Probe
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import SOURCE, Condition
 from paimon_py.spec.schema import TableSchema

@@ -15,9 +15,9 @@ from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
-from paimon_py.rows.attempts import Attempts, Evaluated
 from paimon_py.rows.clauses import Asked, clauses_of, join_keys
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
+from paimon_py.rows.evaluation import Attempts, Evaluated
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.manifest_columns import ABSENT, EntryColumns, file_source
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.lsm.runs import SortedRun, oldest_first

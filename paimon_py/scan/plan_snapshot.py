@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import split_conjuncts

@@ -19,7 +19,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, decode_at
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import distinct_integers, from_numpy, numpy_values
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.arrow import evaluate, pinned_values
 from paimon_py.expr.predicate import Predicate

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from paimon_py.codec.binary_row_hash import hash_row
+from paimon_py.codec.binary_row.hash import hash_row
 from paimon_py.codec.columns import Int32s, Ints, Mask
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.spec.options import Options

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
 
 
 class Existing(msgspec.Struct, frozen=True):

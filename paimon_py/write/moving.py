@@ -17,7 +17,7 @@ from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_base import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
-from paimon_py.lsm.key_index import KeyIndex
+from paimon_py.lsm.key_places import KeyIndex
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import UNAWARE

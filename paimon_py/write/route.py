@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import encode
-from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
 from paimon_py.errors import UnsupportedError

@@ -12,7 +12,7 @@ import pyarrow as pa
 from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table
-from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes

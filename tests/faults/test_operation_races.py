@@ -17,7 +17,7 @@ from faults.compaction_support import Rival, attempt, built, check_table, orphan
 from faults.operations import KINDS, OPERATIONS, held, prepared
 
 from paimon_py import CommitConflictError, PaimonError, SchemaError, UsageError
-from paimon_py.rows import attempts
+from paimon_py.rows import evaluation as attempts
 from paimon_py.testing.fault_store import FaultStore
 
 FASTER = [name for name in OPERATIONS if not OPERATIONS[name].beside]

@@ -25,10 +25,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.lsm.compaction_steps import Step, StepSettings, Upgrade, steps_of
-from paimon_py.lsm.levels import LevelRun, level_runs
-from paimon_py.lsm.picker import Compact, PickerSettings, PickerState, Wait, drop_deletes, needs_lookup, pick, pick_full
+from paimon_py.compaction.levels import LevelRun, level_runs
+from paimon_py.compaction.picker import (
+    Compact,
+    PickerSettings,
+    PickerState,
+    Wait,
+    drop_deletes,
+    needs_lookup,
+    pick,
+    pick_full,
+)
+from paimon_py.compaction.steps import Step, StepSettings, Upgrade, steps_of
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from lsm_states import FOLDER, answered
 
+from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import OptionError
-from paimon_py.lsm.picker import PickerSettings
 from paimon_py.spec.options import Options
 
 

@@ -9,13 +9,14 @@ import fastavro
 import golden
 import pytest
 from locate import CORPUS
-from unit.codec.manifest_entries import by_fastavro, stats_by_fastavro
+from unit.codec.manifest.manifest_entries import by_fastavro, stats_by_fastavro
 
-from paimon_py.codec import manifest_avro, manifest_schemas
 from paimon_py.codec.avro import header_bytes, read_header
-from paimon_py.codec.manifest_avro import read_manifests
-from paimon_py.codec.manifest_copy import copy_manifests
-from paimon_py.codec.manifest_list_avro import (
+from paimon_py.codec.manifest import entries as manifest_avro
+from paimon_py.codec.manifest import schemas as manifest_schemas
+from paimon_py.codec.manifest.copy import copy_manifests
+from paimon_py.codec.manifest.entries import read_manifests
+from paimon_py.codec.manifest.lists import (
     read_index_manifest,
     read_manifest_list,
     write_index_manifest,

@@ -20,13 +20,13 @@ ELSEWHERE = {
     "pyspark", "requests", "s3fs",
 }  # fmt: skip
 RARE = {
-    "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest_copy", "paimon_py.commit.compact_manifests",
+    "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest.copy", "paimon_py.commit.compact_manifests",
     "paimon_py.compaction.compact", "paimon_py.compaction.index_rewrite", "paimon_py.compaction.run",
     "paimon_py.expr.sql", "paimon_py.files.cast_rules", "paimon_py.formats.avro", "paimon_py.formats.orc",
     "paimon_py.lsm.aggregates", "paimon_py.lsm.engines.aggregation", "paimon_py.lsm.engines.first_row",
     "paimon_py.lsm.engines.lookup", "paimon_py.lsm.engines.partial_update", "paimon_py.lsm.external_sort",
-    "paimon_py.lsm.rewrite", "paimon_py.maintain.publish_waiting", "paimon_py.maintain.rescale",
-    "paimon_py.rows.live_keys", "paimon_py.rows.lookup", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
+    "paimon_py.compaction.rewrite", "paimon_py.maintain.publish_waiting", "paimon_py.maintain.rescale",
+    "paimon_py.rows.live_keys", "paimon_py.lookup.lookups", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
     "paimon_py.spark", "paimon_py.spec.changed_schema", "paimon_py.spec.validation", "paimon_py.storage.fsspec_store",
     "paimon_py.testing", "paimon_py.write.dynamic", "paimon_py.write.moving", "paimon_py.write.waiting",
 }  # fmt: skip

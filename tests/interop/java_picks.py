@@ -15,9 +15,9 @@ import msgspec
 import oracle
 from lsm_states import State
 
-from paimon_py.lsm.compaction_steps import Upgrade
-from paimon_py.lsm.picker import PickerState, Wait, drop_deletes, pick, pick_full, writers_wait
-from paimon_py.lsm.simulator import Moment
+from paimon_py.compaction.picker import PickerState, Wait, drop_deletes, pick, pick_full, writers_wait
+from paimon_py.compaction.steps import Upgrade
+from paimon_py.testing.compaction_simulator import Moment
 
 SOURCE = pathlib.Path(__file__).parent / "picker" / "Picks.java"
 VERSION = "2.0.0"

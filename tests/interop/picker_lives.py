@@ -9,11 +9,8 @@ import msgspec
 from pair import Kind, Pair
 from values import arrow_rows
 
-from paimon_py.lsm.compaction import CompactionTask
-from paimon_py.lsm.compaction_steps import Rewrite, Step, StepSettings, Upgrade, steps_of
-from paimon_py.lsm.levels import level_runs
-from paimon_py.lsm.order import key_ranks
-from paimon_py.lsm.picker import (
+from paimon_py.compaction.levels import level_runs
+from paimon_py.compaction.picker import (
     Choice,
     PickerSettings,
     PickerState,
@@ -23,6 +20,9 @@ from paimon_py.lsm.picker import (
     pick,
     pick_full,
 )
+from paimon_py.compaction.steps import Rewrite, Step, StepSettings, Upgrade, steps_of
+from paimon_py.compaction.task import CompactionTask
+from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options

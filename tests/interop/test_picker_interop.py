@@ -7,8 +7,8 @@ from java_picks import ask_java, our_answer, questions_of, random_question
 from pair import Pair
 from picker_lives import life, live, live_ours, replay_java
 
-from paimon_py.lsm.compaction_steps import Rewrite
-from paimon_py.lsm.simulator import Workload, simulate
+from paimon_py.compaction.steps import Rewrite
+from paimon_py.testing.compaction_simulator import Workload, simulate
 
 pytestmark = pytest.mark.java
 

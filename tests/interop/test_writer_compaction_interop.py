@@ -13,8 +13,8 @@ import pytest
 from pair import TURNS, Kind, play, same_histories
 from values import difference
 
-from paimon_py.lsm.levels import level_runs
-from paimon_py.lsm.picker import Compact, PickerSettings, PickerState, pick
+from paimon_py.compaction.levels import level_runs
+from paimon_py.compaction.picker import Compact, PickerSettings, PickerState, pick
 from paimon_py.spec.options import Options
 
 COLUMNS = [["k", "INT NOT NULL"], ["v", "STRING"]]

@@ -17,8 +17,8 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.deletion_index import index_entries
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.env import Env, SerialPool
-from paimon_py.lsm.compaction import CompactionTask
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.type_text import parse_type

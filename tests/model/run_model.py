@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 from model.engine_models import merged
 
-from paimon_py.lsm.compaction_steps import Upgrade
+from paimon_py.compaction.steps import Upgrade
 
 
 class RunModel:

@@ -6,7 +6,7 @@ from model.steps_writing import HELD_MAX
 from model.table_life import Held
 
 from paimon_py import CommitConflictError, SetOption, UsageError
-from paimon_py.lsm.compaction import CompactionTask
+from paimon_py.compaction.task import CompactionTask
 
 
 def restriction(life, rng):

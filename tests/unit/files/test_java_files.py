@@ -12,8 +12,8 @@ from unit.files.build import FixedClock, FixedIds
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.json import schema_from_json
-from paimon_py.codec.manifest_avro import read_manifests
-from paimon_py.codec.manifest_list_avro import read_manifest_list
+from paimon_py.codec.manifest.entries import read_manifests
+from paimon_py.codec.manifest.lists import read_manifest_list
 from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.errors import UnsupportedError
 from paimon_py.files.naming import DataFileNames

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 from unit.files.build import batch, fields, schema, write
 
-from paimon_py.codec.manifest_avro import read_manifests, write_manifest
+from paimon_py.codec.manifest.entries import read_manifests, write_manifest
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.codec.manifest_entries import added, entry, row
+from unit.codec.manifest.manifest_entries import added, entry, row
 
-from paimon_py.codec.manifest_avro import read_manifests, write_manifest
+from paimon_py.codec.manifest.entries import read_manifests, write_manifest
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.fold import check_unique, fold, identifiers, live
 from paimon_py.spec import manifest

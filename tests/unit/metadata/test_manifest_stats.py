@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from unit.codec.manifest_entries import added, row
+from unit.codec.manifest.manifest_entries import added, row
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode, encode
-from paimon_py.codec.manifest_avro import read_manifests, write_manifest
+from paimon_py.codec.manifest.entries import read_manifests, write_manifest
 from paimon_py.metadata.manifest_stats import describe, may_contain, partition_stats
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, FileKind, Stats
 from paimon_py.spec.manifest import ManifestFile

@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from unit.codec.manifest_entries import added, entry, row
+from unit.codec.manifest.manifest_entries import added, entry, row
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.env import Env, SerialPool

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.codec.binary_row import encode
-from paimon_py.codec.binary_row_hash import hash_row, hash_rows
+from paimon_py.codec.binary_row.hash import hash_row, hash_rows
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.options import Options

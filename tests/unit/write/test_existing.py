@@ -4,8 +4,8 @@ import pyarrow as pa
 from unit.write.support import schema_of
 
 from paimon_py.codec.binary_row import encode
-from paimon_py.codec.manifest_avro import read_manifests, write_manifest
-from paimon_py.codec.manifest_columns import EntryColumns
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.manifest.entries import read_manifests, write_manifest
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
 from paimon_py.write.existing import NOTHING, summarise
 

@@ -6,7 +6,7 @@ import pytest
 from unit.write.support import schema_of
 
 from paimon_py.codec.binary_row import encode
-from paimon_py.codec.binary_row_hash import hash_rows
+from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.data_file import EMPTY_ROW

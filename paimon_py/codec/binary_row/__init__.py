@@ -1,0 +1,12 @@
+"""Paimon's BinaryRow: the bytes of partitions, keys and statistics, and the hash that picks buckets.
+
+Everything works on whole Arrow columns. Source: format.md §6, §7.1.
+"""
+
+from __future__ import annotations
+
+from paimon_py.codec.binary_row.decode import decode, decode_at
+from paimon_py.codec.binary_row.encode import encode
+from paimon_py.codec.binary_row.hash import hash_rows
+
+__all__ = ["decode", "decode_at", "encode", "hash_rows"]

@@ -1,0 +1,249 @@
+"""Manifests: Avro bytes ↔ entries. Many files are read together, in lock step where that is faster.
+
+Source: format.md §5; Java `ManifestFile`, `ManifestEntrySerializer`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from paimon_py.codec.avro import (
+    codec_name,
+    deflater,
+    header_bytes,
+    inflater,
+    pack,
+    read_blocks,
+    read_header,
+    write_container,
+)
+from paimon_py.codec.avro import write_long as _long
+from paimon_py.codec.avro_shape import Shape, shape_of
+from paimon_py.codec.columns import Bytes, Ints
+from paimon_py.codec.manifest.columns import ABSENT, ROW_COUNT, ROW_OF, SPARE_BYTES, EntryColumns
+from paimon_py.codec.manifest.lockstep import decode
+from paimon_py.codec.manifest.program import RecordFault, Records, program, walk
+from paimon_py.codec.manifest.schemas import MANIFEST, VERSION
+from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.spec.data_file import ManifestEntry, Stats
+
+_FEW_ENTRIES = 48
+"""Up to so many entries in all, record after record is faster than lock step."""
+
+_NEWEST_VERSION = 99
+_NOT_NEGATIVE = ("size_bytes", "row_count", "schema_id", "level")
+_INT_MAX = 2**31 - 1
+_RECORD = ROW_OF["record"]
+
+
+class _File(msgspec.Struct, frozen=True):
+    """A manifest inside the joined buffer."""
+
+    path: str
+    schema: bytes
+    runs: list[Records]
+    offsets: list[int]
+
+
+def read_manifests(blobs: Sequence[tuple[str, bytes]]) -> EntryColumns:
+    """The entries of manifests, given as (path, bytes), in their order.
+
+    Cost: 3-4 µs per entry and 1 ms for the call; 15 µs per entry for a few.
+    Raises:
+        CorruptionError: a file is not a whole, well-formed manifest; names file and block.
+        UnsupportedError: a codec, or a version of entries, that is not handled.
+    """
+    return read_with_counts(blobs)[0]
+
+
+def read_with_counts(blobs: Sequence[tuple[str, bytes]]) -> tuple[EntryColumns, list[int]]:
+    """As `read_manifests`, with the number of entries of every file."""
+    files, raw = _join(blobs)
+    counts = [sum(run.entries for run in file.runs) for file in files]
+    total = sum(counts)
+    if total == 0:
+        _check_empty(files)
+        return EntryColumns.empty(), counts
+    buffer = np.frombuffer(raw, np.uint8)
+    schemas = tuple(dict.fromkeys(file.schema for file in files))
+    tables = [
+        _table(buffer, raw, [file for file in files if file.schema == schema], number, few=total <= _FEW_ENTRIES)
+        for number, schema in enumerate(schemas)
+    ]
+    table = tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
+    if len(tables) > 1:
+        table = table[:, np.argsort(table[_RECORD], kind="stable")]
+    columns = EntryColumns(buffer, table, schemas)
+    _check(columns, files)
+    return columns, counts
+
+
+def write_manifest(entries: Sequence[ManifestEntry], compression: str = "zstd") -> bytes:
+    """The bytes of a manifest with these entries, in their order.
+
+    Cost: 10 µs per entry.
+    """
+    return container(MANIFEST, [encode_entry(entry) for entry in entries], compression)
+
+
+def container(schema: bytes, records: Sequence[bytes], compression: str) -> bytes:
+    """A whole Avro file of encoded records; `compression` as in the options of a table."""
+    codec = codec_name(compression)
+    return write_container(header_bytes(schema, codec), pack(records, deflater(codec)))
+
+
+def encode_entry(entry: ManifestEntry) -> bytes:
+    """The Avro record of an entry, by the schema `MANIFEST`."""
+    file = entry.file
+    parts = [
+        _long(VERSION),
+        _long(entry.kind),
+        *_sized(entry.partition),
+        _long(entry.bucket),
+        _long(entry.total_buckets),
+        *_sized(file.name.encode()),
+        _long(file.size_bytes),
+        _long(file.row_count),
+        *_sized(file.min_key),
+        *_sized(file.max_key),
+        *encode_stats(file.key_stats),
+        *encode_stats(file.value_stats),
+        _long(file.min_sequence),
+        _long(file.max_sequence),
+        _long(file.schema_id),
+        _long(file.level),
+        _texts(file.extra_files),
+        _nullable_long(file.creation_time_millis),
+        _nullable_long(file.delete_row_count),
+        _nullable_bytes(file.embedded_index),
+        _nullable_long(file.source),
+        _nullable_texts(file.value_stats_columns),
+        _nullable_bytes(None if file.external_path is None else file.external_path.encode()),
+        _nullable_long(file.first_row_id),
+        _nullable_texts(file.write_columns),
+    ]
+    return b"".join(parts)
+
+
+def encode_stats(stats: Stats) -> list[bytes]:
+    """The pieces of an Avro stats record."""
+    counts = stats.null_counts
+    if counts is None:
+        tail = b"\x00"
+    elif not counts:
+        tail = b"\x02\x00"
+    else:
+        tail = b"\x02" + _long(len(counts)) + b"".join(map(_nullable_long, counts)) + b"\x00"
+    return [*_sized(stats.min_values), *_sized(stats.max_values), tail]
+
+
+def _sized(raw: bytes) -> tuple[bytes, bytes]:
+    return _long(len(raw)), raw
+
+
+def _nullable_long(value: int | None) -> bytes:
+    return b"\x00" if value is None else b"\x02" + _long(value)
+
+
+def _nullable_bytes(value: bytes | None) -> bytes:
+    return b"\x00" if value is None else b"\x02" + _long(len(value)) + value
+
+
+def _texts(values: Sequence[str]) -> bytes:
+    if not values:
+        return b"\x00"
+    items = [piece for value in values for piece in _sized(value.encode())]
+    return _long(len(values)) + b"".join(items) + b"\x00"
+
+
+def _nullable_texts(values: Sequence[str] | None) -> bytes:
+    return b"\x00" if values is None else b"\x02" + _texts(values)
+
+
+def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
+    """Inflate all files into one buffer."""
+    files: list[_File] = []
+    payloads: list[bytes] = []
+    inflaters = {}
+    position = 0
+    for path, data in blobs:
+        header = read_header(data, path)
+        if header.codec not in inflaters:
+            inflaters[header.codec] = inflater(header.codec, path)
+        runs, offsets = [], []
+        for block in read_blocks(data, header, path, inflaters[header.codec]):
+            stop = position + len(block.payload)
+            runs.append(Records(position, stop, block.records))
+            offsets.append(block.offset)
+            payloads.append(block.payload)
+            position = stop
+        files.append(_File(path, header.schema, runs, offsets))
+    payloads.append(bytes(SPARE_BYTES))
+    return files, b"".join(payloads)
+
+
+def _table(buffer: Bytes, raw: bytes, files: Sequence[_File], number: int, *, few: bool) -> Ints:
+    """The table of all files of one schema."""
+    path = files[0].path
+    shape = _shape(files[0].schema, path)
+    runs = [run for file in files for run in file.runs]
+    table = None if few else decode(buffer, raw, runs, shape, number)
+    if table is not None:
+        return table
+    try:
+        return walk(raw, runs, shape, number)
+    except RecordFault as fault:
+        raise _fault("broken entry", fault.position, files) from fault
+
+
+def _shape(schema: bytes, path: str) -> Shape:
+    shape = shape_of(schema, path)
+    try:
+        program(shape)
+    except CorruptionError as error:
+        raise CorruptionError(f"{path}: {error}", path=path, offset=4) from error
+    return shape
+
+
+def _check_empty(files: Sequence[_File]) -> None:
+    for file in files:
+        _shape(file.schema, file.path)
+        for run, offset in zip(file.runs, file.offsets, strict=True):
+            if run.stop > run.start:
+                raise CorruptionError(f"{file.path}: a block without records has bytes", path=file.path, offset=offset)
+
+
+def _check(columns: EntryColumns, files: Sequence[_File]) -> None:
+    """Refuse numbers that no entry can have."""
+    versions = columns.version
+    wrong = versions != VERSION
+    if bool(wrong.any()):
+        at = int(np.argmax(wrong))
+        version = int(versions[at])
+        error = _fault(f"entry of version {version}", int(columns.table[_RECORD, at]), files)
+        if VERSION < version <= _NEWEST_VERSION:
+            feature = f"manifest entry version {version}"
+            raise UnsupportedError(f"{error.path}: {feature} is not supported", feature=feature, path=error.path)
+        raise error
+    assert columns.table.shape[0] == ROW_COUNT
+    bad = (columns.kind < 0) | (columns.kind > 1) | (columns.bucket < -2) | (columns.bucket > _INT_MAX)
+    bad |= (columns.total_buckets < -2) | (columns.total_buckets > _INT_MAX) | (columns.level > _INT_MAX)
+    bad |= (columns.source != ABSENT) & (columns.source != 0) & (columns.source != 1)
+    for name in _NOT_NEGATIVE:
+        bad |= columns.table[ROW_OF[name]] < 0
+    if bool(bad.any()):
+        at = int(np.argmax(bad))
+        raise _fault("entry with impossible numbers", int(columns.table[_RECORD, at]), files)
+
+
+def _fault(what: str, position: int, files: Sequence[_File]) -> CorruptionError:
+    """The error for a position of the joined buffer."""
+    places = [
+        (run.start, file.path, offset) for file in files for run, offset in zip(file.runs, file.offsets, strict=True)
+    ]
+    _, path, offset = places[max(bisect_right(places, (position, "\uffff")) - 1, 0)]
+    return CorruptionError(f"{path}: {what} in the block at byte {offset}", path=path, offset=offset)

@@ -1,0 +1,332 @@
+"""Rows of data files by key: key columns first, and of the others only what is needed; through a cache of both.
+
+Source: Java `LookupLevels`, `LookupFile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.errors import CorruptionError
+from paimon_py.files.file_index import has_index, matching
+from paimon_py.files.reader import FileReader
+from paimon_py.files.stamps import Stamps
+from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole, joined
+from paimon_py.lookup.key_index import Located, Worded, key_words
+from paimon_py.lookup.keys import key_predicate
+from paimon_py.lsm.probe import KeyProbe
+from paimon_py.lsm.search import equal_rows, search
+from paimon_py.lsm.words import Ints, Mask
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import OpenRead
+
+KEY_BATCH_ROWS = 131_072
+VALUE_BATCH_BYTES = 64 << 20
+VALUE_BATCH_ROWS = 1 << 20
+PAGED_ROWS = 40_000
+"""Files with fewer rows have so few pages that reading all of them costs less than choosing some."""
+_FEW = 64
+_FEW_BATCH_ROWS = 16_384
+_DECODED = 4
+"""How many times as large as their file rows are taken to be."""
+
+
+class Hits(NamedTuple):
+    """Rows of a file: positions, ascending, and which of the asked keys each has."""
+
+    positions: Ints
+    keys: Ints
+
+
+class FileReading(msgspec.Struct, frozen=True, kw_only=True):
+    """How files of one partition and bucket are read.
+
+    `keys`: fields of the trimmed primary key. `bucket`: the name of their index. `path_of`, `schema_of`, `dead_of`:
+    where a file lies, the schema it was written with, its deletion vector. `asks_indexes`: whether file indexes may be
+    looked at.
+    """
+
+    store: OpenRead
+    frames: Frames
+    keys: tuple[Field, ...]
+    stamps: Stamps
+    bucket: FrameId
+    path_of: Callable[[DataFile], str]
+    schema_of: Callable[[int], TableSchema]
+    dead_of: Callable[[DataFile], DeletionVector | None]
+    asks_indexes: bool = True
+
+    def find(self, file: DataFile, wanted: Sequence[pa.Array]) -> Hits:
+        """Where keys lie in a file; dead rows are left out.
+
+        Shapes: `wanted` — columns of `keys`, ascending.
+        Cost: what is not held is read: the key columns of row groups that may hold one of the keys by statistics.
+        Raises: FileMissingError, CorruptionError
+        """
+        path = self.path_of(file)
+        frame = FrameId(path, self.bucket.number)
+        held = self.frames.get(frame)
+        if is_whole(held, file.row_count) and len(held) == 1:
+            found = search(held[0].rows.columns, wanted)
+            keys = np.flatnonzero(found.equal)
+            return self._live(file, Hits(found.places[keys], keys))
+        asked = _Search(wanted, file.row_count)
+        for stretch in held:
+            asked.look_into(stretch)
+        if len(asked.undecided()):
+            # few keys of a large file that nobody knows: maybe no more will be asked for
+            by_page = len(wanted[0]) <= _FEW and file.row_count >= PAGED_ROWS and not held
+            self._read_keys(file, path, frame, asked, by_page=by_page)
+        return self._live(file, asked.hits())
+
+    def proven(self, file: DataFile, located: Located, wanted: Sequence[pa.Array] | None) -> Hits:
+        """What really has its key of the rows that an index has found; dead rows are left out.
+
+        Shapes: `wanted` — columns of `keys`, of which `located.keys` counts the rows; None if the index is sure.
+        Cost: what is not held is read.
+        Raises: FileMissingError, CorruptionError
+        """
+        if wanted is None or not len(located.keys):
+            return self._live(file, Hits(*located))
+        rows = self._stored_rows(file, Columns(self.keys, self.bucket.number), located.positions)
+        asked = from_numpy(located.keys, pa.int64())
+        same = equal_rows(rows.columns, [column.take(asked) for column in wanted])
+        hits = Hits(*located) if same.all() else Hits(located.positions[same], located.keys[same])
+        return self._live(file, hits)
+
+    def take(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
+        """Columns of the rows at positions, which ascend.
+
+        Cost: what is not held is read: row groups with one of the positions, up to the last one.
+        Raises: FileMissingError, CorruptionError
+        """
+        fields = columns.fields
+        stored = self.stamps.stored(file, fields)
+        if stored and len(positions):
+            told = columns if stored is fields else self.frames.columns(tuple(stored))
+            rows = self._stored_rows(file, told, positions)
+        else:
+            rows = pa.RecordBatch.from_arrays([pa.nulls(len(positions))], ["rows"]).select([])
+        (complete,) = self.stamps.complete(file, fields, [rows])
+        return complete
+
+    def gather(
+        self, hits: Sequence[tuple[DataFile, Hits]], columns: Columns, living: Callable[[], Collection[str]]
+    ) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        """Columns of the rows that were hit in files, none of which the files do not store, and the keys of the rows.
+
+        Files of the bucket that are held whole are joined, and rows of all of them taken at once.
+
+        Args:
+            living: names of all files of the bucket.
+
+        Raises: FileMissingError, CorruptionError
+        """
+        frames = {FrameId(self.path_of(file), columns.number): file.row_count for file, _ in hits}
+        name = FrameId(self.bucket.path, columns.number)
+        if len(hits) > 1 and columns.fields:
+            self.frames.join(name, frames, living)
+        block = self.frames.block(name)
+        positions: list[Ints] = []
+        keys: list[Ints] = []
+        for frame, (file, hit) in zip(frames, hits, strict=True):
+            place = None if block is None else block.places.get(frame)
+            if place is None:
+                yield self.take(file, columns, hit.positions), hit.keys
+                continue
+            positions.append(hit.positions + place[0])
+            keys.append(hit.keys)
+        if block is not None and positions:
+            yield block.rows.take(from_numpy(np.concatenate(positions), pa.int64())), np.concatenate(keys)
+
+    def holds_keys(self, file: DataFile) -> bool:
+        """Whether all keys of a file are held."""
+        return is_whole(self.frames.get(FrameId(self.path_of(file), self.bucket.number)), file.row_count)
+
+    def words(self, file: DataFile) -> Worded | None:
+        """All keys of a file for an index; None if they are not held any more."""
+        held = self.frames.get(FrameId(self.path_of(file), self.bucket.number))
+        if not is_whole(held, file.row_count):
+            return None
+        return Worded(file.name, np.concatenate([key_words(part.rows.columns, self.keys) for part in held]))
+
+    def _live(self, file: DataFile, hits: Hits) -> Hits:
+        dead = self.dead_of(file)
+        if dead is None or not len(hits.positions):
+            return hits
+        first, last = int(hits.positions[0]), int(hits.positions[-1])
+        live = ~np.isin(hits.positions, dead.within(first, last + 1))
+        return hits if live.all() else Hits(hits.positions[live], hits.keys[live])
+
+    def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search, *, by_page: bool) -> None:
+        schema = self.schema_of(file.schema_id)
+        predicate = key_predicate(self.keys, asked.keys(asked.undecided()))
+        rows = None
+        if self.asks_indexes and has_index(file):
+            rows = matching(self.store, path, file, schema.fields, predicate)
+            if rows is not None and not rows:
+                return
+        read = FileReader(self.store, path, file, schema, self.keys, by_page=by_page).positions(
+            batch_rows=KEY_BATCH_ROWS, predicate=predicate, rows=rows
+        )
+        kept: list[Stretch] = []
+        room = self.frames.max_bytes
+        for position, batch in read:
+            stretch = Stretch(position, batch)
+            _check_order(stretch, kept[-1] if kept else None, path)
+            asked.look_into(stretch)
+            room -= batch.nbytes
+            if room >= 0:
+                kept.append(stretch)
+            if not asked.goes_beyond(stretch):
+                break
+        self.frames.add(frame, joined(kept))
+
+    def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
+        path = self.path_of(file)
+        frame = FrameId(path, columns.number)
+        held = self.frames.get(frame)
+        if is_whole(held, file.row_count) and len(held) == 1:
+            return held[0].rows.take(from_numpy(positions, pa.int64()))
+        taking = _Taking(positions)
+        for stretch in held:
+            taking.take(stretch)
+        missing = taking.missing()
+        if len(missing):
+            kept = []
+            room = self.frames.max_bytes
+            for stretch in self._stretches(file, path, columns.fields, missing):
+                taking.take(stretch)
+                room -= stretch.rows.nbytes
+                if room >= 0:
+                    kept.append(stretch)
+            self.frames.add(frame, kept)
+        if len(taking.missing()):
+            raise CorruptionError(f"{path} lacks rows that it had a moment ago", path=path)
+        return taking.rows()
+
+    def _stretches(self, file: DataFile, path: str, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
+        """What holds the positions, not further than the last."""
+        few = len(positions) <= _FEW
+        by_page = few and file.row_count >= PAGED_ROWS
+        schema = self.schema_of(file.schema_id)
+        read = FileReader(self.store, path, file, schema, fields, by_page=by_page).positions(
+            batch_rows=_FEW_BATCH_ROWS if few else _batch_rows(file),
+            predicate=None,
+            rows=BitMap(positions.astype(np.uint32)),
+        )
+        last = int(positions[-1])
+        for position, batch in read:
+            yield Stretch(position, batch)
+            if position + batch.num_rows > last:
+                return
+
+
+def _batch_rows(file: DataFile) -> int:
+    """So many rows of a file at a time that they do not need too much memory."""
+    fitting = VALUE_BATCH_BYTES * file.row_count // (_DECODED * max(1, file.size_bytes))
+    return min(max(fitting, _FEW_BATCH_ROWS), VALUE_BATCH_ROWS)
+
+
+class _Search:
+    """Keys on their way to positions in a file: found, known to be absent, or neither."""
+
+    def __init__(self, wanted: Sequence[pa.Array], row_count: int) -> None:
+        self._wanted = wanted
+        self._row_count = row_count
+        self._places: Ints = np.full(len(wanted[0]), -1, np.int64)
+        self._absent: Mask = np.zeros(len(wanted[0]), np.bool_)
+        self._floor: Ints = np.zeros(len(wanted[0]), np.int64)
+
+    def look_into(self, stretch: Stretch) -> None:
+        """Decide what rows of the file decide; stretches come by position."""
+        rows = [stretch.rows.column(at) for at in range(len(self._wanted))]
+        count = stretch.rows.num_rows
+        ends = from_numpy(np.array([0, count - 1], np.int64), pa.int64())
+        borders = search(self._wanted, [row.take(ends) for row in rows])
+        first, last = int(borders.places[0]), int(borders.places[1]) + int(borders.equal[1])
+        self._absent[:first] |= self._floor[:first] == stretch.start
+        self._floor[last:] = np.maximum(self._floor[last:], stretch.stop)
+        if first >= last:
+            return
+        found = search(rows, [column.slice(first, last - first) for column in self._wanted])
+        self._places[first:last] = np.where(found.equal, found.places + stretch.start, self._places[first:last])
+        self._absent[first:last] |= ~found.equal
+
+    def undecided(self) -> Ints:
+        """The keys that may lie in rows which were not looked into."""
+        return np.flatnonzero((self._places < 0) & ~self._absent & (self._floor < self._row_count))
+
+    def goes_beyond(self, stretch: Stretch) -> bool:
+        """Whether a key is larger than all rows up to the end of this stretch."""
+        return bool(len(self._floor)) and int(self._floor[-1]) >= stretch.stop
+
+    def keys(self, numbers: Ints) -> list[pa.Array]:
+        """Some of the keys."""
+        rows = from_numpy(numbers, pa.int64())
+        return [column.take(rows) for column in self._wanted]
+
+    def hits(self) -> Hits:
+        """What was found, by position, which is the order of the keys."""
+        keys = np.flatnonzero(self._places >= 0)
+        return Hits(self._places[keys], keys)
+
+
+class _Taking:
+    """Positions on their way to rows."""
+
+    def __init__(self, positions: Ints) -> None:
+        self._positions = positions
+        self._open: Mask = np.ones(len(positions), np.bool_)
+        self._taken: list[Ints] = []
+        self._parts: list[pa.RecordBatch] = []
+
+    def take(self, stretch: Stretch) -> None:
+        """Take the rows that lie here and were not taken before."""
+        first, last = np.searchsorted(self._positions, [stretch.start, stretch.stop]).tolist()
+        places = first + np.flatnonzero(self._open[first:last])
+        if len(places):
+            self._taken.append(places)
+            self._parts.append(stretch.rows.take(from_numpy(self._positions[places] - stretch.start, pa.int64())))
+            self._open[places] = False
+
+    def missing(self) -> Ints:
+        """The positions that no stretch held."""
+        missing: Ints = self._positions[self._open]
+        return missing
+
+    def rows(self) -> pa.RecordBatch:
+        """The rows, in order of their positions."""
+        if len(self._parts) == 1:
+            return self._parts[0]
+        schema = self._parts[0].schema
+        columns = [pa.concat_arrays([part.column(at) for part in self._parts]) for at in range(len(schema))]
+        firsts = [int(places[0]) for places in self._taken]
+        if firsts == sorted(firsts):
+            return pa.RecordBatch.from_arrays(columns, schema=schema)
+        order = from_numpy(np.argsort(np.concatenate(self._taken), kind="stable"), pa.int64())
+        return pa.RecordBatch.from_arrays(columns, schema=schema).take(order)
+
+
+def _check_order(stretch: Stretch, before: Stretch | None, path: str) -> None:
+    """Keys must grow from row to row, or searching them makes no sense.
+
+    Raises: CorruptionError
+    """
+    probe = KeyProbe(stretch.rows.columns)
+    ascends = probe.ascends() is not False
+    if ascends and before is not None and before.rows.num_rows:
+        ends = KeyProbe([column.slice(len(column) - 1) for column in before.rows.columns])
+        ascends = ends.key(0) < probe.key(0)
+    if not ascends:
+        raise CorruptionError(f"keys do not grow from row to row in {path}", path=path)

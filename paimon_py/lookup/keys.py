@@ -1,0 +1,184 @@
+"""The keys of a lookup: whatever a user hands over → columns of the primary key, each key once, in key order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
+from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.codec.python_values import python_array
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.bind import all_of, bind
+from paimon_py.expr.predicate import Predicate, col
+from paimon_py.lookup.key_index import key_words
+from paimon_py.lsm.order import MergeOrder, sort_batch
+from paimon_py.lsm.probe import KeyProbe
+from paimon_py.lsm.words import Words
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.write.convert import Refusal, place_of, plan
+from paimon_py.write.streams import open_stream
+
+_NAMED_MAX = 64
+"""So many values of a column are named one by one in a predicate; of more only the range is."""
+
+
+class AskedKeys:
+    """The keys of one lookup.
+
+    Attributes:
+        fields: columns of the primary key, in the order in which the distinct keys ascend.
+        columns: the distinct keys, ascending.
+        numbers: which of them each asked key is.
+    """
+
+    def __init__(self, schema: TableSchema, keys: object) -> None:
+        """Raises: UsageError for something that is not keys, SchemaError for keys of wrong types or with NULL."""
+        if not schema.primary_keys:
+            raise UsageError("lookup needs a table with a primary key; read this one with scan(where=…)")
+        inside = set(schema.trimmed_primary_keys)
+        outside = [schema.field(name) for name in schema.primary_keys if name not in inside]
+        self.fields: tuple[Field, ...] = (*outside, *schema.key_fields)
+        given = _keys(keys, tuple(schema.field(name) for name in schema.primary_keys))
+        columns = [_column(given, field) for field in self.fields]
+        self._trimmed = schema.key_fields
+        if KeyProbe(columns).ascends():
+            self.numbers: Ints = np.arange(len(columns[0]))
+            self.columns: list[pa.Array] = columns
+            return
+        named = {field.name: column for field, column in zip(self.fields, columns, strict=True)}
+        order, starts = sort_batch(MergeOrder(keys=self.fields), named, runs_sorted=False)
+        self.numbers = np.empty(len(order), np.int64)
+        self.numbers[order] = np.cumsum(starts) - 1
+        firsts = from_numpy(order[starts], pa.int64())
+        self.columns = [column.take(firsts) for column in columns]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def of(self, fields: Sequence[Field]) -> list[pa.Array]:
+        """Some of the columns."""
+        by_name = {field.name: column for field, column in zip(self.fields, self.columns, strict=True)}
+        return [by_name[field.name] for field in fields]
+
+    @cached_property
+    def words(self) -> Words:
+        """The numbers of the trimmed keys in an index."""
+        return key_words(self.of(self._trimmed), self._trimmed)
+
+
+def key_predicate(fields: Sequence[Field], columns: Sequence[pa.Array]) -> Predicate:
+    """What rows with one of these keys fulfil at least: for files, row groups and indexes to be left out.
+
+    Shapes: the keys ascend.
+    """
+    parts = []
+    for at, (field, column) in enumerate(zip(fields, columns, strict=True)):
+        if len(column) <= _NAMED_MAX:
+            parts.append(bind(col(field.name).isin(list(column.unique())), fields))
+        elif at == 0:
+            parts.append(bind(col(field.name).between(column[0], column[len(column) - 1]), fields))
+    return all_of(parts)
+
+
+def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
+    """The keys as a table with a column for each field of the primary key, in any type."""
+    names = [field.name for field in fields]
+    if isinstance(keys, Mapping):
+        keys = [keys]
+    if _is_column(keys):
+        if len(fields) > 1:
+            raise UsageError(f"the key is {', '.join(map(repr, names))}: give a column for each, not one array")
+        return pa.table({names[0]: keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys)})
+    if isinstance(keys, (list, tuple)):
+        return _listed(keys, fields)
+    if not (hasattr(keys, "__arrow_c_stream__") or hasattr(keys, "__arrow_c_array__") or hasattr(keys, "columns")):
+        shown = ", ".join(f"{name!r}: …" for name in names)
+        raise UsageError(f"lookup takes keys as {{{shown}}}, as a list of such, or as Arrow data, not {keys!r}")
+    table = open_stream(keys).read_all()
+    _check_names(table.column_names, names)
+    return table
+
+
+def _is_column(keys: object) -> bool:
+    """Whether these are the values of one column: of Arrow, numpy, pandas or polars."""
+    return isinstance(keys, (pa.Array, pa.ChunkedArray, np.ndarray)) or type(keys).__name__ == "Series"
+
+
+def _listed(keys: Sequence[object], fields: tuple[Field, ...]) -> pa.Table:
+    names = [field.name for field in fields]
+    schema = to_arrow_schema(fields)
+    columns = _columns(keys, names)
+    arrays = []
+    for name, values, kind in zip(names, columns, schema.types, strict=True):
+        try:
+            arrays.append(python_array(values, kind))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise SchemaError(f"key column {name!r}: {error}", fields=(name,)) from error
+    return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+def _columns(keys: Sequence[Any], names: Sequence[str]) -> list[list[object]]:
+    """The values of the keys by column."""
+    kinds = set(map(type, keys))
+    if len(names) == 1 and not any(issubclass(kind, (Mapping, tuple)) for kind in kinds):
+        return [list(keys)]
+    if kinds in ({dict}, {tuple}) and set(map(len, keys)) == {len(names)}:
+        places: Sequence[Any] = names if kinds == {dict} else range(len(names))
+        with contextlib.suppress(KeyError):  # then the names are wrong, and are told below
+            return [list(map(itemgetter(place), keys)) for place in places]
+    rows = [_named(key, names) for key in keys]
+    return [[row[name] for row in rows] for name in names]
+
+
+def _named(key: object, names: Sequence[str]) -> Mapping[str, object]:
+    """The values of one key by column."""
+    if isinstance(key, Mapping):
+        _check_names(list(key), names)
+        return key
+    if isinstance(key, tuple) and len(key) == len(names):
+        return dict(zip(names, key, strict=True))
+    raise UsageError(f"a key is {{{', '.join(f'{name!r}: …' for name in names)}}}, not {key!r}")
+
+
+def _check_names(given: Sequence[object], names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise UsageError(f"keys lack {', '.join(map(repr, missing))}; the primary key is {', '.join(map(repr, names))}")
+    others = [name for name in given if name not in names]
+    if others or len(given) != len(names):
+        raise UsageError(
+            f"keys have {', '.join(map(repr, others)) or 'a column twice'}, the primary key is "
+            f"{', '.join(map(repr, names))}: leave out what is not part of it"
+        )
+
+
+def _column(table: pa.Table, field: Field) -> pa.Array:
+    column = combine(table.column(field.name))
+    place = place_of(field.name)
+    if column.null_count:
+        raise SchemaError(f"key column {field.name!r} holds NULL, which no key does", fields=(field.name,))
+    target = to_arrow_field(field).type
+    if column.type != target and _is_alike(column.type, target):
+        try:
+            return column.cast(target)
+        except pa.ArrowInvalid as error:
+            raise SchemaError(f"key column {field.name!r}: {error}", fields=(field.name,)) from error
+    step = plan(column.type, field.type, place)
+    if isinstance(step, Refusal):
+        raise SchemaError(f"key column {step}", fields=(field.name,))
+    return step(column)
+
+
+def _is_alike(given: pa.DataType, target: pa.DataType) -> bool:
+    """Whether values that fit are the same in both types: integers of any width, timestamps of any unit."""
+    if pa.types.is_timestamp(given) and pa.types.is_timestamp(target):
+        return bool(given.tz is None) == bool(target.tz is None)
+    return bool(pa.types.is_integer(given) and pa.types.is_integer(target))

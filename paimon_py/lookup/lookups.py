@@ -1,0 +1,220 @@
+"""`Table.lookup`: rows by primary key, from files.
+
+Source: Java `LocalTableQuery`; what a key's row is, is decided as in `scan.read`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
+from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import UsageError
+from paimon_py.files.places import file_path
+from paimon_py.files.stamps import Stamps
+from paimon_py.lookup.files import FileReading
+from paimon_py.lookup.frames import FrameId, Frames
+from paimon_py.lookup.key_rows import NUMBER, KeyRows
+from paimon_py.lookup.keys import AskedKeys
+from paimon_py.lookup.plan import Bucket, LookupPlanner
+from paimon_py.lookup.vectors import DeadRows
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.engines.deduplicate import Deduplicate
+from paimon_py.lsm.groups import Engine
+from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.order import MergeOrder, merge_order
+from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.plan_snapshot import deletions_of
+from paimon_py.scan.projection import projection_of
+from paimon_py.scan.read import merge_fields, missing_file
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import bucket_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.supported import check_readable
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import FileMissingError
+
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+class Lookups:
+    """Looks rows of a table up, and remembers what it read of files, at most `lookup.cache-max-memory-size`.
+
+    Every lookup is of the latest snapshot; files that are still part of it need not be read again. Threads may share
+    it: each lookup works with the snapshot it has found, and a race costs a second read, nothing else.
+    """
+
+    def __init__(self, root: TableRoot) -> None:
+        self._root = root
+        self._frames: Frames | None = None
+        self._state: _State | None = None
+        self._readable: TableSchema | None = None
+        self._dead = DeadRows(root.files)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._root,)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of what is remembered."""
+        return self._frames.nbytes if self._frames is not None else 0
+
+    def rows(self, schema: TableSchema, keys: object, columns: Sequence[str] | None, missing: str) -> pa.Table:
+        """See `Table.lookup`."""
+        if missing not in ("drop", "null"):
+            raise UsageError(f'missing is "drop" or "null", not {missing!r}')
+        if schema is not self._readable:
+            check_readable(schema)
+            self._readable = schema
+        asked = AskedKeys(schema, keys)
+        projection = projection_of(columns, schema)
+        fields = projection.fields
+        if any(len(path) > 1 for path in projection.paths):
+            raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
+        snapshot = self._root.latest() if len(asked) else None
+        found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields))
+        return _answer(asked, fields, found, with_missing=missing == "null")
+
+    def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
+        """The rows of a snapshot that have some keys, each once, whole.
+
+        Raises: as `Table.lookup`.
+        """
+        asked = AskedKeys(schema, keys)
+        asked.numbers = np.arange(len(asked))
+        found = list(self._of(schema, snapshot).rows(asked, schema.fields)) if len(asked) else []
+        return _answer(asked, schema.fields, found, with_missing=False)
+
+    def _of(self, schema: TableSchema, snapshot: Snapshot) -> _State:
+        """What is known of a snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
+        limit = Options(schema.options).get_memory("lookup.cache-max-memory-size")
+        frames = self._frames
+        if frames is None or frames.max_bytes != limit:
+            self._frames = frames = Frames(limit)
+        state = self._state
+        if state is None or state.snapshot != snapshot or state.schema != schema or state.frames is not frames:
+            self._state = state = _State(self._root, schema, snapshot, frames, self._dead)
+        return state
+
+
+class _State:
+    """A snapshot, and what is known of it."""
+
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, frames: Frames, dead: DeadRows
+    ) -> None:
+        self.schema = schema
+        self.snapshot = snapshot
+        self.frames = frames
+        self._root = root
+        self._dead = dead
+        self._deletions = deletions_of(root, schema, snapshot)
+        dead.keep_only(self._deletions)
+        self._planner = LookupPlanner(root, schema, snapshot)
+        self._readings: dict[tuple[bytes, int], FileReading] = {}
+
+    def rows(self, asked: AskedKeys, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """The rows of keys: those of `fields` that are no part of the primary key, and `_LOOKUP_NUMBER`."""
+        returned = tuple(field for field in fields if field not in asked.fields)
+        for part in self._planner.plan(asked):
+            keys = KeyRows(self._reading(part.bucket), asked, part)
+            try:
+                for section in part.sections:
+                    yield from self._section(section, keys, returned)
+            except FileMissingError as error:
+                raise missing_file(self._root, self.snapshot.id, error.path or "a data file") from error
+
+    def _section(
+        self, runs: tuple[SortedRun, ...], keys: KeyRows, returned: tuple[Field, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        newest_wins = isinstance(self._engine, Deduplicate) and not self._engine.ignore_delete
+        if len(runs) == 1 or (newest_wins and not self._order.sequence and ages_are_disjoint(runs)):
+            yield from keys.newest(runs, returned)
+            return
+        fields = merge_fields(self.schema, returned, runs, self._order, self._engine)
+        sources = [RunSource(run.files[0].name, len(keys), 64, keys.opener(run.files, fields)) for run in runs]
+        columns = (*(field.name for field in returned), NUMBER)
+        yield from merge(sources, Plan(order=self._order, engine=self._engine, columns=columns))
+
+    def _reading(self, bucket: Bucket) -> FileReading:
+        known = self._readings.get((bucket.partition, bucket.number))
+        if known is not None:
+            return known
+        root, schema = self._root, self.schema
+        directory = partition_directory(schema, bucket.partition)
+        bucket_directory = bucket_path(root.path, schema, directory, bucket.number)
+        deletions = self._deletions.get((bucket.partition, bucket.number), {})
+
+        def dead_of(file: DataFile) -> DeletionVector | None:
+            place = deletions.get(file.name)
+            return None if place is None else self._dead.get(file, place)
+
+        paths: dict[str, str] = {}
+
+        def path_of(file: DataFile) -> str:
+            path = paths.get(file.name)
+            if path is None:
+                path = paths[file.name] = file_path(root.path, schema, directory, bucket.number, file)
+            return path
+
+        reading = FileReading(
+            store=root.files,
+            frames=self.frames,
+            keys=schema.key_fields,
+            stamps=Stamps.of(schema),
+            bucket=FrameId(bucket_directory, self.frames.columns(schema.key_fields).number),
+            path_of=path_of,
+            schema_of=lambda number: root.schemas.of_file(number, schema),
+            dead_of=dead_of,
+            asks_indexes=Options(schema.options).get_bool("file-index.read.enabled"),
+        )
+        self._readings[bucket.partition, bucket.number] = reading
+        return reading
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return engine_of(self.schema)
+
+    @cached_property
+    def _order(self) -> MergeOrder:
+        return merge_order(self.schema)
+
+
+def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatch], *, with_missing: bool) -> pa.Table:
+    """The found rows in the order of the asked keys."""
+    row_of = np.full(len(asked), -1, np.int64)
+    numbers = [numpy_values(batch.column(NUMBER)) for batch in found]
+    row_of[np.concatenate([*numbers, _NO_ROWS])] = np.arange(sum(map(len, numbers)))
+    wanted = row_of[asked.numbers]
+    known = wanted >= 0
+    if not with_missing and not known.all():
+        wanted = wanted[known]
+    places = from_numpy(wanted, pa.int64(), known if with_missing else None)
+    of_keys = from_numpy(asked.numbers if with_missing else asked.numbers[known], pa.int64())
+    keys = dict(zip(asked.fields, asked.columns, strict=True))
+    columns, shown = [], []
+    for field in fields:
+        if field in keys:
+            columns.append(keys[field].take(of_keys))
+            shown.append(field)
+            continue
+        parts = [batch.column(field.name) for batch in found]
+        columns.append((pa.concat_arrays(parts) if parts else pa.nulls(0, to_arrow_field(field).type)).take(places))
+        shown.append(_nullable(field) if with_missing else field)
+    if not fields:
+        return pa.table({"rows": pa.nulls(len(places))}).select([])
+    return pa.Table.from_arrays(columns, schema=to_arrow_schema(shown))
+
+
+def _nullable(field: Field) -> Field:
+    return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True))

@@ -1,0 +1,247 @@
+"""Which files of a snapshot may hold keys: by partition, bucket and key range; and which keys each bucket is asked for.
+
+A file without any of the keys can be left out whatever else lies in its section: keys are merged one by one.
+
+Source: format.md §7, §17; Java `LocalTableQuery`, `KeyAndBucketExtractor`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode, encode
+from paimon_py.codec.buckets import bucket_numbers
+from paimon_py.codec.columns import Mask, from_numpy, numpy_values
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.lookup.keys import AskedKeys, key_predicate
+from paimon_py.lsm.runs import SortedRun
+from paimon_py.lsm.search import search
+from paimon_py.lsm.words import Ints
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan import prune_entries as prune
+from paimon_py.scan.plan import keyed_sections, settled
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.manifest import ManifestFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
+
+_KNOWN_MAX = 100_000
+"""So many files, and partitions, a plan remembers."""
+_CHOICES_MAX = 256
+
+Sections = tuple[tuple[SortedRun, ...], ...]
+"""Sorted runs of sections, oldest first."""
+
+
+class Bucket:
+    """The files of one partition and bucket.
+
+    Attributes:
+        partition: serialized BinaryRow.
+        number: of the bucket.
+    """
+
+    def __init__(self, schema: TableSchema, entries: EntryColumns, keys: tuple[Sequence[pa.Array], ...]) -> None:
+        """`keys`: the columns of the smallest and of the largest keys of the files."""
+        self.partition: bytes = entries.distinct("partition").values[0].as_py()
+        self.number = int(entries.bucket[0])
+        self._kills = kills_older_rows(schema)
+        self._entries = entries
+        self._lows, self._highs = keys
+        self._choices: dict[bytes, Sections] = {}
+
+    def __len__(self) -> int:
+        """How many files."""
+        return len(self._entries)
+
+    def names(self) -> list[str]:
+        """The names of all files."""
+        names: list[str] = self._entries.names().to_pylist()
+        return names
+
+    def holding(self, keys: Sequence[pa.Array]) -> Sections:
+        """The files whose key range has one of the keys, ascending, in it."""
+        first, last = search(keys, self._lows), search(keys, self._highs)
+        kept = last.places + last.equal > first.places
+        choice = kept.tobytes()
+        sections = self._choices.get(choice)
+        if sections is None:
+            sections = self._sections(np.flatnonzero(kept))
+            if len(self._choices) >= _CHOICES_MAX:
+                self._choices = {}
+            self._choices[choice] = sections
+        return sections
+
+    def _sections(self, kept: Ints) -> Sections:
+        if not len(kept):
+            return ()
+        entries, picked = self._entries.take(kept), from_numpy(kept, pa.int64())
+        alone = settled(entries) if self._kills else None
+        lows, highs = ([column.take(picked) for column in columns] for columns in (self._lows, self._highs))
+        grouped = keyed_sections(entries, lows, highs, alone, indexed=True)
+        return tuple(
+            tuple(SortedRun(tuple(grouped.files[file] for file in run)) for run in section)
+            for section in grouped.sections
+        )
+
+
+class Part(NamedTuple):
+    """Sections of a bucket, and the numbers of the asked keys that they may hold, ascending."""
+
+    bucket: Bucket
+    sections: Sections
+    keys: Ints
+
+
+_Known = dict[int, dict[int, list[Bucket]]]
+"""The buckets of what a key says of its partition: by how many there are, if its hash tells which one, else −1."""
+
+
+class LookupPlanner:
+    """Plans lookups in one snapshot of a table, and remembers the files of partitions that were asked for."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> None:
+        self._root = root
+        self._schema = schema
+        self._snapshot = snapshot
+        self._told = tuple(field for field in schema.partition_fields if field.name in schema.primary_keys)
+        self._known: dict[bytes, _Known] = {}
+        self._files = 0
+
+    def plan(self, asked: AskedKeys) -> Iterator[Part]:
+        """What to read for keys.
+
+        Cost: partitions that are new cost as much as planning a scan, some µs per file; then 0.1 ms per bucket.
+        Raises: UnsupportedError for files that need a feature which is not built.
+        """
+        if not len(asked):
+            return
+        values, members = self._partitions(asked)
+        known = self._loaded(values, asked)
+        wanted = asked.of(self._schema.key_fields)
+        for value, mine in zip(values, members, strict=True):
+            for buckets, keys in self._shares(known[value], mine, asked):
+                rows = from_numpy(keys, pa.int64())
+                columns = wanted if len(keys) == len(asked) else [column.take(rows) for column in wanted]
+                for bucket in buckets:
+                    sections = bucket.holding(columns)
+                    if sections:
+                        yield Part(bucket, sections, keys)
+
+    def _shares(self, known: _Known, mine: Ints, asked: AskedKeys) -> Iterator[tuple[Sequence[Bucket], Ints]]:
+        """Which buckets of a partition may hold which of its keys."""
+        for total, buckets in known.items():
+            if total < 2:
+                yield list(itertools.chain.from_iterable(buckets.values())), mine
+                continue
+            for number, keys in _by_number(mine, self._bucket_numbers(asked, mine, total)):
+                yield buckets.get(number, ()), keys
+
+    def _partitions(self, asked: AskedKeys) -> tuple[list[bytes], list[Ints]]:
+        """What the keys say of their partitions, and which keys say so."""
+        if not self._told:
+            return [b""], [np.arange(len(asked))]
+        coded = encode(asked.of(self._told), [field.type for field in self._told]).dictionary_encode()
+        return coded.dictionary.to_pylist(), _members(numpy_values(coded.indices), len(coded.dictionary))
+
+    def _loaded(self, values: list[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+        known = {value: self._known.get(value) for value in values}
+        missing = {value for value, buckets in known.items() if buckets is None}
+        found = self._load(missing, asked) if missing else {}
+        if self._files + len(self._known) > _KNOWN_MAX:
+            self._known, self._files = {}, 0
+        self._known.update(found)
+        self._files += sum(
+            len(bucket)
+            for new in found.values()
+            for buckets in new.values()
+            for bucket in itertools.chain.from_iterable(buckets.values())
+        )
+        return {value: found[value] if buckets is None else buckets for value, buckets in known.items()}
+
+    def _load(self, missing: set[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
+        """The buckets of partitions."""
+        found: dict[bytes, _Known] = {value: {} for value in missing}
+        entries = self._entries(missing, asked)
+        if not len(entries):
+            return found
+        lows = prune.key_columns(entries, "min_key", self._schema, self._root.schemas.get)
+        highs = prune.key_columns(entries, "max_key", self._schema, self._root.schemas.get)
+        codes, partitions = entries.distinct("partition")
+        said = self._said(partitions)
+        totals = self._totals(entries)
+        kinds = np.stack([codes, totals, entries.bucket])
+        places, groups = np.unique(kinds, axis=1, return_inverse=True)
+        members = _members(groups.reshape(-1), places.shape[1])
+        for (code, total, number), rows in zip(places.T.tolist(), members, strict=True):
+            picked = from_numpy(rows, pa.int64())
+            bounds = [column.take(picked) for column in lows], [column.take(picked) for column in highs]
+            bucket = Bucket(self._schema, entries.take(rows), bounds)
+            found[said[code]].setdefault(total, {}).setdefault(number, []).append(bucket)
+        return found
+
+    def _said(self, partitions: pa.Array) -> list[bytes]:
+        """What a key in each of these partitions says of it."""
+        if not self._told:
+            return [b""] * len(partitions)
+        schema = self._schema
+        columns = decode(partitions, [field.type for field in schema.partition_fields])
+        by_name = dict(zip(schema.partition_keys, columns, strict=True))
+        told = [by_name[field.name] for field in self._told]
+        rows: list[bytes] = encode(told, [field.type for field in self._told]).to_pylist()
+        return rows
+
+    def _entries(self, missing: set[bytes], asked: AskedKeys) -> EntryColumns:
+        """The live files of the partitions, less those that no reader sees."""
+        wanted = None
+        if self._told:
+            wanted = EntryFilter(
+                manifests=lambda files: self._manifests(files, asked),
+                partitions=lambda values: np.array([said in missing for said in self._said(values)], np.bool_),
+            )
+        entries = self._root.manifests.live_entries(self._snapshot, wanted)
+        visible = entries.bucket != POSTPONE_BUCKET
+        if skips_level_zero(self._schema):
+            visible = visible & (entries.level > 0)
+        if not visible.all():
+            entries = entries.take(np.flatnonzero(visible))
+        prune.check_entries(entries)
+        return entries
+
+    def _manifests(self, files: Sequence[ManifestFile], asked: AskedKeys) -> Mask:
+        return prune.manifest_mask(files, key_predicate(self._told, asked.of(self._told)), self._schema)
+
+    def _totals(self, entries: EntryColumns) -> Ints:
+        """Of how many buckets the file's one is, where the key tells which; else −1."""
+        known = prune.hashed_keys(entries, self._schema, self._root.schemas.get)
+        totals = entries.total_buckets.astype(np.int64)
+        found: Ints = np.where(totals > 0, totals, -1) if known is not None else np.full(len(entries), -1, np.int64)
+        return found
+
+    def _bucket_numbers(self, asked: AskedKeys, mine: Ints, total: int) -> Ints:
+        fields = [self._schema.field(name) for name in self._schema.bucket_keys]
+        rows = from_numpy(mine, pa.int64())
+        columns = [column.take(rows) for column in asked.of(fields)]
+        return bucket_numbers(columns, [field.type for field in fields], total).astype(np.int64)
+
+
+def _members(groups: Ints, count: int) -> list[Ints]:
+    """The rows of every group, ascending."""
+    if count == 1:
+        return [np.arange(len(groups))]
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.searchsorted(groups[order], np.arange(1, count)))
+
+
+def _by_number(keys: Ints, numbers: Ints) -> Iterator[tuple[int, Ints]]:
+    """The keys that have each of the numbers."""
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
+    yield from zip(found.tolist(), np.split(keys[order], starts[1:]), strict=True)

@@ -1,0 +1,211 @@
+"""Evaluating a row operation on the latest snapshot and publishing it; what others overtake is evaluated anew.
+
+What was read must still be what the operation would read when its snapshot is published: the same files with the same
+dead rows. So every operation takes effect as if it were alone between the snapshot before and its own. If others were
+faster, an operation may keep what still holds of its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.commit import commit
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.newer_files import require_known
+from paimon_py.commit.renumber import renumber
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.rounds import ROUNDS, on_latest
+from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.files_read import Files, files_of
+from paimon_py.rows.result import RowsResult
+from paimon_py.scan.plan_snapshot import plan_snapshot
+from paimon_py.scan.read import Request
+from paimon_py.scan.split import Split
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
+
+_OVERTAKEN = Conflict("others changed files that the operation had read")
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that changed."""
+
+    deleted: int = 0
+    updated: int = 0
+    inserted: int = 0
+
+    def plus(self, *, deleted: int = 0, updated: int = 0, inserted: int = 0) -> Counts:
+        """These and more."""
+        return Counts(deleted=self.deleted + deleted, updated=self.updated + updated, inserted=self.inserted + inserted)
+
+
+class Evaluated(msgspec.Struct, frozen=True):
+    """What an operation wrote, ready to be committed, and how to delete it.
+
+    `carry_on`: the same for the splits of a later snapshot, from the files that were looked at before. None as its
+    answer: that has to be done anew. Then, and if it raises, everything is deleted.
+    """
+
+    changes: Changes
+    counts: Counts
+    discard: Callable[[], None]
+    carry_on: Callable[[Snapshot, Sequence[Split], Files], Evaluated | None]
+
+
+class Evaluate(Protocol):
+    """An operation: from the rows of a snapshot, all of which are in these splits, to changes."""
+
+    def __call__(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated: ...
+
+
+class Attempts:
+    """One call of a verb.
+
+    `predicate`: only rows for which it may be true matter; bound to the schema.
+
+    Attributes:
+        request: what is read.
+    """
+
+    def __init__(self, root: TableRoot, schema: TableSchema, predicate: Predicate | None, operation: str) -> None:
+        self._root = root
+        self._schema = schema
+        self.request = Request(schema=_all_levels(schema), columns=schema.names, predicate=predicate)
+        self._operation = operation
+        self._held: tuple[Evaluated, Files] | None = None
+        self._planned: tuple[Snapshot, tuple[Split, ...]] | None = None
+
+    def run(self, evaluate: Evaluate) -> RowsResult:
+        """Evaluate and publish.
+
+        Raises:
+            CommitConflictError: others were faster every time; nothing was changed.
+            CommitUnknownError: the snapshot may have been published; no file was deleted.
+            Whatever reading and writing raise; then nothing was changed and no file is left behind.
+        """
+
+        def work(snapshot: Snapshot | None, number: int) -> RowsResult:
+            return msgspec.structs.replace(self._round(snapshot, evaluate), rounds=number)
+
+        try:
+            return on_latest(self._root, work, rounds=ROUNDS)
+        finally:
+            self._let_go()
+
+    def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
+        splits = self._splits(snapshot)
+        require_known(self._root, self._schema, (file for split in splits for file in split.files))
+        found = self._carried_on(snapshot, splits) or evaluate(snapshot, splits)
+        changes, counts = found.changes, found.counts
+        if changes.is_empty:
+            return _result(CommitResult(), changes, counts)
+        known = files_of(splits)
+        check = _Check(snapshot, known, self._splits, self._between, keyed=bool(self._schema.primary_keys))
+        try:
+            result = commit(
+                self._root, self._schema, changes, CommitRequest(operation=self._operation, check=check),
+                renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
+            )  # fmt: skip
+        except CommitUnknownError:
+            raise
+        except CommitConflictError:
+            if check.has_failed:
+                self._held = found, known
+            else:
+                found.discard()
+            raise
+        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
+            found.discard()
+            raise
+        return _result(result, changes, counts)
+
+    def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
+        """What the round before wrote, as far as it still holds, and what comes to it; None to begin anew."""
+        if self._held is None or snapshot is None:
+            self._let_go()
+            return None
+        (found, known), self._held = self._held, None
+        return found.carry_on(snapshot, splits, known)
+
+    def _let_go(self) -> None:
+        """Delete what a round wrote that came to nothing."""
+        if self._held is not None:
+            found, self._held = self._held[0], None
+            found.discard()
+
+    def _splits(self, snapshot: Snapshot | None) -> tuple[Split, ...]:
+        """What a snapshot has to be read; that of the last one is remembered, which the next round often asks for."""
+        if snapshot is None:
+            return ()
+        if self._planned is None or self._planned[0] != snapshot:
+            self._planned = snapshot, plan_snapshot(self._root, self.request, snapshot).splits
+        return self._planned[1]
+
+    def _between(self, first: int, last: int) -> Iterable[Snapshot | None]:
+        return (self._root.snapshots.find(number) for number in range(first, last))
+
+
+class _Check:
+    """Whether an operation would read the same in the latest snapshot.
+
+    Attributes:
+        has_failed: whether it would not, when it was asked last.
+    """
+
+    def __init__(
+        self,
+        base: Snapshot | None,
+        known: Files,
+        plan: Callable[[Snapshot | None], Sequence[Split]],
+        between: Callable[[int, int], Iterable[Snapshot | None]],
+        *,
+        keyed: bool,
+    ) -> None:
+        self._base = base
+        self._known = known
+        self._plan = plan
+        self._between = between
+        self._keyed = keyed
+        self.has_failed = False
+
+    def __call__(self, latest: Snapshot | None) -> Conflict | None:
+        """None if it would."""
+        self.has_failed = not self._holds(latest)
+        return _OVERTAKEN if self.has_failed else None
+
+    def _holds(self, latest: Snapshot | None) -> bool:
+        if latest is None or latest == self._base:
+            return True
+        return (self._keyed and self._only_compacted(latest)) or files_of(self._plan(latest)) == self._known
+
+    def _only_compacted(self, latest: Snapshot) -> bool:
+        """Whether nothing but compactions came between, which change no row; what was written names no old file."""
+        base = Base.of(self._base)
+        if not base.id or latest.id <= base.id:
+            return False
+        known, *between = [*self._between(base.id, latest.id), latest]
+        return base.is_of(known) and all(one is not None and one.commit_kind is CommitKind.COMPACT for one in between)
+
+
+def _all_levels(schema: TableSchema) -> TableSchema:
+    """The schema of reads that see rows no compaction has seen: an operation must not pass over them."""
+    return msgspec.structs.replace(schema, options={**schema.options, "deletion-vectors.merge-on-read": "true"})
+
+
+def _result(result: CommitResult, changes: Changes, counts: Counts) -> RowsResult:
+    return RowsResult(
+        snapshot_id=result.snapshot_id,
+        snapshot_ids=result.snapshot_ids,
+        deleted=counts.deleted,
+        updated=counts.updated,
+        inserted=counts.inserted,
+        files_added=result.file_count,
+        files_removed=sum(len(bucket.deleted_files) for bucket in changes.buckets),
+    )

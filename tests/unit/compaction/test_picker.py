@@ -1,0 +1,84 @@
+"""Questions to `compaction.picker` and `compaction.steps`: does every decision leave a tree in which newer lies lower?"""
+
+from __future__ import annotations
+
+import pytest
+from java_picks import random_question
+
+from paimon_py.compaction.levels import level_runs
+from paimon_py.compaction.picker import PickerSettings, PickerState, Wait, drop_deletes, pick, pick_full
+from paimon_py.compaction.steps import Rewrite, Upgrade
+from paimon_py.spec.options import Options
+
+SEEDS = range(600)
+
+
+def decided(seed):
+    state, question = random_question(seed)
+    if question["question"] == "full":
+        return state, pick_full(state.runs, state.settings, deleted=question["deleted"])
+    before = PickerState(question["last"], question["tries"])
+    return state, pick(state.runs, state.settings, before, question["now"], question["hour"])[0]
+
+
+DECIDED = [(state, choice) for state, choice in map(decided, SEEDS) if not isinstance(choice, Wait)]
+
+
+def test_whole_runs_are_taken_from_the_newest_on():
+    assert len(DECIDED) > 200
+    for state, choice in DECIDED:
+        if not choice.rewrite_all:
+            files = [file for run in state.runs for file in run.files]
+            assert list(choice.files) == files[: len(choice.files)]
+            ends = {sum(len(run.files) for run in state.runs[: count + 1]) for count in range(len(state.runs))}
+            assert len(choice.files) in ends
+
+
+def test_the_output_lies_on_no_level_that_older_files_need():
+    for state, choice in DECIDED:
+        left = [file for file in state.files if file not in choice.files]
+        assert choice.output_level > 0
+        if not choice.rewrite_all:
+            assert all(file.level > choice.output_level for file in left)
+
+
+def test_deletes_end_only_where_nothing_older_is_left_or_vectors_hold_them():
+    for state, choice in DECIDED:
+        left = [file for file in state.files if file not in choice.files and not choice.rewrite_all]
+        if drop_deletes(choice.output_level, state.runs, state.settings) and not state.settings.deletion_vectors:
+            assert left == []
+
+
+def test_every_file_has_at_most_one_step_and_none_only_if_it_may_stay():
+    for state, choice in DECIDED:
+        steps = state.steps(choice)
+        moved = [step.file for step in steps if isinstance(step, Upgrade)]
+        rewritten = [file for step in steps if isinstance(step, Rewrite) for file in step.files]
+        names = [file.name for file in moved + rewritten]
+        assert len(names) == len(set(names))
+        for file in choice.files:
+            assert file.name in names or file.level == choice.output_level
+        assert all(file.level != choice.output_level for file in moved)
+
+
+def test_steps_follow_each_other_in_key_order_without_touching():
+    for state, choice in DECIDED:
+        reach = -1
+        for step in state.steps(choice) if not choice.rewrite_all else ():
+            sections = [[step.file]] if isinstance(step, Upgrade) else [[f for run in s for f in run.files] for s in step.sections]
+            for files in sections:
+                assert min(state.keys[file.name][0] for file in files) > reach
+                reach = max(state.keys[file.name][1] for file in files)
+
+
+@pytest.mark.parametrize(("options", "before", "after"), [({}, 8, 9), ({"num-sorted-run.stop-trigger": "12"}, 12, 13)])
+def test_picks_bring_a_bucket_back_under_the_stop_trigger(options, before, after):
+    state, _ = random_question(0)
+    state.options, state.files = options, []
+    for number in range(after):
+        state.add(0, f"g{number}", 10**number)
+    settings = PickerSettings.of(Options(options))
+    assert settings.stop_trigger == before
+    choice, _ = pick(level_runs(state.files), settings, PickerState(), 0, 0)
+    assert not isinstance(choice, Wait)
+    assert after - len(choice.files) + 1 <= settings.compaction_trigger
