@@ -52,9 +52,9 @@ class DataStore:
         store, path = self._find(path)
         return store.open_read(path)
 
-    def open_write(self, path: str) -> BinaryIO:
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         store, path = self._find(path)
-        return store.open_write(path)
+        return store.open_write(path, within=within)
 
     def stat(self, path: str) -> FileStatus | None:
         store, path = self._find(path)

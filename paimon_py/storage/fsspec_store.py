@@ -73,8 +73,9 @@ class FsspecStore:
         with self._translated("get", path):
             return bytes(self._system().cat_file(path))
 
-    def put_new(self, path: str, data: bytes) -> bool:
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self._check_promise(path)
+        self._require(within)
         if self._create(path, data):
             return True
         if self._holds(path, data):
@@ -86,8 +87,9 @@ class FsspecStore:
             )
         return False
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         with self._translated("put", path):
+            self._require(within)
             self._system().pipe_file(path, data)
 
     def list(self, directory: str) -> list[FileStatus]:
@@ -132,8 +134,9 @@ class FsspecStore:
             file = self._system().open(path, "rb", block_size=_READ_BLOCK_BYTES, cache_type="readahead")
         return cast(BinaryIO, _Stream(self, file, path, "open_read"))
 
-    def open_write(self, path: str) -> BinaryIO:
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         with self._translated("open_write", path):
+            self._require(within)
             if self.scheme not in _EXISTS_STATUS:
                 self._system().makedirs(path.rpartition("/")[0], exist_ok=True)
             file = self._system().open(path, "wb")
@@ -151,6 +154,11 @@ class FsspecStore:
             feature=f"rename on {self.scheme}",
             path=source,
         )
+
+    def _require(self, within: str | None) -> None:
+        """Refuse where a directory is gone, if the store has directories. Cost: one request there."""
+        if within is not None and self.scheme not in _EXISTS_STATUS and not self._system().isdir(within):
+            raise FileMissingError(f"{within} does not exist (any more)", path=within, operation="make_directory")
 
     def _create(self, path: str, data: bytes) -> bool:
         """One conditional request, without the retries that would turn success into "exists already"."""

@@ -17,6 +17,7 @@ from paimon_py.storage.store import FileMissingError, FileStatus
 
 _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_MAKING = ("put_new", "put", "open_write")
 _WRITE_BUFFER_BYTES = 1 << 16
 _WINDOWS = os.name == "nt"
 
@@ -53,14 +54,14 @@ class LocalStore:
             with io.FileIO(descriptor, "rb") as file:
                 return file.readall()
 
-    def put_new(self, path: str, data: bytes) -> bool:
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         directory, name = os.path.split(path)
         temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")
         with _translated("put_new", path):
             if os.path.lexists(path):
                 return False
             try:
-                self._write(temporary, data, durable=self.fsync)
+                self._write(temporary, data, within, durable=self.fsync)
                 created = _publish(temporary, path)
             finally:
                 _remove_quietly(temporary)
@@ -73,12 +74,12 @@ class LocalStore:
                 ) from error
         return created
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = os.path.split(path)
         temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")
         with _translated("put", path):
             try:
-                self._write(temporary, data, durable=False)
+                self._write(temporary, data, within, durable=False)
                 os.replace(temporary, path)
             except BaseException:
                 _remove_quietly(temporary)
@@ -117,9 +118,9 @@ class LocalStore:
         with _translated("open_read", path):
             return cast(BinaryIO, pa.OSFile(path, "rb"))
 
-    def open_write(self, path: str) -> BinaryIO:
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         with _translated("open_write", path):
-            descriptor = self._create(path)
+            descriptor = self._create(path, within)
             return cast(BinaryIO, _NewFile(descriptor, path, durable=self.fsync))
 
     def make_directory(self, path: str) -> None:
@@ -139,16 +140,16 @@ class LocalStore:
                 _sync_directory(os.path.dirname(source))
                 _sync_directory(os.path.dirname(target))
 
-    def _create(self, path: str) -> int:
+    def _create(self, path: str, within: str | None) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         try:
             return os.open(path, flags, 0o666)
         except FileNotFoundError:
-            _make_directories(os.path.dirname(path), durable=self.fsync)
+            _make_directories(os.path.dirname(path), within, durable=self.fsync)
             return os.open(path, flags, 0o666)
 
-    def _write(self, path: str, data: bytes, *, durable: bool) -> None:
-        descriptor = self._create(path)
+    def _write(self, path: str, data: bytes, within: str | None, *, durable: bool) -> None:
+        descriptor = self._create(path, within)
         try:
             rest = memoryview(data)
             while rest:
@@ -206,7 +207,8 @@ def _translated(operation: str, path: str) -> Iterator[None]:
 
 def _named(error: OSError, operation: str, path: str) -> StorageError:
     if isinstance(error, FileNotFoundError):
-        return FileMissingError(f"{path} does not exist", path=path, operation=operation)
+        subject = f"the directory of {path}" if operation in _MAKING else path
+        return FileMissingError(f"{subject} does not exist (any more)", path=path, operation=operation)
     message = f"{operation} of {path} failed: {error}"
     return StorageError(message, path=path, operation=operation, transient=error.errno in _TRANSIENT)
 
@@ -275,10 +277,13 @@ def _move_directory(source: str, target: str) -> None:
         raise
 
 
-def _make_directories(path: str, *, durable: bool) -> None:
+def _make_directories(path: str, within: str | None = None, *, durable: bool) -> None:
+    """Make a directory and those above it, up to `within`, which is never made."""
     missing = []
     here = path
     while here and not os.path.isdir(here):
+        if here == within:
+            raise FileMissingError(f"{within} does not exist (any more)", path=within, operation="make_directory")
         missing.append(here)
         here = os.path.dirname(here)
     for directory in reversed(missing):

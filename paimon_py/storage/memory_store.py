@@ -52,14 +52,14 @@ class MemoryStore:
     def get(self, path: str) -> bytes:
         return self._file(path, "get").data
 
-    def put_new(self, path: str, data: bytes) -> bool:
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         directory, name = _split(path)
         file = self._new(data)
-        return self._children(directory).setdefault(name, file) is file
+        return self._children(directory, within).setdefault(name, file) is file
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = _split(path)
-        self._children(directory)[name] = self._new(data)
+        self._children(directory, within)[name] = self._new(data)
 
     def list(self, directory: str) -> list[FileStatus]:
         directory = directory.rstrip("/")
@@ -88,8 +88,8 @@ class MemoryStore:
     def open_read(self, path: str) -> BinaryIO:
         return io.BytesIO(self._file(path, "open_read").data)
 
-    def open_write(self, path: str) -> BinaryIO:
-        if not self.put_new(path, b""):
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        if not self.put_new(path, b"", within=within):
             raise StorageError(f"{path} exists already", path=path, operation="open_write")
         return _NewFile(self, path)
 
@@ -118,12 +118,15 @@ class MemoryStore:
             raise FileMissingError(f"{path} does not exist", path=path, operation=operation)
         return file
 
-    def _children(self, directory: str) -> dict[str, _File | None]:
-        """The children of a directory, made with its parents where missing."""
+    def _children(self, directory: str, within: str | None = None) -> dict[str, _File | None]:
+        """The children of a directory, made with its parents where missing, but for `within`, which must be there."""
         children = self._directories.get(directory)
         if children is None:
+            if directory == within:
+                message = f"{within} does not exist (any more)"
+                raise FileMissingError(message, path=within, operation="make_directory")
             parent, name = _split(directory)
-            if self._children(parent).setdefault(name, None) is not None:
+            if self._children(parent, within).setdefault(name, None) is not None:
                 raise StorageError(f"{directory} is a file", path=directory, operation="make_directory")
             children = self._directories.setdefault(directory, {})
         return children

@@ -50,11 +50,11 @@ class RetryStore:
     def get(self, path: str) -> bytes:
         return self._retried(lambda: self._store.get(path))
 
-    def put_new(self, path: str, data: bytes) -> bool:
-        return self._store.put_new(path, data)
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
+        return self._store.put_new(path, data, within=within)
 
-    def put(self, path: str, data: bytes) -> None:
-        self._retried(lambda: self._store.put(path, data))
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        self._retried(lambda: self._store.put(path, data, within=within))
 
     def list(self, directory: str) -> list[FileStatus]:
         return self._retried(lambda: self._store.list(directory))
@@ -71,8 +71,8 @@ class RetryStore:
     def open_read(self, path: str) -> BinaryIO:
         return self._retried(lambda: self._store.open_read(path))
 
-    def open_write(self, path: str) -> BinaryIO:
-        return self._retried(lambda: self._store.open_write(path))
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        return self._retried(lambda: self._store.open_write(path, within=within))
 
     def make_directory(self, path: str) -> None:
         self._retried(lambda: self._store.make_directory(path))

@@ -1,7 +1,19 @@
 """What the core asks of a store, one Protocol per verb.
 
 Paths are absolute: `/dir/file` on local disk, `scheme://bucket/key` elsewhere. Every verb raises `StorageError`
-(never a raw OSError) and `get`, `get_range`, `open_read` raise `FileMissingError` for what is not there.
+(never a raw OSError) and `get`, `open_read` raise `FileMissingError` for what is not there.
+
+The verbs that make files make the directories above them too. `within` names a directory that must be there: only
+directories below it are made, and where it is gone, `FileMissingError` is raised and nothing is made. So what writes
+into a table cannot bring back the directory of a table that was renamed or dropped. A store without directories cannot
+tell: there `within` does nothing.
+
+| store | `put_new` | `open_write` | `within` |
+|---|---|---|---|
+| local | exclusive (`link`) | exclusive (`O_EXCL`) | kept |
+| memory | exclusive | exclusive | kept |
+| S3, Google Cloud, Azure | exclusive (conditional request) | replaces: names must differ | does nothing |
+| others of fsspec | refused | replaces: names must differ | looked at before |
 """
 
 from __future__ import annotations
@@ -40,10 +52,11 @@ class Get(Protocol):
 class PutNew(Protocol):
     """Creating files that must not exist."""
 
-    def put_new(self, path: str, data: bytes) -> bool:
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         """Create `path` atomically and durably. True if this call created it, False if it was already there.
 
         Raises:
+            FileMissingError: the directory `within` is gone.
             StorageUnknownError: the store did not say whether the file was created.
             UnsupportedError: the store has no safe create-if-absent.
         """
@@ -53,8 +66,12 @@ class PutNew(Protocol):
 class Put(Protocol):
     """Replacing small files."""
 
-    def put(self, path: str, data: bytes) -> None:
-        """Write or replace the whole file; readers see the old or the new content, never a part."""
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        """Write or replace the whole file; readers see the old or the new content, never a part.
+
+        Raises:
+            FileMissingError: the directory `within` is gone.
+        """
         ...
 
 
@@ -97,8 +114,15 @@ class OpenRead(Protocol):
 class OpenWrite(Protocol):
     """Writing new files as streams."""
 
-    def open_write(self, path: str) -> BinaryIO:
-        """A new file for writing, parents made; it is complete and durable once `close` has returned."""
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        """A new file for writing; it is complete and durable once `close` has returned.
+
+        Whoever calls gives it a name that nobody else gives a file: only some stores refuse a name that is taken.
+
+        Raises:
+            FileMissingError: the directory `within` is gone.
+            StorageError: the store is exclusive, and there is a file of this name, which is not touched.
+        """
         ...
 
 

@@ -30,13 +30,13 @@ class CountingStore:
         self._count("get", path)
         return self.store.get(path)
 
-    def put_new(self, path: str, data: bytes) -> bool:
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self._count("put_new", path)
-        return self.store.put_new(path, data)
+        return self.store.put_new(path, data, within=within)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._count("put", path)
-        self.store.put(path, data)
+        self.store.put(path, data, within=within)
 
     def list(self, directory: str) -> list[FileStatus]:
         self._count("list", directory)
@@ -58,9 +58,9 @@ class CountingStore:
         self._count("open_read", path)
         return self.store.open_read(path)
 
-    def open_write(self, path: str) -> BinaryIO:
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         self._count("open_write", path)
-        return self.store.open_write(path)
+        return self.store.open_write(path, within=within)
 
     def make_directory(self, path: str) -> None:
         self._count("make_directory", path)

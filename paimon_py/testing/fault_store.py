@@ -59,11 +59,11 @@ class FaultStore:
     def get(self, path: str) -> bytes:
         return self._call("get", path, lambda: self.store.get(path))
 
-    def put_new(self, path: str, data: bytes) -> bool:
-        return self._call("put_new", path, lambda: self.store.put_new(path, data))
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
+        return self._call("put_new", path, lambda: self.store.put_new(path, data, within=within))
 
-    def put(self, path: str, data: bytes) -> None:
-        self._call("put", path, lambda: self.store.put(path, data))
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        self._call("put", path, lambda: self.store.put(path, data, within=within))
 
     def list(self, directory: str) -> list[FileStatus]:
         return self._call("list", directory, lambda: self.store.list(directory))
@@ -80,8 +80,8 @@ class FaultStore:
     def open_read(self, path: str) -> BinaryIO:
         return self._call("open_read", path, lambda: self.store.open_read(path))
 
-    def open_write(self, path: str) -> BinaryIO:
-        file = self._call("open_write", path, lambda: self.store.open_write(path))
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        file = self._call("open_write", path, lambda: self.store.open_write(path, within=within))
         self._opened.append(file)
         return cast(BinaryIO, _FaultFile(self, file, path))
 

@@ -12,14 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownError
+from paimon_py.errors import AlreadyExistsError, PaimonError, StorageError, StorageUnknownError
 from paimon_py.storage.store import FileMissingError, Store, join
+
+MAKING = ("put_new", "put", "open_write")
+"""The verbs that make a file."""
 
 
 class StoreSuite:
-    """The promises of `paimon_py.storage.store`; set `renames_directories` to False where the store cannot."""
+    """The promises of `paimon_py.storage.store`; what a store cannot do is set to False."""
 
     renames_directories = True
+    opens_exclusively = True
 
     def test_a_new_file_is_read_back(self, store: Store, root: str) -> None:
         assert store.put_new(join(root, "a/b/c"), b"content") is True
@@ -124,6 +128,34 @@ class StoreSuite:
         store.delete_tree(join(root, "t"))
         assert [child.name for child in store.list(root)] == ["tt"]
 
+    def test_a_directory_that_must_be_there_is_never_made(self, store: Store, root: str) -> None:
+        if not self.renames_directories:
+            return
+        gone = join(root, "gone")
+        for verb in MAKING:
+            error = _error_of(lambda verb=verb: _make(store, verb, join(gone, "d/f"), gone))
+            assert isinstance(error, FileMissingError)
+            assert error.path == gone
+            assert store.stat(gone) is None
+            assert store.list(gone) == []
+
+    def test_directories_below_one_that_must_be_there_are_made(self, store: Store, root: str) -> None:
+        here = join(root, "here")
+        store.make_directory(here)
+        for verb in MAKING:
+            for name in (f"{verb}/d/f", verb + "-f"):
+                _make(store, verb, join(here, name), here)
+                assert store.get(join(here, name)) == b"1"
+
+    def test_a_stream_never_touches_a_file_that_is_there(self, store: Store, root: str) -> None:
+        if not self.opens_exclusively:
+            return
+        path = join(root, "taken")
+        store.put_new(path, b"first")
+        error = _error_of(lambda: store.open_write(path))
+        assert isinstance(error, StorageError)
+        assert store.get(path) == b"first"
+
     def test_streams_write_and_read_large_files(self, store: Store, root: str) -> None:
         path = join(root, "data/file")
         block = bytes(range(256)) * 4096
@@ -170,6 +202,16 @@ class StoreSuite:
     def test_the_store_survives_pickling(self, store: Store, root: str) -> None:
         store.put_new(join(root, "f"), b"1")
         assert pickle.loads(pickle.dumps(store)).get(join(root, "f")) == b"1"
+
+
+def _make(store: Store, verb: str, path: str, within: str) -> None:
+    if verb == "put_new":
+        assert store.put_new(path, b"1", within=within)
+    elif verb == "put":
+        store.put(path, b"1", within=within)
+    else:
+        with store.open_write(path, within=within) as sink:
+            sink.write(b"1")
 
 
 def _read_all(store: Store) -> object:

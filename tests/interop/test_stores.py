@@ -99,6 +99,7 @@ def server(request, tmp_path_factory):
 
 class TestObjectStore(StoreSuite):
     renames_directories = False
+    opens_exclusively = False
 
     @pytest.fixture
     def store(self, server):

@@ -15,8 +15,8 @@ def test_an_interrupt_after_publication_keeps_the_committed_files(tmp_path, monk
     table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
     put_new = LocalStore.put_new
 
-    def interrupted(self, path, data):
-        put_new(self, path, data)
+    def interrupted(self, path, data, *, within=None):
+        put_new(self, path, data, within=within)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(LocalStore, "put_new", interrupted)

@@ -246,11 +246,11 @@ class Interrupting:
     def __getattr__(self, verb):
         return getattr(self.store, verb)
 
-    def put_new(self, path, data):
+    def put_new(self, path, data, *, within=None):
         if "/snapshot-" in path and b"COMPACT" in data and self.action is not None:
             action, self.action = self.action, None
             action()
-        return self.store.put_new(path, data)
+        return self.store.put_new(path, data, within=within)
 
 
 def interrupted(table, action):

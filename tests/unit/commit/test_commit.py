@@ -563,13 +563,13 @@ class Interrupting:
     def __getattr__(self, verb):
         return getattr(self.store, verb)
 
-    def put_new(self, path, data):
+    def put_new(self, path, data, *, within=None):
         if "/snapshot-" in path and self.actions:
             action = self.actions.pop(0)
             answer = action(path, data)
             if answer is not None:
                 return answer
-        return self.store.put_new(path, data)
+        return self.store.put_new(path, data, within=within)
 
 
 def test_a_lost_race_is_tried_again_on_the_winner():
@@ -809,11 +809,11 @@ def test_a_plan_that_took_half_the_retention_is_made_again():
     class Slow(Interrupting):
         slept = False
 
-        def open_write(self, path):
+        def open_write(self, path, *, within=None):
             if not self.slept:
                 self.slept = True
                 clock.seconds += 6
-            return self.store.open_write(path)
+            return self.store.open_write(path, within=within)
 
     result = do_commit(root_on(Slow(store), clock=clock), table_schema, changes_of(unaware(data_file("a"))))
     assert (result.attempts, result.snapshot_id) == (2, 1)

@@ -136,11 +136,11 @@ class BrokenDisk(MemoryStore):
 
     opened = 0
 
-    def open_write(self, path):
+    def open_write(self, path, *, within=None):
         self.opened += 1
         if self.opened > 1:
             raise StorageError("disk full", path=path, operation="open_write")
-        return super().open_write(path)
+        return super().open_write(path, within=within)
 
     def delete(self, path):
         if path.endswith("-0.parquet"):

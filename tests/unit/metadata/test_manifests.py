@@ -341,8 +341,8 @@ def test_file_added_twice_stops_a_merge_and_nothing_stays_behind():
 
 def test_write_that_fails_leaves_no_file():
     class Full(MemoryStore):
-        def open_write(self, path):
-            sink = super().open_write(path)
+        def open_write(self, path, *, within=None):
+            sink = super().open_write(path, within=within)
 
             def fail(data):
                 raise StorageError("disk full", path=path, operation="write")

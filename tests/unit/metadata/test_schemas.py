@@ -105,11 +105,11 @@ def test_alter_applies_its_changes_anew_to_what_somebody_else_published():
     class Raced(MemoryStore):
         races = 2
 
-        def put_new(self, path, data):
+        def put_new(self, path, data, *, within=None):
             if path.endswith("schema-1") and self.races:
                 self.races = 0
                 alter(Schemas(self, TABLE), [AddColumn("other", "INT")], has_snapshots=no_data, clock=Clock())
-            return super().put_new(path, data)
+            return super().put_new(path, data, within=within)
 
     schemas, clock = opened(Raced()), Clock()
     changed = alter(schemas, [AddColumn("mine", "INT")], has_snapshots=no_data, clock=clock)
@@ -119,8 +119,8 @@ def test_alter_applies_its_changes_anew_to_what_somebody_else_published():
 
 def test_alter_gives_up_in_the_end():
     class Lost(MemoryStore):
-        def put_new(self, path, data):
-            return path.endswith("schema-0") and super().put_new(path, data)
+        def put_new(self, path, data, *, within=None):
+            return path.endswith("schema-0") and super().put_new(path, data, within=within)
 
     clock = Clock()
     with pytest.raises(CommitRetriesExhaustedError):
@@ -131,8 +131,8 @@ def test_alter_gives_up_in_the_end():
 @pytest.mark.parametrize(("happened", "result"), [("ours", True), ("theirs", False)])
 def test_after_a_lost_answer_the_file_says_what_happened(happened, result):
     class Lossy(MemoryStore):
-        def put_new(self, path, data):
-            super().put_new(path, data if happened == "ours" else b"{}")
+        def put_new(self, path, data, *, within=None):
+            super().put_new(path, data if happened == "ours" else b"{}", within=within)
             raise StorageUnknownError("lost", path=path, operation="put_new")
 
     assert Schemas(Lossy(), TABLE).add(first()) is result
@@ -140,7 +140,7 @@ def test_after_a_lost_answer_the_file_says_what_happened(happened, result):
 
 def test_a_lost_answer_without_a_file_stays_unknown():
     class Lossy(MemoryStore):
-        def put_new(self, path, data):
+        def put_new(self, path, data, *, within=None):
             raise StorageUnknownError("lost", path=path, operation="put_new")
 
     with pytest.raises(StorageUnknownError):

@@ -228,7 +228,7 @@ def test_publishing_never_lowers_the_hint():
 
 def test_hint_that_cannot_be_written_does_not_matter():
     class NoPut(MemoryStore):
-        def put(self, path, data):
+        def put(self, path, data, *, within=None):
             raise StorageError("disk full", path=path, operation="put")
 
     snapshots = Snapshots(NoPut(), ROOT)

@@ -132,6 +132,13 @@ def test_stores_without_conditional_writes_read_but_do_not_publish():
     with store.open_read(f"{root}/d/g") as source:
         assert source.read() == b"4567"
     assert [child.name for child in store.list(f"{root}/d")] == ["f", "g"]
+    for make in (lambda: store.put(f"{root}/gone/f", b"", within=f"{root}/gone"),
+                 lambda: store.open_write(f"{root}/gone/f", within=f"{root}/gone")):
+        with pytest.raises(FileMissingError, match="gone does not exist"):
+            make()
+    assert store.list(f"{root}/gone") == []
+    store.open_write(f"{root}/d/e/h", within=f"{root}/d").close()
+    store.delete_tree(f"{root}/d/e")
     status = store.stat(f"{root}/d/f")
     assert (status.size_bytes, status.is_directory) == (3, False)
     store.delete(f"{root}/d/f")

@@ -286,8 +286,8 @@ class OpenCounter(MemoryStore):
         super().__init__()
         self.open = self.most = 0
 
-    def open_write(self, path):
-        sink = super().open_write(path)
+    def open_write(self, path, *, within=None):
+        sink = super().open_write(path, within=within)
         self.open += 1
         self.most = max(self.most, self.open)
         close = sink.close
@@ -310,11 +310,11 @@ class Failing(MemoryStore):
         self.fail_at = fail_at
         self.deletes = deletes
 
-    def open_write(self, path):
+    def open_write(self, path, *, within=None):
         self.calls += 1
         if self.calls == self.fail_at:
             raise StorageError("no", path=path, operation="open_write")
-        return super().open_write(path)
+        return super().open_write(path, within=within)
 
     def delete(self, path):
         if not self.deletes:
