@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.env import Env
@@ -159,7 +160,7 @@ class Table(TableCare):
         from paimon_py import table_writing
 
         return table_writing.write(
-            self._root, self._schema, self._name, data, self._commit, overwrite=overwrite, watermark=watermark
+            self._root, self._schema, data, self._commit, overwrite=overwrite, watermark=watermark
         )
 
     def commit(
@@ -184,7 +185,7 @@ class Table(TableCare):
         from paimon_py import table_writing
 
         request = table_writing.request_of(
-            self._schema, self._name, user=user, identifier=identifier, overwrite=overwrite, watermark=watermark,
+            self._schema, user=user, identifier=identifier, overwrite=overwrite, watermark=watermark,
             properties=properties,
         )  # fmt: skip
         return self._commit(table_writing.concat(changes), request)
@@ -193,7 +194,7 @@ class Table(TableCare):
         """Remove all rows as one commit."""
         from paimon_py import table_writing
 
-        return self._commit(*table_writing.nothing_instead(self._root, self._schema, self._name, [{}]))
+        return self._commit(*table_writing.nothing_instead(self._root, self._schema))
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> CommitResult:
         """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
@@ -203,10 +204,8 @@ class Table(TableCare):
         """
         from paimon_py import table_writing
 
-        given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
-        if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
-            raise UsageError('drop_partitions needs at least one partition such as [{"month": 3}]')
-        return self._commit(*table_writing.nothing_instead(self._root, self._schema, self._name, list(given)))
+        chosen = choice_of(self._schema, "drop_partitions", () if partitions is None else partitions)
+        return self._commit(*table_writing.nothing_instead(self._root, self._schema, chosen))
 
     def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
         from paimon_py import table_writing

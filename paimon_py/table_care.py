@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.progress import CompactionProgress
@@ -77,20 +78,19 @@ class TableCare(ABC):
         """
         from paimon_py.commit.request import CommitRequest
         from paimon_py.compaction.compact import Compactor
-        from paimon_py.compaction.plan import partition_filter
 
         check_compactable(self._schema)
         if progress is not None and not callable(progress):
             raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
-        matches = partition_filter(self._schema, partitions, where)
+        chosen = choice_of(self._schema, "compact", partitions, where)
         commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
         published = CommitResult()
         if bucket_mode(self._schema) is BucketMode.POSTPONED:
             from paimon_py.maintain.publish_waiting import publish_waiting
 
-            published = publish_waiting(self._root, self._schema, matches)
-        compactor = Compactor(self._root, self._schema, commit, full=full, matches=matches, clustering=clustering)
+            published = publish_waiting(self._root, self._schema, chosen)
+        compactor = Compactor(self._root, self._schema, commit, full=full, chosen=chosen, clustering=clustering)
         return joined(published, compactor.run(progress))
 
     def rescale(self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None) -> CommitResult:
@@ -111,16 +111,15 @@ class TableCare(ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        from paimon_py.compaction.plan import partition_filter
         from paimon_py.maintain.rescale import check_rescalable, rescale, with_buckets
 
         check_writable(self._schema)
         check_rescalable(self._schema, buckets)
-        matches = partition_filter(self._schema, partitions, None, "rescale")
+        chosen = choice_of(self._schema, "rescale", partitions)
         schema = with_buckets(self._schema, buckets)
         if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
             schema = self.alter(SetOption("bucket", str(buckets)))
-        return rescale(self._root, schema, matches)
+        return rescale(self._root, schema, chosen)
 
     def compaction_tasks(
         self,
@@ -135,12 +134,12 @@ class TableCare(ABC):
 
         Carry each out with `run_compaction` and commit all results with one `commit`.
         """
-        from paimon_py.compaction.plan import partition_filter, plan_compaction
+        from paimon_py.compaction.plan import plan_compaction
 
         check_compactable(self._schema)
         clustering = sort_clustering(self._schema, order_by, strategy)
-        matches = partition_filter(self._schema, partitions, where)
-        return plan_compaction(self._root, self._schema, full=full, matches=matches, clustering=clustering)
+        chosen = choice_of(self._schema, "compact", partitions, where)
+        return plan_compaction(self._root, self._schema, full=full, chosen=chosen, clustering=clustering)
 
     def run_compaction(self, task: CompactionTask | bytes) -> Changes:
         """Carry out one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
@@ -190,13 +189,12 @@ class TableCare(ABC):
         """
         from paimon_py.commit.request import CommitRequest
         from paimon_py.compaction.index_rewrite import rewrite_indexes
-        from paimon_py.compaction.plan import partition_filter
 
         check_writable(self._schema)
-        matches = partition_filter(self._schema, partitions, where, "rewrite_file_index")
+        chosen = choice_of(self._schema, "rewrite_file_index", partitions, where)
         request = CommitRequest(user=self._root.env.ids.uuid())
         commit = lambda changes: self._commit(changes, request)  # noqa: E731
-        return rewrite_indexes(self._root, self._schema, commit, matches)
+        return rewrite_indexes(self._root, self._schema, commit, chosen)
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow as pa
 
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import commit
-from paimon_py.commit.overwrite import StaticOverwrite, overwrite_of, static_overwrite
+from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
@@ -42,11 +43,11 @@ def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tupl
 
 
 def write(
-    root: TableRoot, schema: TableSchema, name: str, data: object, publish: Publish, *,
+    root: TableRoot, schema: TableSchema, data: object, publish: Publish, *,
     overwrite: Mapping[str, object] | str | None, watermark: int | None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.write_arrow`; `publish` commits what was written."""
-    mode = overwrite_of(schema, name, overwrite)
+    mode = overwrite_of(schema, overwrite)
     request = CommitRequest(overwrite=mode, watermark=watermark)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
@@ -55,14 +56,14 @@ def write(
 
 
 def request_of(
-    schema: TableSchema, name: str, *, user: str | None, identifier: int | None,
+    schema: TableSchema, *, user: str | None, identifier: int | None,
     overwrite: Mapping[str, object] | str | None, watermark: int | None, properties: Mapping[str, str] | None,
 ) -> CommitRequest:  # fmt: skip
     """What `Table.commit` was asked for."""
     if identifier is not None and user is None:
         raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
     return CommitRequest(
-        user=user, identifier=identifier, overwrite=overwrite_of(schema, name, overwrite), watermark=watermark,
+        user=user, identifier=identifier, overwrite=overwrite_of(schema, overwrite), watermark=watermark,
         properties=properties, check_files=True,
     )  # fmt: skip
 
@@ -82,13 +83,12 @@ def concat(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
 
 def nothing_instead(
-    root: TableRoot, schema: TableSchema, name: str, partitions: Sequence[Mapping[str, object]]
+    root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None = None
 ) -> tuple[Changes, CommitRequest]:
-    """What removes all rows of some partitions."""
+    """What removes all rows of some partitions, or of the table."""
     check_writable(schema)
     changes = Changes(schema_id=schema.id, base_snapshot_id=root.snapshots.latest_id(), buckets=())
-    modes = tuple(static_overwrite(schema, name, partition) for partition in partitions)
-    return changes, CommitRequest(overwrite=modes[0] if len(modes) == 1 else modes, operation="TRUNCATE")
+    return changes, CommitRequest(overwrite=chosen or PartitionChoice(), operation="TRUNCATE")
 
 
 def commit_changes(root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest) -> CommitResult:
@@ -105,8 +105,8 @@ def _written(
     root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, publish: Publish
 ) -> CommitResult:
     with writer(root, schema, overwrite=request.overwrite is not None) as session:
-        if isinstance(request.overwrite, StaticOverwrite):
-            session.restrict(request.overwrite.partition)
+        if isinstance(request.overwrite, PartitionChoice):
+            session.keep_to(request.overwrite)
         session.write_arrow(data)
         changes = session.changes()
         try:

@@ -11,6 +11,7 @@ from functools import cache
 import msgspec
 
 from paimon_py.codec.columns import binary_array
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Already, Attempts, Planned, Planner
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.compaction_fit import (
@@ -42,7 +43,7 @@ from paimon_py.commit.index_plan import (
 from paimon_py.commit.key_base import KeyFollower, require_replacing
 from paimon_py.commit.leftovers import delete_files, delete_index_files, delete_unnamed_index_files
 from paimon_py.commit.numbering import Numbering, Renumber
-from paimon_py.commit.overwrite import DynamicOverwrite, Matcher, Overwrite, StaticOverwrite, matcher
+from paimon_py.commit.overwrite import DynamicOverwrite, Overwrite, replaced_partitions
 from paimon_py.commit.plan import (
     Author,
     Bucket,
@@ -74,7 +75,8 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 
-__all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "StaticOverwrite", "commit"]
+__all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "Renumber", "commit"]
+
 
 def commit(
     root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, *, renumber: Renumber
@@ -242,7 +244,7 @@ class _Commit:
                 self._renumber({})
             adds = self._upgraded(write_part(self.numbering.current()).adds)
             partitions = sorted(part.partitions)
-            matches = matcher(self.schema, self.request.overwrite, partitions)
+            matches = replaced_partitions(self.request.overwrite, partitions)
             return lambda latest: self._plan_overwrite(latest, adds, matches)
         wants_empty = self.options.get_bool("commit.force-create-snapshot")
         wants_empty = wants_empty or self.options.find_str("snapshot.ignore-empty-commit") == "false"
@@ -294,7 +296,9 @@ class _Commit:
         self.named = frozenset(entry.name for entry in hashed)
         return part if hashed == index else msgspec.structs.replace(part, index=hashed)
 
-    def _plan_overwrite(self, latest: Snapshot | None, adds: tuple[ManifestEntry, ...], matches: Matcher) -> Planned:
+    def _plan_overwrite(
+        self, latest: Snapshot | None, adds: tuple[ManifestEntry, ...], matches: PartitionChoice
+    ) -> Planned:
         conflict = self._changed_meanwhile(latest) or bucket_count_conflict(adds, {})
         if conflict is not None:
             return conflict
@@ -417,7 +421,7 @@ class _Commit:
         if latest is None:
             return []
         wanted = part.buckets
-        partitions = matcher(self.schema, DynamicOverwrite(), sorted(part.partitions))
+        partitions = PartitionChoice.of_rows(part.partitions)
         numbers = frozenset(bucket for _, bucket in wanted)
         live = self.root.manifests.live_entries(latest, EntryFilter(partitions=partitions, buckets=numbers)).entries()
         return [entry for entry in live if (entry.partition, entry.bucket) in wanted]

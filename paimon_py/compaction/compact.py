@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.leftovers import delete_compaction
 from paimon_py.commit.overtaken import overtaken
-from paimon_py.commit.overwrite import Matcher
 from paimon_py.commit.plan import Bucket
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.plan import plan_compaction
@@ -43,14 +43,14 @@ class Compactor:
         commit: Commit,
         *,
         full: bool,
-        matches: Matcher | None,
+        chosen: PartitionChoice | None,
         clustering: Clustering | None = None,
     ) -> None:
         self._root = root
         self._schema = schema
         self._commit = commit
         self._full = full
-        self._matches = matches
+        self._chosen = chosen
         self._clustering = clustering
 
     def run(self, report: Report | None) -> CommitResult:
@@ -72,7 +72,7 @@ class Compactor:
             latest = self._root.snapshots.latest()
             try:
                 return plan_compaction(
-                    self._root, self._schema, full=self._full, matches=self._matches, clustering=self._clustering
+                    self._root, self._schema, full=self._full, chosen=self._chosen, clustering=self._clustering
                 )
             except SnapshotExpiredError:
                 if latest == seen:

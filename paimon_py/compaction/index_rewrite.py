@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from paimon_py.codec.file_index.container import encode
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.commit.overwrite import Matcher
 from paimon_py.commit.plan import Bucket
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
@@ -38,7 +38,9 @@ ROUNDS = 20
 Commit = Callable[[Changes], CommitResult]
 
 
-def rewrite_indexes(root: TableRoot, schema: TableSchema, commit: Commit, matches: Matcher | None) -> CommitResult:
+def rewrite_indexes(
+    root: TableRoot, schema: TableSchema, commit: Commit, chosen: PartitionChoice | None
+) -> CommitResult:
     """Add missing indexes to the live files of a table and commit that; no snapshot if nothing is missing.
 
     A bucket of which others replace files meanwhile is left as it is; the result says so.
@@ -50,17 +52,17 @@ def rewrite_indexes(root: TableRoot, schema: TableSchema, commit: Commit, matche
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _rewritten(root, schema, commit, snapshot, matches)
+        return CommitResult() if snapshot is None else _rewritten(root, schema, commit, snapshot, chosen)
 
     return on_latest(root, work, rounds=ROUNDS)
 
 
 def _rewritten(
-    root: TableRoot, schema: TableSchema, commit: Commit, snapshot: Snapshot, matches: Matcher | None
+    root: TableRoot, schema: TableSchema, commit: Commit, snapshot: Snapshot, chosen: PartitionChoice | None
 ) -> CommitResult:
     work = _Rewrite(root, schema)
     try:
-        changes = work.changes(snapshot, matches)
+        changes = work.changes(snapshot, chosen)
         result = CommitResult() if changes is None else _committed(commit, changes)
     except CommitUnknownError:
         raise
@@ -90,10 +92,10 @@ class _Rewrite:
         self._limit = Options(schema.options).get_memory("file-index.in-manifest-threshold")
         self._made: dict[Bucket, list[str]] = {}
 
-    def changes(self, snapshot: Snapshot, matches: Matcher | None) -> Changes | None:
+    def changes(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> Changes | None:
         """What to commit; None if there is nothing to do."""
         root = self._root
-        entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+        entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
         deletions = bucket_deletions(root, self._schema, snapshot)
         buckets: dict[tuple[bytes, int, int], list[tuple[DataFile, DataFile]]] = {}
         for entry in entries:

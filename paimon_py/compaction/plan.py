@@ -5,17 +5,14 @@ Source: format.md §13.2, §13.4; Java `MergeTreeCompactManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
-from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Mask, numpy_values
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.overwrite import Matcher, StaticOverwrite, matcher
 from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.append_picker import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
 from paimon_py.compaction.cluster_plan import ClusterPlan
@@ -31,11 +28,6 @@ from paimon_py.compaction.picker import (
 )
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.env import Clock
-from paimon_py.errors import UsageError
-from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import bind, predicate_of
-from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -72,57 +64,18 @@ class _Bucket(msgspec.Struct, frozen=True):
     files: tuple[DataFile, ...]
 
 
-def partition_filter(
-    schema: TableSchema,
-    partitions: Sequence[Mapping[str, object]] | None,
-    where: Predicate | str | None,
-    verb: str = "compact",
-) -> Matcher | None:
-    """Which partitions a verb is for: those given (by some or all partition keys) for which `where` holds; None: all.
-
-    Raises:
-        UsageError: a name is not a partition key, or a value is not of its type; the list is empty.
-    """
-    chosen = None if partitions is None else _chosen(schema, partitions, verb)
-    if where is None:
-        return chosen
-    predicate = predicate_of(where)
-    others = sorted(columns_of(predicate) - set(schema.partition_keys))
-    if others:
-        keys = ", ".join(schema.partition_keys) or "none"
-        raise UsageError(
-            f"{verb}(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
-            f"{', '.join(others)}"
-        )
-    holds = prepare(bind(predicate, schema.partition_fields))
-    types = [field.type for field in schema.partition_fields]
-
-    def matches(rows: pa.Array) -> Mask:
-        columns = dict(zip(schema.partition_keys, decode(rows, types), strict=True))
-        mask: Mask = numpy_values(holds(columns)).astype(np.bool_)
-        return mask if chosen is None else mask & chosen(rows)
-
-    return matches
-
-
-def _chosen(schema: TableSchema, partitions: Sequence[Mapping[str, object]], verb: str) -> Matcher:
-    given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
-    if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
-        raise UsageError(f'{verb}(partitions=…) takes a list of partitions such as [{{"month": 3}}]')
-    return matcher(schema, tuple(StaticOverwrite(dict(partition)) for partition in given), ())
-
-
 def plan_compaction(
     root: TableRoot,
     schema: TableSchema,
     *,
     full: bool,
-    matches: Matcher | None,
+    chosen: PartitionChoice | None,
     clustering: Clustering | None = None,
 ) -> list[CompactionTask]:
     """What to compact of the latest snapshot, at most a task per bucket of a keyed table.
 
     Args:
+        chosen: plan for these partitions only.
         clustering: sort all rows of every partition or bucket, instead of what the table's options say.
 
     Cost: reads the manifests; a few µs per live file.
@@ -133,7 +86,7 @@ def plan_compaction(
     snapshot = root.latest()
     if snapshot is None:
         return []
-    entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+    entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
     require_known(root, schema, (entry.file for entry in entries))
     moment = moment_of(root.env.clock)
     deletions = bucket_deletions(root, schema, snapshot)

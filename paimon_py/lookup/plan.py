@@ -18,6 +18,7 @@ from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Mask, from_numpy, numpy_values
 from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.lookup.keys import AskedKeys, key_predicate
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.lsm.search import search
@@ -216,7 +217,8 @@ class LookupPlanner:
         return entries
 
     def _manifests(self, files: Sequence[ManifestFile], asked: AskedKeys) -> Mask:
-        return prune.manifest_mask(files, key_predicate(self._told, asked.of(self._told)), self._schema)
+        told = key_predicate(self._told, asked.of(self._told))
+        return PartitionChoice.where(self._schema, told).of_manifests(files)
 
     def _totals(self, entries: EntryColumns) -> Ints:
         """Of how many buckets the file's one is, where the key tells which; else −1."""

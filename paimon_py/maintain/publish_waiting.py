@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Already, Attempts, Planned
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.conflicts import Conflict
@@ -17,7 +18,6 @@ from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import compacted_index, index_after
 from paimon_py.commit.leftovers import delete_files
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.commit.plan import Author, Part
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
@@ -35,7 +35,7 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, S
 from paimon_py.write.session import Writer
 
 
-def publish_waiting(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> CommitResult:
+def publish_waiting(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
     """Give waiting rows their buckets, in the order in which their files were made.
 
     A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
@@ -50,7 +50,7 @@ def publish_waiting(root: TableRoot, schema: TableSchema, matches: Matcher | Non
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, matches).run()
+        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, chosen).run()
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -69,11 +69,13 @@ def require_none_waiting(root: TableRoot) -> None:
 class _Round:
     """One attempt, on one snapshot."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, matches: Matcher | None) -> None:
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, chosen: PartitionChoice | None
+    ) -> None:
         self._root = root
         self._schema = schema
         self._snapshot = snapshot
-        live = root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+        live = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
         self._waiting = [entry for entry in live if entry.bucket == POSTPONE_BUCKET]
         self._partitions = {entry.partition for entry in self._waiting}
         self._real = [e for e in live if e.bucket != POSTPONE_BUCKET and e.partition in self._partitions]
@@ -160,7 +162,7 @@ class _Round:
             return Conflict("the table's snapshots are gone")
         if latest == self._snapshot:
             return None
-        exactly = matcher(self._schema, ExactOverwrite(tuple(self._partitions)), ())
+        exactly = PartitionChoice.of_rows(self._partitions)
         live = self._root.manifests.live_entries(latest, EntryFilter(partitions=exactly)).entries()
         now = {identifier(entry) for entry in live}
         if any(identifier(entry) not in now for entry in self._waiting):

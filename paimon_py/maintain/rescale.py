@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import commit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.overwrite import ExactOverwrite, Matcher, matcher
 from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
@@ -56,7 +56,7 @@ def check_rescalable(schema: TableSchema, buckets: int) -> None:
         raise UsageError(f"a table with {kind} ('bucket' = '-1') cannot be rescaled")
 
 
-def rescale(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> CommitResult:
+def rescale(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
     """Write the partitions that have other numbers of buckets than `schema` says anew, as one overwrite.
 
     Rows that wait for their bucket stay where they are.
@@ -68,7 +68,7 @@ def rescale(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> Co
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, matches).run()
+        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, chosen).run()
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -76,12 +76,14 @@ def rescale(root: TableRoot, schema: TableSchema, matches: Matcher | None) -> Co
 class _Round:
     """One attempt, on one snapshot."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, matches: Matcher | None) -> None:
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, chosen: PartitionChoice | None
+    ) -> None:
         self._root = root
         self._schema = schema
         self._snapshot = snapshot
         buckets = Options(schema.options).get_int("bucket")
-        live = self._live(snapshot, matches)
+        live = self._live(snapshot, chosen)
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
 
@@ -118,8 +120,8 @@ class _Round:
         )  # fmt: skip
 
     @property
-    def _exactly(self) -> ExactOverwrite:
-        return ExactOverwrite(tuple(self._partitions))
+    def _exactly(self) -> PartitionChoice:
+        return PartitionChoice.of_rows(self._partitions)
 
     def _splits(self, request: Request) -> Iterable[Split]:
         wanted = set(self._partitions)
@@ -130,7 +132,7 @@ class _Round:
         """Whether the partitions are what they were."""
         if latest is None or latest == self._snapshot:
             return None
-        now = self._live(latest, matcher(self._schema, self._exactly, ()))
+        now = self._live(latest, self._exactly)
         same = {_named(entry) for entry in now} == {_named(entry) for entry in self._known}
         same = same and self._index(latest) == self._index(self._snapshot)
         return None if same else Conflict("others wrote to partitions that were being rescaled")
@@ -140,8 +142,8 @@ class _Round:
         wanted = set(self._partitions)
         return {entry.name for entry in index_entries(self._root, snapshot) if entry.partition in wanted}
 
-    def _live(self, snapshot: Snapshot, matches: Matcher | None) -> list[ManifestEntry]:
-        live = self._root.manifests.live_entries(snapshot, EntryFilter(partitions=matches)).entries()
+    def _live(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> list[ManifestEntry]:
+        live = self._root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
         return [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
 
 

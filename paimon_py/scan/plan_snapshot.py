@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import split_conjuncts
@@ -159,7 +160,8 @@ class _Planner:
         by_partition = self._only(schema.partition_keys)
         by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
         if by_partition is not None:
-            entries = self._drop(entries, prune.partition_mask(entries, by_partition, schema), "partition")
+            chosen = PartitionChoice.where(schema, by_partition)
+            entries = self._drop(entries, chosen.of_entries(entries), "partition")
         pinned = self._bucket_mask(entries)
         if pinned is not None:
             entries = self._drop(entries, pinned, "bucket")
@@ -173,7 +175,7 @@ class _Planner:
         by_partition = self._only(self._schema.partition_keys)
         keep: Mask = np.ones(len(files), np.bool_)
         if by_partition is not None:
-            keep = prune.manifest_mask(files, by_partition, self._schema)
+            keep = PartitionChoice.where(self._schema, by_partition).of_manifests(files)
         self._counts["all_manifests"] = len(files)
         self._counts["manifests"] = len(files) - int(np.count_nonzero(keep))
         return keep

@@ -1,4 +1,4 @@
-"""Which files of a snapshot may hold rows that a scan wants: by partition, bucket, key range and statistics.
+"""Which files of a snapshot may hold rows that a scan wants: by bucket, key range and statistics.
 
 Every answer is safe: what is not known is kept.
 
@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.binary_row import decode, decode_at
+from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import distinct_integers, from_numpy, numpy_values
+from paimon_py.codec.columns import distinct_integers, from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import UnsupportedError
-from paimon_py.expr.arrow import evaluate, pinned_values
+from paimon_py.expr.arrow import pinned_values
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of
@@ -29,7 +29,6 @@ from paimon_py.files.cast import cast
 from paimon_py.files.file_index import matching
 from paimon_py.files.stats_evolution import evolved_bounds
 from paimon_py.scan.plan import data_files
-from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
@@ -51,19 +50,6 @@ def check_entries(entries: EntryColumns) -> None:
         name = entries.take(np.flatnonzero(present)[:1]).names()[0].as_py()
         feature = "data-evolution.enabled"
         raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
-
-
-def partition_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema) -> Mask:
-    """Which entries lie in partitions that match; exact, since every row of a partition has its values.
-
-    Cost: one evaluation over the distinct partitions.
-    """
-    codes, values = entries.distinct("partition")
-    fields = schema.partition_fields
-    columns = decode(values, [field.type for field in fields])
-    named = {field.name: column for field, column in zip(fields, columns, strict=True)}
-    matches: Mask = numpy_values(evaluate(predicate, named)).astype(np.bool_)
-    return matches[codes]
 
 
 def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask | None:
@@ -166,26 +152,6 @@ def index_mask(entries: EntryColumns, predicate: Predicate, store: OpenRead, sch
     return keep
 
 
-def manifest_mask(files: Sequence[ManifestFile], predicate: Predicate, schema: TableSchema) -> Mask:
-    """Which manifests may hold a partition that matches, by their partition statistics."""
-    types = [field.type for field in schema.partition_fields]
-    arity = len(types).to_bytes(4, "big")
-    known = [at for at, file in enumerate(files) if file.partition_stats.min_values.startswith(arity)]
-    keep: Mask = np.ones(len(files), np.bool_)
-    if not known:
-        return keep
-    stats = [files[at].partition_stats for at in known]
-    lows = decode([each.min_values for each in stats], types)
-    highs = decode([each.max_values for each in stats], types)
-    bounds = {}
-    for slot, field in enumerate(schema.partition_fields):
-        counts = [each.null_counts[slot] if each.null_counts else None for each in stats]
-        bounds[field.name] = Bounds(min=lows[slot], max=highs[slot], null_count=_counts(counts))
-    rows = _counts([files[at].added_files + files[at].deleted_files for at in known])
-    keep[known] = may_match(predicate, bounds, rows)
-    return keep
-
-
 def _may(
     entries: EntryColumns,
     predicate: Predicate,
@@ -199,11 +165,6 @@ def _may(
     fields = [field for field in schema.fields if field.name in wanted]
     bounds = evolved_bounds(entries, covered, written.fields, fields, which=which)
     return may_match(predicate, bounds, from_numpy(entries.row_count, pa.int64()))
-
-
-def _counts(values: Sequence[int | None]) -> pa.Array:
-    numbers = np.array([0 if value is None else value for value in values], np.int64)
-    return from_numpy(numbers, pa.int64(), np.array([value is not None for value in values], np.bool_))
 
 
 def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of: SchemaOf) -> list[pa.Array]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.binary_row import decode, encode
+from paimon_py.codec.columns import binary_array
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.codec.python_values import python_array
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.leftovers import delete_compaction, delete_files, delete_handed_index_files
 from paimon_py.commit.plan import own_files
@@ -134,7 +133,7 @@ class Writer:
             )
         self._writers: dict[tuple[bytes, int], BucketWriter] = {}
         self._sequences: dict[tuple[bytes, int], int] = {}
-        self._restriction: _Restriction | None = None
+        self._chosen = PartitionChoice()
         self._checked: set[bytes] = set()
         self._directories: dict[bytes, str] = {}
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
@@ -220,7 +219,11 @@ class Writer:
         Raises:
             UsageError: a name is not a partition key, or a value is not of its type.
         """
-        self._restriction = _Restriction(self._schema, partition) if partition else None
+        self.keep_to(PartitionChoice.of_specs(self._schema, [partition]))
+
+    def keep_to(self, chosen: PartitionChoice) -> None:
+        """Refuse rows outside some partitions."""
+        self._chosen = chosen
         self._checked.clear()
 
     def discard(self, changes: Changes) -> None:
@@ -339,8 +342,9 @@ class Writer:
         return LSMWriter(partition, bucket, buffer, files.begin)
 
     def _check_partition(self, partition: bytes) -> None:
-        if self._restriction is not None:
-            self._restriction.check(partition)
+        if not self._chosen(binary_array([partition])).all():
+            place = self._directory(partition)
+            raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._chosen.text}")
         found = self._known().total_buckets.get(partition)
         wanted = self._router.total_buckets
         if found is not None and found != wanted:
@@ -434,35 +438,6 @@ class _Files:
         return RollingWriter(
             self._root.files, self._place, self._names, self._layout, env.clock, first_sequence=first_sequence
         )
-
-
-class _Restriction:
-    """The values that partition columns must have, compared as the bytes of BinaryRows."""
-
-    def __init__(self, schema: TableSchema, partition: Mapping[str, object]) -> None:
-        self._fields = schema.partition_fields
-        self._schema = schema
-        self._spec = dict(partition)
-        self._wanted: dict[int, bytes] = {}
-        for name, value in partition.items():
-            if name not in schema.partition_keys:
-                keys = ", ".join(schema.partition_keys) or "none"
-                raise UsageError(f"{name!r} is not a partition key; the table has {keys}")
-            index = schema.partition_keys.index(name)
-            field = self._fields[index]
-            try:
-                column = python_array([value], to_arrow_type(field.type))
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                raise UsageError(f"partition value {name}={value!r} does not fit: {error}") from error
-            self._wanted[index] = encode([column], [field.type])[0].as_py()
-
-    def check(self, partition: bytes) -> None:
-        """Refuse a partition that has other values."""
-        columns = decode([partition], [field.type for field in self._fields])
-        for index, wanted in self._wanted.items():
-            if encode([columns[index]], [self._fields[index].type])[0].as_py() != wanted:
-                place = partition_directory(self._schema, partition)
-                raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._spec}")
 
 
 def _explain(error: BaseException) -> None:

@@ -17,10 +17,11 @@ from unit.commit.support import (
     place,
     root_on,
     row,
+    static,
     unaware,
 )
 
-from paimon_py.commit.commit import DynamicOverwrite, StaticOverwrite
+from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import CommitConflictError, CommitUnknownError
 from paimon_py.testing.fault_store import MODES, for_each_fault
 
@@ -81,7 +82,7 @@ CASES = {
         schema=PARTITIONED,
         before=[partitioned(1, "a"), partitioned(2, "b", base=1)],
         changes=partitioned(2, "mine", base=2),
-        request={"overwrite": StaticOverwrite(partition={"p": 2})},
+        request={"overwrite": static({"p": 2})},
         new={"mine"},
         gone={"b"},
     ),

@@ -220,7 +220,7 @@ def test_a_sequence_field_without_an_order_is_refused_before_the_first_row(catal
         (lambda table: table.upsert(pl.LazyFrame({"id": [1]}), on=["id"]), r"call collect\(\) first"),
         (lambda table: table.upsert(iter([]), on=["id"]), "RecordBatchReader.from_batches"),
         (lambda table: table.upsert(pa.table({"id": [1], "z": [1]}), on=["id"]), "'z', which the table has not; leave them out$"),
-        (lambda table: table.compact(partitions=[{"day": 1}]), "not a partition key; the table has none"),
+        (lambda table: table.compact(partitions=[{"day": 1}]), "not a partition key of the table; its keys: none"),
         (lambda table: table.compact(progress=5), "progress is a function"),
         (lambda table: table.scan(limit=-1), "limit must be a whole number of rows"),
         (lambda table: table.scan().head(1.5), "head must be a whole number of rows"),

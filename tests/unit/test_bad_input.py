@@ -232,7 +232,7 @@ def test_changes_outside_a_static_overwrite_are_refused_at_commit_too(keyed):
 def test_overwrites_of_partitions_need_partitions(wide):
     with refused(wide, UsageError, "needs a partitioned table", "overwrite={}"):
         wide.write_arrow(one(i=pa.array([1], INT)), overwrite="dynamic")
-    with refused(wide, UsageError, "'p' is not a partition key of d.wide; its keys: none"):
+    with refused(wide, UsageError, "'p' is not a partition key of the table; its keys: none"):
         wide.drop_partitions([{"p": 1}])
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import encode
 from paimon_py.codec.json import schema_to_json
+from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.commit import CommitRequest, commit
@@ -164,6 +165,11 @@ def renumbering(store, table_schema):
         return msgspec.structs.replace(bucket, new_files=tuple(new))
 
     return renumber
+
+
+def static(*specs):
+    """An overwrite of some partitions of `PARTITIONED`."""
+    return PartitionChoice.of_specs(PARTITIONED, specs)
 
 
 def do_commit(root, table_schema, changes, **request):

@@ -21,11 +21,12 @@ from unit.commit.support import (
     reachable,
     root_on,
     row,
+    static,
     unaware,
 )
 
 from paimon_py.codec.json import schema_to_json
-from paimon_py.commit.commit import DynamicOverwrite, StaticOverwrite
+from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import (
     CommitConflictError,
     CommitRetriesExhaustedError,
@@ -332,10 +333,10 @@ def partitioned_store():
 @pytest.mark.parametrize(
     ("overwrite", "left"),
     [
-        (StaticOverwrite(partition={"p": 2}), ["a", "c", "new"]),
+        (static({"p": 2}), ["a", "c", "new"]),
         (DynamicOverwrite(), ["a", "c", "new"]),
-        (StaticOverwrite(partition={}), ["new"]),
-        ((StaticOverwrite(partition={"p": 1}), StaticOverwrite(partition={"p": 2})), ["c", "new"]),
+        (static({}), ["new"]),
+        (static({"p": 1}, {"p": 2}), ["c", "new"]),
     ],
 )
 def test_overwriting_replaces_the_partitions_it_names(overwrite, left):
@@ -367,10 +368,10 @@ def test_new_files_of_an_overwrite_go_to_the_top_level():
 
 def test_overwriting_with_nothing_truncates():
     store = partitioned_store()
-    result = do_commit(root_on(store), PARTITIONED, changes_of(base=1), overwrite=StaticOverwrite(partition={"p": 3}))
+    result = do_commit(root_on(store), PARTITIONED, changes_of(base=1), overwrite=static({"p": 3}))
     assert (result.snapshot_id, result.row_count) == (2, 0)
     assert names_in(*latest(store)) == ["a", "b"]
-    do_commit(root_on(store, "w"), PARTITIONED, changes_of(base=2), overwrite=StaticOverwrite(partition={}))
+    do_commit(root_on(store, "w"), PARTITIONED, changes_of(base=2), overwrite=static({}))
     root, snapshot = latest(store)
     assert names_in(root, snapshot) == []
     assert snapshot.total_record_count == 0
@@ -388,7 +389,7 @@ def test_files_outside_a_static_overwrite_are_refused():
     before = files_of(store)
     changes = changes_of(in_partition(2, "x", keys=(1, 2)), in_partition(3, "y", keys=(1, 2)), base=1)
     with pytest.raises(UsageError, match="outside"):
-        do_commit(root_on(store), PARTITIONED, changes, overwrite=StaticOverwrite(partition={"p": 2}))
+        do_commit(root_on(store), PARTITIONED, changes, overwrite=static({"p": 2}))
     assert files_of(store) == before
 
 
@@ -396,7 +397,7 @@ def test_an_unknown_partition_key_and_a_wrong_value_are_refused():
     store = partitioned_store()
     for partition in ({"nope": 1}, {"p": "text"}):
         with pytest.raises(UsageError):
-            do_commit(root_on(store), PARTITIONED, changes_of(base=1), overwrite=StaticOverwrite(partition=partition))
+            do_commit(root_on(store), PARTITIONED, changes_of(base=1), overwrite=static(partition))
 
 
 def test_the_null_partition_can_be_overwritten():
@@ -409,7 +410,7 @@ def test_the_null_partition_can_be_overwritten():
         in_partition(1, "a", keys=(1, 5)), bucket_changes(data_file("n", keys=(1, 5)), partition=null_row)
     )
     do_commit(root_on(store), PARTITIONED, changes)
-    do_commit(root_on(store, "w"), PARTITIONED, changes_of(base=1), overwrite=StaticOverwrite(partition={"p": None}))
+    do_commit(root_on(store, "w"), PARTITIONED, changes_of(base=1), overwrite=static({"p": None}))
     assert names_in(*latest(store)) == ["a"]
 
 
@@ -418,7 +419,7 @@ def test_an_overwrite_takes_the_files_of_commits_it_raced_with():
     commit = changes_of(in_partition(2, "late", keys=(1, 2), sequences=(1, 1)), base=1)
     place(store, PARTITIONED, commit)
     do_commit(root_on(store, "late"), PARTITIONED, commit)
-    do_commit(root_on(store), PARTITIONED, changes_of(base=1), overwrite=StaticOverwrite(partition={"p": 2}))
+    do_commit(root_on(store), PARTITIONED, changes_of(base=1), overwrite=static({"p": 2}))
     assert names_in(*latest(store)) == ["a", "c"]
 
 
@@ -449,10 +450,10 @@ def test_index_files_of_overwritten_partitions_are_dropped():
     changes = changes_of(in_partition(3, "new", keys=(7, 9)), base=2)
     do_commit(root_on(store, "v"), PARTITIONED, changes, overwrite=DynamicOverwrite())
     assert latest(store)[1].index_manifest == name
-    do_commit(root_on(store, "w"), PARTITIONED, changes_of(base=3), overwrite=StaticOverwrite(partition={"p": 2}))
+    do_commit(root_on(store, "w"), PARTITIONED, changes_of(base=3), overwrite=static({"p": 2}))
     root, snapshot = latest(store)
     assert [entry.name for entry in root.manifests.read_index(snapshot.index_manifest)] == ["i1"]
-    do_commit(root_on(store, "x"), PARTITIONED, changes_of(base=4), overwrite=StaticOverwrite(partition={}))
+    do_commit(root_on(store, "x"), PARTITIONED, changes_of(base=4), overwrite=static({}))
     assert latest(store)[1].index_manifest is None
 
 

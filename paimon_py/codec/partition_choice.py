@@ -1,0 +1,160 @@
+"""Which partitions: said by values of their keys, by a condition on the keys, or as serialized rows.
+
+Source: format.md §15.5; Java `PartitionPredicate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.columns import Mask, binary_array, from_numpy, numpy_values
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
+from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
+from paimon_py.expr.predicate import Constant, Predicate, col
+from paimon_py.expr.prune import Bounds, may_match
+from paimon_py.expr.split import columns_of
+from paimon_py.spec.manifest import ManifestFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+
+
+class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Some partitions of a table; called with serialized ones, it says which of them are chosen.
+
+    `fields`: of the partition keys. `predicate`: bound to the fields, true for the chosen partitions. `rows`: the
+    serialized partitions that are chosen, if they are known; then there is no predicate. `text`: what a caller said.
+    """
+
+    fields: tuple[Field, ...] = ()
+    predicate: Predicate = Constant(True)
+    rows: frozenset[bytes] | None = None
+    text: str = ""
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[bytes]) -> PartitionChoice:
+        """These partitions, serialized."""
+        return cls(rows=frozenset(rows))
+
+    @classmethod
+    def of_specs(cls, schema: TableSchema, specs: Sequence[Mapping[str, object]]) -> PartitionChoice:
+        """The partitions with the values of one of the specs; a key that a spec lacks may have any value, None is NULL.
+
+        Raises: UsageError if a name is not a partition key, or a value is none that its column can hold.
+        """
+        for spec in specs:
+            _check_names(schema, spec)
+        fields = schema.partition_fields
+        each = [all_of(_fitted(fields, name, value) for name, value in spec.items()) for spec in specs]
+        text = ", ".join(str(dict(spec)) for spec in specs)
+        return cls(fields=fields, predicate=any_of(each), text=text)
+
+    @classmethod
+    def where(cls, schema: TableSchema, predicate: Predicate) -> PartitionChoice:
+        """The partitions for which a bound predicate, which asks for partition keys alone, is true."""
+        return cls(fields=schema.partition_fields, predicate=predicate)
+
+    def __call__(self, partitions: pa.Array) -> Mask:
+        """Which of some serialized partitions are chosen.
+
+        Cost: one evaluation over all of them.
+        """
+        return self._test(partitions)
+
+    def of_entries(self, entries: EntryColumns) -> Mask:
+        """Which entries lie in chosen partitions; exact, since every row of a partition has its values.
+
+        Cost: one evaluation over the distinct partitions.
+        """
+        codes, values = entries.distinct("partition")
+        return self(values)[codes]
+
+    def of_manifests(self, files: Sequence[ManifestFile]) -> Mask:
+        """Which manifests may hold a chosen partition, by their partition statistics."""
+        types = [field.type for field in self.fields]
+        arity = len(types).to_bytes(4, "big")
+        known = [at for at, file in enumerate(files) if file.partition_stats.min_values.startswith(arity)]
+        keep: Mask = np.ones(len(files), np.bool_)
+        if not known:
+            return keep
+        stats = [files[at].partition_stats for at in known]
+        lows = decode([each.min_values for each in stats], types)
+        highs = decode([each.max_values for each in stats], types)
+        bounds = {}
+        for slot, field in enumerate(self.fields):
+            counts = [each.null_counts[slot] if each.null_counts else None for each in stats]
+            bounds[field.name] = Bounds(min=lows[slot], max=highs[slot], null_count=_counts(counts))
+        rows = _counts([files[at].added_files + files[at].deleted_files for at in known])
+        keep[known] = may_match(self.predicate, bounds, rows)
+        return keep
+
+    @cached_property
+    def _test(self) -> Callable[[pa.Array], Mask]:
+        if self.rows is not None:
+            wanted = binary_array(sorted(self.rows))
+            return lambda partitions: numpy_values(pc.is_in(partitions, value_set=wanted))
+        if isinstance(self.predicate, Constant):
+            value = self.predicate.value
+            return lambda partitions: np.full(len(partitions), value)
+        holds, names = prepare(self.predicate), [field.name for field in self.fields]
+        types = [field.type for field in self.fields]
+        return lambda partitions: numpy_values(holds(dict(zip(names, decode(partitions, types), strict=True))))
+
+
+def choice_of(
+    schema: TableSchema, verb: str, partitions: object, where: Predicate | str | None = None
+) -> PartitionChoice | None:
+    """What a caller of a verb means by `partitions=[{"month": 3}]` and `where`, which both have to hold; None: all.
+
+    Raises: UsageError for anything else, an empty list or spec, a condition on other columns, and as `of_specs`.
+    """
+    chosen = None if partitions is None else PartitionChoice.of_specs(schema, _specs(verb, partitions))
+    if where is None:
+        return chosen
+    predicate = predicate_of(where)
+    others = sorted(columns_of(predicate) - set(schema.partition_keys))
+    if others:
+        keys = ", ".join(schema.partition_keys) or "none"
+        raise UsageError(
+            f"{verb}(where=…) chooses partitions, so it can only ask for partition keys ({keys}), not for "
+            f"{', '.join(others)}"
+        )
+    bound = bind(predicate, schema.partition_fields)
+    return PartitionChoice.where(schema, bound if chosen is None else all_of([chosen.predicate, bound]))
+
+
+def _specs(verb: str, partitions: object) -> Sequence[Mapping[str, object]]:
+    given = () if isinstance(partitions, (str, Mapping)) or not isinstance(partitions, Sequence) else partitions
+    if not given or not all(isinstance(partition, Mapping) and partition for partition in given):
+        raise UsageError(f'{verb} takes a list of at least one partition, such as [{{"month": 3}}], not {partitions!r}')
+    return given
+
+
+def _check_names(schema: TableSchema, spec: Mapping[str, object]) -> None:
+    unknown = ", ".join(repr(name) for name in spec if name not in schema.partition_keys)
+    if unknown:
+        keys = ", ".join(schema.partition_keys) or "none"
+        raise UsageError(f"{unknown} is not a partition key of the table; its keys: {keys}")
+
+
+def _fitted(fields: Sequence[Field], name: str, value: object) -> Predicate:
+    try:
+        found = bind(col(name).is_null() if value is None else col(name) == value, fields)
+    except UsageError as error:
+        raise UsageError(f"partition value {name}={value!r} does not fit: {error}") from error
+    if isinstance(found, Constant):
+        raise UsageError(f"partition value {name}={value!r} does not fit: the column cannot hold it")
+    return found
+
+
+def _counts(values: Sequence[int | None]) -> pa.Array:
+    numbers = np.array([0 if value is None else value for value in values], np.int64)
+    return from_numpy(numbers, pa.int64(), np.array([value is not None for value in values], np.bool_))
