@@ -62,3 +62,15 @@ def file_paths(root: str, schema: TableSchema, partition: str, bucket: int, file
     path = file_path(root, schema, partition, bucket, file)
     directory = path.rpartition("/")[0]
     return (path, *(join(directory, check_file_name(name)) for name in file.extra_files))
+
+
+def path_below(directory: str, file: DataFile) -> str:
+    """Where a data file of the bucket with this directory lies: a path of the table's store, or a URL."""
+    return file.external_path or join(directory, check_file_name(file.name))
+
+
+def paths_below(directory: str, file: DataFile) -> tuple[str, ...]:
+    """Where a data file and the files beside it lie."""
+    path = path_below(directory, file)
+    directory = path.rpartition("/")[0]
+    return (path, *(join(directory, check_file_name(name)) for name in file.extra_files))

@@ -1,0 +1,193 @@
+"""The files of a table's buckets: the one door through which they are found, read and deleted.
+
+New data files are begun by `metadata.new_files`, which plain reading does not load.
+
+Source: format.md §1.1, §1.2, §10; Java `FileStorePathFactory`, `DataFilePathFactory`, `IndexPathFactory`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.errors import CorruptionError, StorageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.files.file_index import matching
+from paimon_py.files.places import path_below, paths_below
+from paimon_py.files.reader import BATCH_ROWS, FileReader
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import bucket_path, check_file_name
+from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import FileStatus, OpenRead, join
+
+if TYPE_CHECKING:
+    from paimon_py.codec.file_index.base import Answer
+
+
+class TableFiles:
+    """Hands out the door of each bucket of a table, and knows where index files lie.
+
+    Attributes:
+        root, schema: the table, and the schema that rows are read in and new files are written in.
+        store: what data files are read through.
+    """
+
+    __slots__ = ("_beside_data", "_directories", "root", "schema", "store")
+
+    def __init__(self, root: TableRoot, schema: TableSchema, store: OpenRead | None = None) -> None:
+        """`store`: reads in place of the table's own, for instance to count them."""
+        self.root = root
+        self.schema = schema
+        self.store = store or root.files
+        self._beside_data = Options(schema.options).get_bool("index-file-in-data-file-dir")
+        self._directories: dict[bytes, str] = {}
+
+    def bucket(self, partition: bytes, bucket: int) -> BucketFiles:
+        """The files of one bucket. `partition`: serialized BinaryRow."""
+        return BucketFiles(self, partition, bucket)
+
+    def partition_directory(self, partition: bytes) -> str:
+        """The directory of a partition below the table; "" without partition keys."""
+        directory = self._directories.get(partition)
+        if directory is None:
+            directory = self._directories[partition] = partition_directory(self.schema, partition)
+        return directory
+
+    def label(self, partition: bytes) -> str:
+        """What messages call a partition."""
+        return self.partition_directory(partition) or "the table"
+
+    def index_path(self, entry: IndexEntry) -> str:
+        """Where an index file lies: outside the table, beside its data files, or below `index/`."""
+        if entry.external_path is not None:
+            return entry.external_path
+        return join(self.index_directory(entry.partition, entry.bucket), check_file_name(entry.name))
+
+    def index_directory(self, partition: bytes, bucket: int) -> str:
+        """Where new index files of a bucket go."""
+        if self._beside_data:
+            return bucket_path(self.root.path, self.schema, self.partition_directory(partition), bucket)
+        return join(self.root.path, "index")
+
+    def delete_index(self, entries: Iterable[IndexEntry]) -> None:
+        """Delete index files that no snapshot names; what cannot be deleted stays."""
+        for entry in entries:
+            with contextlib.suppress(StorageError):
+                self.root.files.delete(self.index_path(entry))
+
+    def deletion_places(self, entries: Iterable[IndexEntry]) -> dict[tuple[bytes, int], dict[str, DeletionPlace]]:
+        """Where the deletion vectors named by an index manifest lie, per partition and bucket by name of data file.
+
+        Cost: 1 µs per vector; nothing is read.
+        Raises: CorruptionError if a data file has two deletion vectors.
+        """
+        places: dict[tuple[bytes, int], dict[str, DeletionPlace]] = {}
+        for entry in entries:
+            if entry.index_type != DELETION_VECTORS or not entry.deletion_vectors:
+                continue
+            path = self.index_path(entry)
+            bucket = places.setdefault((entry.partition, entry.bucket), {})
+            for part in entry.deletion_vectors:
+                if part.data_file in bucket:
+                    raise CorruptionError(f"{part.data_file} has two deletion vectors", path=path)
+                bucket[part.data_file] = DeletionPlace(
+                    path=path, offset=part.offset, length=part.length, cardinality=part.cardinality
+                )
+        return places
+
+
+class BucketFiles:
+    """The data files of one partition and bucket: where they lie, reading and deleting them.
+
+    Attributes:
+        table: the door of the whole table.
+        partition, bucket: serialized BinaryRow and number.
+        directory: where files of the bucket lie unless their entries say otherwise.
+    """
+
+    __slots__ = ("bucket", "directory", "partition", "table")
+
+    def __init__(self, table: TableFiles, partition: bytes, bucket: int) -> None:
+        """`TableFiles.bucket` makes it.
+
+        Raises: CorruptionError if the table's options name a directory outside the table.
+        """
+        self.table = table
+        self.partition = partition
+        self.bucket = bucket
+        self.directory = bucket_path(table.root.path, table.schema, table.partition_directory(partition), bucket)
+
+    # -- where ------------------------------------------------------------------------------------------------------
+
+    def path(self, file: DataFile) -> str:
+        """Where a data file lies: a path of the table's store, or a URL."""
+        return path_below(self.directory, file)
+
+    def stat(self, file: DataFile) -> FileStatus | None:
+        """What the store knows of a data file; None if there is no such file."""
+        return self.table.root.files.stat(self.path(file))
+
+    def delete(self, files: Iterable[DataFile]) -> None:
+        """Delete files that no snapshot names, with those beside them; what cannot be deleted stays."""
+        for file in files:
+            for path in paths_below(self.directory, file):
+                with contextlib.suppress(StorageError):
+                    self.table.root.files.delete(path)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def schema_of(self, file: DataFile) -> TableSchema:
+        """The schema that a data file was written with.
+
+        Raises: SchemaError if that is a later one, which gave a column another type.
+        """
+        return self.table.root.schemas.of_file(file.schema_id, self.table.schema)
+
+    def reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
+        """A data file in the columns that are read; nothing is opened before it is asked for. See `FileReader`.
+
+        Raises: as `schema_of`
+        """
+        return FileReader(self.table.store, self.path(file), file, self.schema_of(file), fields, by_page=by_page)
+
+    def positions(
+        self,
+        file: DataFile,
+        fields: Sequence[Field],
+        *,
+        batch_rows: int = BATCH_ROWS,
+        predicate: Predicate | None = None,
+        rows: BitMap | None = None,
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Batches of `fields`, each with the position in the file of its first row.
+
+        `predicate`, bound to the table's schema, and `rows`, positions: parts of the file without a match may be left
+        out.
+
+        Raises: as `schema_of` and `files.reader.read_file`
+        """
+        return self.reader(file, fields).positions(batch_rows=batch_rows, predicate=predicate, rows=rows)
+
+    def stored_rows(self, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """The rows of a data file as they are stored: nothing is merged, no row is left out.
+
+        The types of columns may have changed since: who reads keys may read files of any schema.
+
+        Raises: as `files.reader.read_file`
+        """
+        written = self.table.root.schemas.get(file.schema_id)
+        reader = FileReader(self.table.store, self.path(file), file, written, fields)
+        return (batch for _, batch in reader.positions(batch_rows=BATCH_ROWS, predicate=None, rows=None))
+
+    def matching(self, file: DataFile, predicate: Predicate) -> Answer:
+        """The rows of a data file that may match by its file indexes. See `files.file_index.matching`."""
+        return matching(self.table.store, self.path(file), file, self.schema_of(file).fields, predicate)

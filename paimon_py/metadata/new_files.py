@@ -1,0 +1,35 @@
+"""New data files of one bucket: their names, their places, and the writers that fill them.
+
+Source: format.md §1.1; Java `KeyValueFileWriterFactory`, `DataFilePathFactory`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.files.naming import DataFileNames
+from paimon_py.files.places import bucket_place
+from paimon_py.files.writer import FileLayout, RollingWriter
+from paimon_py.metadata.bucket_files import BucketFiles
+
+
+class NewFiles:
+    """Begins the files of one writer of a bucket, under names of their own and at the places that options ask for."""
+
+    __slots__ = ("_names", "_place", "_root")
+
+    def __init__(self, files: BucketFiles) -> None:
+        """New files of a bucket, in the names that the options of its schema ask for.
+
+        Raises: OptionError if the options for external paths contradict each other.
+        """
+        table = files.table
+        self._root = root = table.root
+        directory = table.partition_directory(files.partition)
+        self._place = bucket_place(root.path, table.schema, directory, files.bucket, root.env.ids)
+        self._names = DataFileNames(table.schema.options, root.env.ids)
+
+    def begin(self, layout: FileLayout, first_sequence: int = 0) -> RollingWriter:
+        """A writer of new files. `first_sequence`: of the first row of an append table."""
+        root = self._root
+        return RollingWriter(
+            root.files, self._place, self._names, layout, root.env.clock, first_sequence=first_sequence
+        )
