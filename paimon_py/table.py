@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_py.codec.partition_choice import choice_of
+from paimon_py.codec.partition_choice import PartitionChoice, choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.env import Env
@@ -29,7 +29,6 @@ from paimon_py.table_care import TableCare
 from paimon_py.views import Snapshot, Tag
 
 if TYPE_CHECKING:
-    from paimon_py.commit.request import CommitRequest
     from paimon_py.lookup.lookups import Lookups
     from paimon_py.write.session import Writer
 
@@ -159,9 +158,7 @@ class Table(TableCare):
         """
         from paimon_py import table_writing
 
-        return table_writing.write(
-            self._root, self._schema, data, self._commit, overwrite=overwrite, watermark=watermark
-        )
+        return table_writing.write(self._root, self._schema, data, overwrite=overwrite, watermark=watermark)
 
     def commit(
         self,
@@ -184,17 +181,16 @@ class Table(TableCare):
         """
         from paimon_py import table_writing
 
-        request = table_writing.request_of(
-            self._schema, user=user, identifier=identifier, overwrite=overwrite, watermark=watermark,
-            properties=properties,
+        return table_writing.publish(
+            self._root, self._schema, changes, user=user, identifier=identifier, overwrite=overwrite,
+            watermark=watermark, properties=properties,
         )  # fmt: skip
-        return self._commit(table_writing.concat(changes), request)
 
     def truncate(self) -> CommitResult:
         """Remove all rows as one commit."""
         from paimon_py import table_writing
 
-        return self._commit(*table_writing.nothing_instead(self._root, self._schema))
+        return table_writing.remove(self._root, self._schema, PartitionChoice())
 
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> CommitResult:
         """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
@@ -204,13 +200,9 @@ class Table(TableCare):
         """
         from paimon_py import table_writing
 
-        chosen = choice_of(self._schema, "drop_partitions", () if partitions is None else partitions)
-        return self._commit(*table_writing.nothing_instead(self._root, self._schema, chosen))
-
-    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult:
-        from paimon_py import table_writing
-
-        return table_writing.commit_changes(self._root, self._schema, changes, request)
+        given = () if partitions is None else partitions
+        chosen = choice_of(self._schema, "drop_partitions", given) or PartitionChoice()
+        return table_writing.remove(self._root, self._schema, chosen)
 
     # -- single rows ------------------------------------------------------------------------------------------------
 
@@ -247,9 +239,9 @@ class Table(TableCare):
 
         Raises: as `merge`.
         """
-        from paimon_py.rows import verbs
+        from paimon_py import table_writing
 
-        return verbs.upsert(self._root, self._schema, data, on, self.write_arrow)
+        return table_writing.upsert(self._root, self._schema, data, on)
 
     def merge(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
@@ -21,9 +20,6 @@ from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
 
-if TYPE_CHECKING:
-    from paimon_py.commit.request import CommitRequest
-
 
 class TableCare(ABC):
     """What `Table` offers to keep its files in shape; rows stay what they are."""
@@ -34,9 +30,6 @@ class TableCare(ABC):
     @abstractmethod
     def alter(self, *changes: SchemaChange) -> TableSchema:
         """Apply all changes as one new schema and move to it."""
-
-    @abstractmethod
-    def _commit(self, changes: Changes, request: CommitRequest) -> CommitResult: ...
 
     def compact(
         self,
@@ -76,7 +69,6 @@ class TableCare(ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
-        from paimon_py.commit.request import CommitRequest
         from paimon_py.compaction.compact import Compactor
 
         check_compactable(self._schema)
@@ -84,13 +76,12 @@ class TableCare(ABC):
             raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
         chosen = choice_of(self._schema, "compact", partitions, where)
-        commit = lambda changes: self._commit(changes, CommitRequest())  # noqa: E731
         published = CommitResult()
         if bucket_mode(self._schema) is BucketMode.POSTPONED:
             from paimon_py.maintain.publish_waiting import publish_waiting
 
             published = publish_waiting(self._root, self._schema, chosen)
-        compactor = Compactor(self._root, self._schema, commit, full=full, chosen=chosen, clustering=clustering)
+        compactor = Compactor(self._root, self._schema, full=full, chosen=chosen, clustering=clustering)
         return joined(published, compactor.run(progress))
 
     def rescale(self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None) -> CommitResult:
@@ -187,14 +178,11 @@ class TableCare(ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
             UnsupportedError: the table uses a feature that paimon_py cannot write.
         """
-        from paimon_py.commit.request import CommitRequest
         from paimon_py.compaction.index_rewrite import rewrite_indexes
 
         check_writable(self._schema)
         chosen = choice_of(self._schema, "rewrite_file_index", partitions, where)
-        request = CommitRequest(user=self._root.env.ids.uuid())
-        commit = lambda changes: self._commit(changes, request)  # noqa: E731
-        return rewrite_indexes(self._root, self._schema, commit, chosen)
+        return rewrite_indexes(self._root, self._schema, chosen)
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.

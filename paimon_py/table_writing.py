@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import commit
+from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.commit.overwrite import overwrite_of
-from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.result import RowsResult
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.write.session import Writer
-
-Publish = Callable[[Changes, CommitRequest], CommitResult]
-"""`commit_changes` for one table."""
 
 
 def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tuple[int, int] | None = None) -> Writer:
@@ -43,32 +40,59 @@ def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tupl
 
 
 def write(
-    root: TableRoot, schema: TableSchema, data: object, publish: Publish, *,
-    overwrite: Mapping[str, object] | str | None, watermark: int | None,
+    root: TableRoot, schema: TableSchema, data: object, *, overwrite: Mapping[str, object] | str | None = None,
+    watermark: int | None = None,
 ) -> CommitResult:  # fmt: skip
-    """See `Table.write_arrow`; `publish` commits what was written."""
+    """See `Table.write_arrow`."""
     mode = overwrite_of(schema, overwrite)
     request = CommitRequest(overwrite=mode, watermark=watermark)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        return on_latest(root, lambda *_: _written(root, schema, data, request, publish), rounds=ROUNDS)
-    return _written(root, schema, data, request, publish)
+        return on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS)
+    return _written(root, schema, data, request)
 
 
-def request_of(
-    schema: TableSchema, *, user: str | None, identifier: int | None,
-    overwrite: Mapping[str, object] | str | None, watermark: int | None, properties: Mapping[str, str] | None,
-) -> CommitRequest:  # fmt: skip
-    """What `Table.commit` was asked for."""
+def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> RowsResult:
+    """See `Table.upsert`; a primary key replaces rows by itself."""
+    if not schema.primary_keys or on is not None:
+        from paimon_py.rows import verbs
+
+        return verbs.upsert(root, schema, data, on)
+    from paimon_py.rows.rules import check_replacing
+
+    check_replacing(schema, "upsert")
+    done = write(root, schema, data)
+    ids, rows = done.snapshot_ids, done.row_count
+    return RowsResult(snapshot_id=done.snapshot_id, snapshot_ids=ids, upserted=rows, files_added=done.file_count)
+
+
+def publish(
+    root: TableRoot, schema: TableSchema, changes: Changes | bytes | Iterable[Changes | bytes], *, user: str | None,
+    identifier: int | None, overwrite: Mapping[str, object] | str | None, watermark: int | None,
+    properties: Mapping[str, str] | None,
+) -> CommitResult:  # fmt: skip
+    """See `Table.commit`."""
     if identifier is not None and user is None:
         raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
-    return CommitRequest(
+    request = CommitRequest(
         user=user, identifier=identifier, overwrite=overwrite_of(schema, overwrite), watermark=watermark,
         properties=properties, check_files=True,
     )  # fmt: skip
+    given = _joined(changes)
+    compacts_only = request.overwrite is None and any(bucket.compact_before for bucket in given.buckets)
+    writes = any(bucket.new_files or bucket.deleted_files for bucket in given.buckets)
+    (check_compactable if compacts_only and not writes else check_writable)(schema)
+    return commit_changes(root, schema, given, request)
 
 
-def concat(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
+def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:
+    """See `Table.truncate` and `Table.drop_partitions`."""
+    check_writable(schema)
+    changes = Changes(schema_id=schema.id, base_snapshot_id=root.snapshots.latest_id(), buckets=())
+    return commit_changes(root, schema, changes, CommitRequest(overwrite=chosen, operation="TRUNCATE"))
+
+
+def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
     """What several writers did as one value.
 
     Raises: UsageError for anything else.
@@ -82,35 +106,14 @@ def concat(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
     return Changes.concat(parts)
 
 
-def nothing_instead(
-    root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None = None
-) -> tuple[Changes, CommitRequest]:
-    """What removes all rows of some partitions, or of the table."""
-    check_writable(schema)
-    changes = Changes(schema_id=schema.id, base_snapshot_id=root.snapshots.latest_id(), buckets=())
-    return changes, CommitRequest(overwrite=chosen or PartitionChoice(), operation="TRUNCATE")
-
-
-def commit_changes(root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest) -> CommitResult:
-    """Commit changes of a table with this schema."""
-    compacts_only = request.overwrite is None and any(bucket.compact_before for bucket in changes.buckets)
-    writes = any(bucket.new_files or bucket.deleted_files for bucket in changes.buckets)
-    (check_compactable if compacts_only and not writes else check_writable)(schema)
-    return commit(
-        root, schema, changes, request, renumber=lambda bucket, offset: renumber(root, schema, bucket, offset)
-    )
-
-
-def _written(
-    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, publish: Publish
-) -> CommitResult:
+def _written(root: TableRoot, schema: TableSchema, data: object, request: CommitRequest) -> CommitResult:
     with writer(root, schema, overwrite=request.overwrite is not None) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
         session.write_arrow(data)
         changes = session.changes()
         try:
-            return publish(changes, request)
+            return commit_changes(root, schema, changes, request)
         except CommitUnknownError:
             raise
         except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay

@@ -11,9 +11,11 @@ import msgspec
 
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.commit.leftovers import delete_compaction
 from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.plan import Bucket
+from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.progress import CompactionProgress
@@ -30,7 +32,6 @@ _TOGETHER_BYTES = 64 << 20
 
 
 Report = Callable[[CompactionProgress], object]
-Commit = Callable[[Changes], CommitResult]
 
 
 class Compactor:
@@ -40,7 +41,6 @@ class Compactor:
         self,
         root: TableRoot,
         schema: TableSchema,
-        commit: Commit,
         *,
         full: bool,
         chosen: PartitionChoice | None,
@@ -48,7 +48,6 @@ class Compactor:
     ) -> None:
         self._root = root
         self._schema = schema
-        self._commit = commit
         self._full = full
         self._chosen = chosen
         self._clustering = clustering
@@ -89,7 +88,7 @@ class Compactor:
         if changes.is_empty:
             return overtaken.added_to(CommitResult())
         try:
-            return overtaken.added_to(self._commit(changes))
+            return overtaken.added_to(commit_changes(self._root, self._schema, changes, CommitRequest()))
         except CommitUnknownError:
             raise
         except CommitConflictError as error:

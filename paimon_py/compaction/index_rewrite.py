@@ -7,7 +7,7 @@ only missing ones are made, and those go that nothing asks for any more.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -15,8 +15,10 @@ from paimon_py.codec.file_index.container import encode
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.plan import Bucket
+from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, StorageError
@@ -35,12 +37,8 @@ from paimon_py.spec.snapshot import Snapshot
 ROUNDS = 20
 """How often files are looked at anew because they have expired."""
 
-Commit = Callable[[Changes], CommitResult]
 
-
-def rewrite_indexes(
-    root: TableRoot, schema: TableSchema, commit: Commit, chosen: PartitionChoice | None
-) -> CommitResult:
+def rewrite_indexes(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
     """Add missing indexes to the live files of a table and commit that; no snapshot if nothing is missing.
 
     A bucket of which others replace files meanwhile is left as it is; the result says so.
@@ -51,35 +49,12 @@ def rewrite_indexes(
             lets.
     """
 
+    request = CommitRequest(user=root.env.ids.uuid())
+
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _rewritten(root, schema, commit, snapshot, chosen)
+        return CommitResult() if snapshot is None else _Rewrite(root, schema).run(snapshot, chosen, request)
 
     return on_latest(root, work, rounds=ROUNDS)
-
-
-def _rewritten(
-    root: TableRoot, schema: TableSchema, commit: Commit, snapshot: Snapshot, chosen: PartitionChoice | None
-) -> CommitResult:
-    work = _Rewrite(root, schema)
-    try:
-        changes = work.changes(snapshot, chosen)
-        result = CommitResult() if changes is None else _committed(commit, changes)
-    except CommitUnknownError:
-        raise
-    except PaimonError:
-        work.discard()
-        raise
-    work.discard(result.dropped_buckets)
-    return result
-
-
-def _committed(commit: Commit, changes: Changes) -> CommitResult:
-    """What came of it: all buckets are dropped if none fits."""
-    try:
-        return commit(changes)
-    except CommitConflictError as error:
-        buckets = tuple((bucket.partition, bucket.bucket) for bucket in changes.buckets)
-        return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
 
 
 class _Rewrite:
@@ -91,6 +66,27 @@ class _Rewrite:
         self._wanted = index_columns(schema.options)
         self._limit = Options(schema.options).get_memory("file-index.in-manifest-threshold")
         self._made: dict[Bucket, list[str]] = {}
+
+    def run(self, snapshot: Snapshot, chosen: PartitionChoice | None, request: CommitRequest) -> CommitResult:
+        """Rewrite what the partitions lack, and commit that."""
+        try:
+            changes = self.changes(snapshot, chosen)
+            result = CommitResult() if changes is None else self._committed(changes, request)
+        except CommitUnknownError:
+            raise
+        except PaimonError:
+            self.discard()
+            raise
+        self.discard(result.dropped_buckets)
+        return result
+
+    def _committed(self, changes: Changes, request: CommitRequest) -> CommitResult:
+        """What came of the changes: all buckets are dropped if none fits."""
+        try:
+            return commit_changes(self._root, self._schema, changes, request)
+        except CommitConflictError as error:
+            buckets = tuple((bucket.partition, bucket.bucket) for bucket in changes.buckets)
+            return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
 
     def changes(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> Changes | None:
         """What to commit; None if there is nothing to do."""

@@ -11,11 +11,10 @@ import msgspec
 
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import commit
+from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
@@ -114,10 +113,7 @@ class _Round:
             changes, base_snapshot_id=self._snapshot.id, base_mark=self._snapshot.mark
         )  # fmt: skip
         request = CommitRequest(overwrite=self._exactly, check=self._check)
-        return commit(
-            self._root, schema, changes, request,
-            renumber=lambda bucket, offset: renumber(self._root, schema, bucket, offset),
-        )  # fmt: skip
+        return commit_changes(self._root, schema, changes, request)
 
     @property
     def _exactly(self) -> PartitionChoice:

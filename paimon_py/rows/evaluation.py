@@ -13,10 +13,9 @@ from typing import Protocol
 import msgspec
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import commit
+from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.renumber import renumber
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
@@ -109,10 +108,8 @@ class Attempts:
         known = files_of(splits)
         check = _Check(snapshot, known, self._splits, self._between, keyed=bool(self._schema.primary_keys))
         try:
-            result = commit(
-                self._root, self._schema, changes, CommitRequest(operation=self._operation, check=check),
-                renumber=lambda bucket, offset: renumber(self._root, self._schema, bucket, offset),
-            )  # fmt: skip
+            request = CommitRequest(operation=self._operation, check=check)
+            result = commit_changes(self._root, self._schema, changes, request)
         except CommitUnknownError:
             raise
         except CommitConflictError:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.commit.result import CommitResult
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
@@ -21,7 +20,7 @@ from paimon_py.rows.evaluation import Attempts, Evaluated
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult
-from paimon_py.rows.rules import check_assigned, check_deletable, check_replacing, check_updatable
+from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Scope, assignments
 from paimon_py.scan.split import Split
@@ -79,15 +78,8 @@ def merge(
         source.close()
 
 
-def upsert(
-    root: TableRoot, schema: TableSchema, data: object, on: object, write: Callable[[object], CommitResult]
-) -> RowsResult:
-    """Replace the rows that have the keys of some data, and add the others; a primary key does that by itself."""
-    if schema.primary_keys and on is None:
-        check_replacing(schema, "upsert")
-        done = write(data)
-        ids, rows = done.snapshot_ids, done.row_count
-        return RowsResult(snapshot_id=done.snapshot_id, snapshot_ids=ids, upserted=rows, files_added=done.file_count)
+def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> RowsResult:
+    """Replace the rows that have the keys of some data, and add the others."""
     if on is None:
         raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
     return merge(root, schema, data, on, Asked(matched_update=True, insert=True), verb="upsert")

@@ -11,6 +11,8 @@ import pytest
 from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table, col
+from paimon_py.commit.commit_changes import commit_changes
+from paimon_py.compaction import index_rewrite
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
@@ -96,19 +98,18 @@ def test_every_call_of_a_rewrite_may_fail(keyed, share):
     assert for_each_fault(build(keyed, {}), run, check, modes=modes, share=share_of(step)) > 5
 
 
-def test_a_rewrite_that_others_overtake_deletes_its_index_files():
+def test_a_rewrite_that_others_overtake_deletes_its_index_files(monkeypatch):
     store = build(True, {})()
     table = table_on(store, "writer")
 
     late = table_on(store, "other")
-    original = table._commit
 
-    def commit(changes, request):
+    def commit(*given):
         late.write_arrow(SECOND)
         late.compact(full=True)
-        return original(changes, request)
+        return commit_changes(*given)
 
-    table._commit = commit
+    monkeypatch.setattr(index_rewrite, "commit_changes", commit)
     result = table.rewrite_file_index()
     assert result.dropped_buckets
     named = {

@@ -8,7 +8,17 @@ import pyarrow as pa
 import pytest
 from unit.commit.support import Clock, Ids, below
 
-from paimon_py import Catalog, Changes, CommitConflictError, PaimonError, Table, UnsupportedError, UsageError
+from paimon_py import (
+    Catalog,
+    Changes,
+    CommitConflictError,
+    PaimonError,
+    Table,
+    UnsupportedError,
+    UsageError,
+    table_writing,
+)
+from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
@@ -257,15 +267,14 @@ def test_a_table_is_written_again_when_others_were_faster_but_a_stream_cannot_be
     table_on(store, "base").write_arrow(rows((1, "a", 1)))
     slow = table_on(store, "slow")
     others = iter([rows((1, "b", 2)), rows((1, "c", 3)), rows((1, "a", 4))])
-    real = slow._commit
 
-    def late(changes, request):
-        other = next(others, None)
+    def late(root, *given):
+        other = next(others, None) if root is slow._root else None
         if other is not None:
             table_on(store, f"fast{len(other)}-{slow.snapshot().id}").write_arrow(other)
-        return real(changes, request)
+        return commit_changes(root, *given)
 
-    monkeypatch.setattr(slow, "_commit", late)
+    monkeypatch.setattr(table_writing, "commit_changes", late)
     slow.write_arrow(rows((1, "d", 5)))
     assert state(slow) == {1: ("d", 5, None)}
     others = iter([rows((1, "b", 6))])
