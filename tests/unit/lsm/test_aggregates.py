@@ -321,6 +321,16 @@ def test_short_decimals_grow_beyond_their_precision_and_long_ones_become_null():
         one_group([Decimal("1.00"), Decimal("3.00")], [ADD, RETRACT], "DECIMAL(4, 2)", "product")
 
 
+def test_sums_of_decimals_do_not_wrap_at_64_bits():
+    most = Decimal(10**18 - 1)
+    assert one_group([most] * 9, [ADD] * 9, "DECIMAL(18, 0)", "sum") == 9 * most
+    assert one_group([most] * 10, [ADD] * 10, "DECIMAL(18, 0)", "sum") is None
+    assert one_group([-most] * 10, [ADD] * 10, "DECIMAL(18, 0)", "sum") is None
+    assert one_group([*[most] * 10, Decimal(7)], [ADD] * 11, "DECIMAL(18, 0)", "sum") == 7
+    assert one_group([most] * 50, [ADD] * 50, "DECIMAL(38, 0)", "sum") == 50 * most
+    assert one_group([-most] * 50, [ADD] * 50, "DECIMAL(38, 0)", "sum") == -50 * most
+
+
 @pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
 @pytest.mark.parametrize("function", ["sum", "product"])
 def test_floats_of_long_groups_are_rounded_step_by_step(kind, function):

@@ -68,6 +68,19 @@ def test_new_rows_with_one_key_are_refused_before_others_are_changed(catalog, se
     assert not {verb for verb in store.calls if "write" in verb or "put" in verb or "create" in verb or "delete" in verb}
 
 
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_new_rows_of_two_clauses_may_not_share_a_key_either(catalog, settings):
+    table, store = counted(make(catalog, **settings))
+    source = pa.table({"p": pa.array([7, 7], pa.int32()), "k": [8, 8], "v": ["b", "c"]})
+    clauses = [("source.v = 'b'", True), True]
+    if "primary_key" in settings:
+        with pytest.raises(UsageError, match="the source has 2 rows with p=7, k=8"):
+            table.merge(source, ["p", "k"], when_not_matched_insert=clauses)
+        assert not {verb for verb in store.calls if "write" in verb or "put" in verb or "create" in verb or "delete" in verb}
+    else:
+        assert table.merge(source, ["p", "k"], when_not_matched_insert=clauses).inserted == 2
+
+
 def read_partitions(store):
     return {part for verb, path in store.paths for part in path.split("/") if part.startswith("p=") and verb.startswith("open")}
 

@@ -5,6 +5,7 @@ import pytest
 
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.storage import fsspec_store
+from paimon_py.storage.cloud_options import fsspec_arguments
 from paimon_py.storage.fsspec_store import FsspecStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import FileMissingError
@@ -119,6 +120,22 @@ def test_secrets_are_in_no_text_and_no_pickle(bucket):
     assert b"sesame" not in pickle.dumps(plain)
     assert "sesame" not in repr(plain)
     assert pickle.loads(pickle.dumps(plain))._arguments == {"client_kwargs": {"region_name": "r"}}
+
+
+@pytest.mark.parametrize("options", [
+    {"s3.access-key": "sesame", "s3.secret-key": "sesame", "s3.session.token": "sesame"},
+    {"fs.gs.auth.service.account.json.keyfile": "sesame"},
+    {"fs.azure.account.key.acc.blob.core.windows.net": "sesame"},
+    {"fs.azure.sas.fixed.token.box.acc.dfs.core.windows.net": "sesame"}, {"azure.sas.fixed.token": "sesame"},
+    {"fs.azure.account.oauth2.client.id": "i", "fs.azure.account.oauth2.client.secret": "sesame"},
+], ids=lambda options: list(options)[-1])  # fmt: skip
+def test_every_secret_that_an_option_can_give_stays_out(options):
+    for scheme in ("s3", "gs", "abfs", "abfss", "az"):
+        store = FsspecStore(scheme, fsspec_arguments(scheme, options))
+        text = store._redacted("denied: sesame?")
+        assert b"sesame" not in pickle.dumps(store) and "sesame" not in repr(store)
+        assert text == ("denied: ***?" if store._arguments else "denied: sesame?")
+    assert any(fsspec_arguments(scheme, options) for scheme in ("s3", "gs", "abfs"))
 
 
 def test_stores_without_conditional_writes_read_but_do_not_publish():

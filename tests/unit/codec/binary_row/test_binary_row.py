@@ -42,6 +42,12 @@ GOLDEN = {
         "00000003 0000000000000000 0700000000000000 0800000020000000 0500000000000000 3132333435363738",
         -60090232,
     ),
+    "18 digits stay in the slot and 19 do not": (
+        [Atomic(Root.DECIMAL, precision=18, scale=2), Atomic(Root.DECIMAL, precision=19, scale=2)],
+        (D("1234567890123456.78"), D("1.00")),
+        "00000002 0000000000000000 4ef330a64b9bb601 0100000018000000 6400000000000000 0000000000000000",
+        334243500,
+    ),
     "padding": (
         [INT, STRING, BIGINT],
         (7, "hello paimon", -2),
@@ -141,6 +147,14 @@ def test_rows_have_the_bytes_and_hash_of_the_format(name):
     for column, back in zip(columns, decode(rows, types), strict=True):
         back.validate(full=True)
         assert back.equals(column)
+
+
+def test_seven_bytes_stay_in_the_slot_beside_longer_texts():
+    for kind, texts in ((STRING, ["1234567", "12345678", "中文a"]), (BYTES, [b"1234567", b"12345678", b"\xff" * 7])):
+        rows = encode([pa.array(texts, to_arrow_type(kind))], [kind]).to_pylist()
+        short = [text.encode() if kind is STRING else text for text in (texts[0], texts[2])]
+        assert [rows[0], rows[2]] == [bytes.fromhex("000000010000000000000000") + text + b"\x87" for text in short]
+        assert rows[1] == bytes.fromhex("0000000100000000000000000800000010000000") + b"12345678"
 
 
 @pytest.mark.parametrize(("kind", "value", "code"), HASHES)
