@@ -225,7 +225,7 @@ def test_a_run_alone_that_does_not_grow_is_corruption(keys, batch_rows):
 
 @pytest.mark.parametrize("first", [299, 300, 398, 399, 400])
 def test_a_window_that_ends_on_the_first_key_of_another_run_leaves_the_key_to_the_next(first):
-    long, short = numbers(range(1000), 0, 100), numbers([first, 2000], 1, 100)
-    rows = [row for batch in merge([long, short], plan(order=BY_NUMBER)) for row in batch.to_pylist()]
-    assert [row["k"] for row in rows] == [*range(1000), 2000]
-    assert [row["k"] for row in rows if row["v"] == 1] == [first, 2000]
+    long, short = numbers(range(1000), 0, 100), numbers([first, *range(2000, 2999)], 1, 100)
+    rows = [row for batch in merge([long, short], plan(order=BY_NUMBER, window_rows=600)) for row in batch.to_pylist()]
+    assert [row["k"] for row in rows] == [*range(1000), *range(2000, 2999)]
+    assert [row["k"] for row in rows if row["v"] == 1] == [first, *range(2000, 2999)]

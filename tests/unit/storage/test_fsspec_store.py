@@ -126,7 +126,7 @@ def test_secrets_are_in_no_text_and_no_pickle(bucket):
     {"s3.access-key": "sesame", "s3.secret-key": "sesame", "s3.session.token": "sesame"},
     {"fs.gs.auth.service.account.json.keyfile": "sesame"},
     {"fs.azure.account.key.acc.blob.core.windows.net": "sesame"},
-    {"fs.azure.sas.fixed.token.box.acc.dfs.core.windows.net": "sesame"}, {"azure.sas.fixed.token": "sesame"},
+    {"fs.azure.sas.fixed.token.acc.dfs.core.windows.net": "sesame"}, {"azure.sas.fixed.token": "sesame"},
     {"fs.azure.account.oauth2.client.id": "i", "fs.azure.account.oauth2.client.secret": "sesame"},
 ], ids=lambda options: list(options)[-1])  # fmt: skip
 def test_every_secret_that_an_option_can_give_stays_out(options):
