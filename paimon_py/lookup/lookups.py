@@ -54,8 +54,10 @@ class Lookups:
     it: each lookup works with the snapshot it has found, and a race costs a second read, nothing else.
     """
 
-    def __init__(self, root: TableRoot) -> None:
+    def __init__(self, root: TableRoot, *, every_level: bool = False) -> None:
+        """`every_level`: see `skips_level_zero`."""
         self._root = root
+        self._every_level = every_level
         self._frames: Frames | None = None
         self._state: _State | None = None
         self._readable: TableSchema | None = None
@@ -103,7 +105,8 @@ class Lookups:
             self._frames = frames = Frames(limit)
         state = self._state
         if state is None or state.snapshot != snapshot or state.schema != schema or state.frames is not frames:
-            self._state = state = _State(self._root, schema, snapshot, frames, self._dead)
+            dead, every_level = self._dead, self._every_level
+            self._state = state = _State(self._root, schema, snapshot, frames, dead, every_level=every_level)
         return state
 
 
@@ -111,8 +114,9 @@ class _State:
     """A snapshot, and what is known of it."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, frames: Frames, dead: DeadRows
-    ) -> None:
+        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, frames: Frames, dead: DeadRows, *,
+        every_level: bool,
+    ) -> None:  # fmt: skip
         self.schema = schema
         self.snapshot = snapshot
         self.frames = frames
@@ -120,7 +124,7 @@ class _State:
         self._dead = dead
         self._deletions = deletions_of(root, schema, snapshot)
         dead.keep_only(self._deletions)
-        self._planner = LookupPlanner(root, schema, snapshot)
+        self._planner = LookupPlanner(root, schema, snapshot, every_level=every_level)
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
     def rows(self, asked: AskedKeys, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:

@@ -108,10 +108,12 @@ _Known = dict[int, dict[int, list[Bucket]]]
 class LookupPlanner:
     """Plans lookups in one snapshot of a table, and remembers the files of partitions that were asked for."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> None:
+    def __init__(self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, *, every_level: bool = False) -> None:
+        """`every_level`: see `skips_level_zero`."""
         self._root = root
         self._schema = schema
         self._snapshot = snapshot
+        self._skips_level_zero = skips_level_zero(schema, every_level=every_level)
         self._told = tuple(field for field in schema.partition_fields if field.name in schema.primary_keys)
         self._known: dict[bytes, _Known] = {}
         self._files = 0
@@ -209,7 +211,7 @@ class LookupPlanner:
             )
         entries = self._root.manifests.live_entries(self._snapshot, wanted)
         visible = entries.bucket != POSTPONE_BUCKET
-        if skips_level_zero(self._schema):
+        if self._skips_level_zero:
             visible = visible & (entries.level > 0)
         if not visible.all():
             entries = entries.take(np.flatnonzero(visible))

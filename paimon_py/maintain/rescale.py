@@ -89,7 +89,7 @@ class _Round:
     def run(self) -> CommitResult:
         if not self._partitions:
             return CommitResult()
-        skips = bool(self._schema.primary_keys) and skips_level_zero(self._schema)
+        skips = skips_level_zero(self._schema)
         if skips and any(entry.file.level == 0 for entry in self._known):
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
         schema = _in_one_step(self._schema) if skips else self._schema

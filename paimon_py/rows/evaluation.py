@@ -76,7 +76,7 @@ class Attempts:
     def __init__(self, root: TableRoot, schema: TableSchema, predicate: Predicate | None, operation: str) -> None:
         self._root = root
         self._schema = schema
-        self.request = Request(schema=_all_levels(schema), columns=schema.names, predicate=predicate)
+        self.request = Request(schema=schema, columns=schema.names, predicate=predicate, every_level=True)
         self._operation = operation
         self._held: tuple[Evaluated, Files] | None = None
         self._planned: tuple[Snapshot, tuple[Split, ...]] | None = None
@@ -189,11 +189,6 @@ class _Check:
             return False
         known, *between = [*self._between(base.id, latest.id), latest]
         return base.is_of(known) and all(one is not None and one.commit_kind is CommitKind.COMPACT for one in between)
-
-
-def _all_levels(schema: TableSchema) -> TableSchema:
-    """The schema of reads that see rows no compaction has seen: an operation must not pass over them."""
-    return msgspec.structs.replace(schema, options={**schema.options, "deletion-vectors.merge-on-read": "true"})
 
 
 def _result(result: CommitResult, changes: Changes, counts: Counts) -> RowsResult:

@@ -75,7 +75,7 @@ class KeyedRows:
         self._effect = Effect.of(schema)
         self._left_out = _left_out(schema)
         self._written = Written(root, schema)
-        self._lookups = Lookups(root)
+        self._lookups = Lookups(root, every_level=True)
         self._snapshot: Snapshot | None = None
         self._adds_rows = False
         self._inserted = 0

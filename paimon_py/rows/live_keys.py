@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.read import Request, read_split
@@ -24,7 +22,7 @@ def live_keys(root: TableRoot, schema: TableSchema) -> ReadKeys:
 
     Cost: reads the key columns of the table, and what else its engine needs to say which keys are alive.
     """
-    request = Request(schema=_every_level(schema), columns=schema.primary_keys)
+    request = Request(schema=schema, columns=schema.primary_keys, every_level=True)
     age = Options(schema.options).find_duration("cross-partition-upsert.index-ttl")
 
     def read(snapshot: Snapshot) -> Iterator[LiveKeys]:
@@ -42,11 +40,3 @@ def _made_since(root: TableRoot, snapshot: Snapshot, oldest_millis: int) -> set[
     entries = root.manifests.live_entries(snapshot).entries()
     made = ((entry.file.name, entry.file.creation_time_millis) for entry in entries)
     return {name for name, millis in made if millis is None or millis >= oldest_millis}
-
-
-def _every_level(schema: TableSchema) -> TableSchema:
-    """A schema whose reads see rows that no compaction has seen; of first rows only the keys are wanted."""
-    options = {**schema.options, "deletion-vectors.merge-on-read": "true"}
-    if Options(options).get_enum("merge-engine") == "first-row":
-        options["merge-engine"] = "deduplicate"
-    return msgspec.structs.replace(schema, options=options)

@@ -123,6 +123,7 @@ class _Planner:
         self._schema = request.schema
         self._snapshot = snapshot
         self._predicate = request.predicate
+        self._every_level = request.every_level
         self._counts: dict[str, int] = {}
         self._total = 0
         self._pushed = Pushed()
@@ -155,7 +156,7 @@ class _Planner:
         self._total = len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
         prune.check_entries(entries)
-        if schema.primary_keys and skips_level_zero(schema):
+        if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         by_partition = self._only(schema.partition_keys)
         by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None

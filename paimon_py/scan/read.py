@@ -53,12 +53,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What to read of every split.
 
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
-    do not match are left out.
+    do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
     """
 
     schema: TableSchema
     columns: tuple[str, ...]
     predicate: Predicate | None = None
+    every_level: bool = False
 
     @property
     def fields(self) -> tuple[Field, ...]:

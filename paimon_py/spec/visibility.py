@@ -15,9 +15,15 @@ def kills_older_rows(schema: TableSchema) -> bool:
     return options.get_bool("deletion-vectors.enabled") or options.get_enum("merge-engine") == "first-row"
 
 
-def skips_level_zero(schema: TableSchema) -> bool:
-    """Whether batch reads leave out what no compaction has seen."""
+def skips_level_zero(schema: TableSchema, *, every_level: bool = False) -> bool:
+    """Whether batch reads leave out what no compaction has seen.
+
+    Args:
+        every_level: the reader must not pass over any row, whatever the table's options say.
+    """
     options = Options(schema.options)
+    if every_level or not schema.primary_keys:
+        return False
     if options.get_bool("deletion-vectors.enabled"):
         return not options.get_bool("deletion-vectors.merge-on-read")
     return options.get_enum("merge-engine") == "first-row"
