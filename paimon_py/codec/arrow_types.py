@@ -1,6 +1,6 @@
 """Paimon types and Arrow types.
 
-Source: docs/format; the table in the public documentation ("Types"). Java `ArrowUtils` differs in names only.
+Source: format.md §3.1; the table in the public documentation ("Types"). Java `ArrowUtils` differs in names only.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ it every run is complete, since a run holds a key once. The rows of a window are
 computes one row per key, and only what it kept is gathered. Where runs may hold a key several times (`Plan.repeats`),
 they are complete below that bound only.
 
-Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in docs/performance.
+Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in
+benchmarks/README.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The versions of the keys that need merging: the part of a window that a combining engine works on.
 
-Source: docs/architecture.md ("How a row is read"); measurements in docs/performance.
+Source: format.md §12; docs/decisions/0012; measurements in benchmarks/README.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One batch → its rows by partition and bucket, whole columns at a time.
 
-Source: format.md §7; notes of the write path in docs/performance. Java `KeyAndBucketExtractor`.
+Source: format.md §7; Java `KeyAndBucketExtractor`; measurements in benchmarks/README.md.
 """
 
 from __future__ import annotations
