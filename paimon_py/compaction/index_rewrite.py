@@ -13,7 +13,6 @@ import msgspec
 
 from paimon_py.codec.file_index.container import encode
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
@@ -23,8 +22,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, ManifestEntry
@@ -63,6 +61,7 @@ class _Rewrite:
     def __init__(self, root: TableRoot, schema: TableSchema) -> None:
         self._root = root
         self._schema = schema
+        self._files = TableFiles(root, schema)
         self._wanted = index_columns(schema.options)
         self._limit = Options(schema.options).get_memory("file-index.in-manifest-threshold")
         self._made: dict[Bucket, list[str]] = {}
@@ -119,14 +118,11 @@ class _Rewrite:
 
     def _indexed(self, entry: ManifestEntry) -> DataFile:
         """The file with all indexes that are asked for."""
-        root, file = self._root, entry.file
-        directory = partition_directory(self._schema, entry.partition)
-        path = file_path(root.path, self._schema, directory, entry.bucket, file)
-        written = root.schemas.of_file(file.schema_id, self._schema)
-        wanted = self._wanted_of(written)
+        files, file = self._files.bucket(entry.partition, entry.bucket), entry.file
+        wanted = self._wanted_of(files.schema_of(file))
         if not wanted and not has_index(file):
             return file
-        had = read_indexes(root.files, path, file)
+        had = read_indexes(self._root.files, files.path(file), file)
         names = {(index.name, index.kind) for index in wanted}
         kept: Indexes = {}
         for name, kinds in had.items():
@@ -135,9 +131,9 @@ class _Rewrite:
                 kept[name] = found
         missing = [index for index in wanted if index.kind not in kept.get(index.name, {})]
         if missing:
-            for name, kinds in self._make(path, file, written, missing).items():
+            for name, kinds in _made(files, file, missing).items():
                 kept[name] = {**kept.get(name, {}), **kinds}
-        return file if kept == had else self._placed(entry, path, kept)
+        return file if kept == had else self._placed(files, file, kept)
 
     def _wanted_of(self, written: TableSchema) -> list[IndexColumn]:
         """The indexes under the names that their columns had when a file was written; those that it can have."""
@@ -151,32 +147,33 @@ class _Rewrite:
                 found.append(msgspec.structs.replace(index, column=field.name))
         return found
 
-    def _make(self, path: str, file: DataFile, written: TableSchema, missing: list[IndexColumn]) -> Indexes:
-        names = {index.column for index in missing}
-        fields = tuple(field for field in written.fields if field.name in names)
-        writer = FileIndexWriter(fields, missing)
-        for _, batch in read_positions(self._root.files, path, file, written, fields, batch_rows=BATCH_ROWS):
-            writer.add(batch)
-        return writer.finish()
-
-    def _placed(self, entry: ManifestEntry, path: str, indexes: Indexes) -> DataFile:
-        """The entry's file with these indexes, in its entry or in a new file beside it.
+    def _placed(self, files: BucketFiles, file: DataFile, indexes: Indexes) -> DataFile:
+        """The file with these indexes, in its entry or in a new file beside it.
 
         The new file has a name of its own: others may be doing the same.
         """
-        file = entry.file
         others = tuple(name for name in file.extra_files if not name.endswith(INDEX_SUFFIX))
         data = encode(indexes) if indexes else None
         if data is None or len(data) <= self._limit:
             return msgspec.structs.replace(file, extra_files=others, embedded_index=data)
         name = f"{file.name}-{self._root.env.ids.uuid()}{INDEX_SUFFIX}"
         made = msgspec.structs.replace(file, extra_files=(*others, name), embedded_index=None)
-        place = index_file(path, made)
+        place = index_file(files.path(file), made)
         assert place is not None
-        self._made.setdefault((entry.partition, entry.bucket), []).append(place)
+        self._made.setdefault((files.partition, files.bucket), []).append(place)
         with self._root.files.open_write(place) as sink:
             sink.write(data)
         return made
+
+
+def _made(files: BucketFiles, file: DataFile, missing: list[IndexColumn]) -> Indexes:
+    """Indexes of the rows of a file, in the columns that the file has."""
+    names = {index.column for index in missing}
+    fields = tuple(field for field in files.schema_of(file).fields if field.name in names)
+    writer = FileIndexWriter(fields, missing)
+    for _, batch in files.positions(file, fields):
+        writer.add(batch)
+    return writer.finish()
 
 
 def _changed(

@@ -14,7 +14,6 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import renewed
 from paimon_py.compaction.by_lookup import Bounds, Lookup, LookupRules
@@ -26,9 +25,7 @@ from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.files.alive import POSITION_FIELD, alive, positioned
 from paimon_py.files.expiry import RecordExpiry
-from paimon_py.files.naming import DataFileNames
-from paimon_py.files.places import bucket_place, file_path
-from paimon_py.files.reader import BATCH_ROWS, read_positions
+from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.stamps import Stamps
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.engines import engine_of
@@ -36,7 +33,9 @@ from paimon_py.lsm.external_sort import ExternalSort
 from paimon_py.lsm.order import key_ranks, merge_order
 from paimon_py.lsm.spill import SpilledRuns, SpillSettings
 from paimon_py.lsm.writer import abort_all
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
+from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
@@ -88,10 +87,10 @@ class _Work:
         self._root = root
         self._schema = schema
         self._task = task
-        self._directory = partition_directory(schema, task.partition)
+        self._files = TableFiles(root, schema).bucket(task.partition, task.bucket)
         written_level = task.output_level if schema.primary_keys else 0
         self._layout = file_layout(schema, level=written_level, source=FileSource.COMPACT)
-        self._names = DataFileNames(schema.options, root.env.ids)
+        self._new_files = NewFiles(self._files)
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
         self._found: Mapping[str, DeletionVector] = {}
@@ -128,15 +127,7 @@ class _Work:
 
     def renew_index(self, before: Sequence[DataFile], after: Sequence[DataFile]) -> tuple[IndexEntry, ...]:
         """The bucket's deletion vectors from now on."""
-        root, task = self._root, self._task
-        writer = DeletionWriter(
-            root.files,
-            root.path,
-            self._schema,
-            name=f"index-{root.env.ids.uuid()}",
-            partition=task.partition,
-            bucket=task.bucket,
-        )
+        task, writer = self._task, DeletionWriter(self._files)
         gone = {file.name for file in before} - {file.name for file in after}
         return renewed(task.index, self._dead, gone, self._found, writer, keyed=bool(self._schema.primary_keys))
 
@@ -171,41 +162,28 @@ class _Work:
         types = [field.type for field in self._schema.key_fields]
         files = self._task.files
         lows, highs = key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
-        expired = self._expiry.expired(files, self._schema_of) if self._expiry else frozenset()
+        schemas = {file.schema_id: self._files.schema_of(file) for file in files} if self._expiry else {}
+        expired = self._expiry.expired(files, schemas.__getitem__) if self._expiry else frozenset()
         return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema), expired=expired)
 
-    def _schema_of(self, number: int) -> TableSchema:
-        return self._root.schemas.of_file(number, self._schema)
-
     def _open(self, first_sequence: int = 0) -> RollingWriter:
-        root = self._root
-        place = bucket_place(root.path, self._schema, self._directory, self._task.bucket, root.env.ids)
-        writer = RollingWriter(
-            root.files, place, self._names, self._layout, root.env.clock, first_sequence=first_sequence
-        )
-        self._begun.append(writer)
-        return writer
+        self._begun.append(self._new_files.begin(self._layout, first_sequence))
+        return self._begun[-1]
 
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        root, schema = self._root, self._schema
-        path = file_path(root.path, schema, self._directory, self._task.bucket, file)
-        stored, written = self._stamps.stored(file, fields), self._schema_of(file.schema_id)
-        pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows)
+        pieces = self._files.positions(file, self._stamps.stored(file, fields), batch_rows=batch_rows)
         batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
         return self._expiry.alive(batches) if self._expiry else batches
 
     def _read_above(
         self, file: DataFile, fields: Sequence[Field], batch_rows: int, bounds: Bounds | None
     ) -> Iterator[pa.RecordBatch]:
-        root, schema = self._root, self._schema
-        written = self._schema_of(file.schema_id)
-        path = file_path(root.path, schema, self._directory, self._task.bucket, file)
         predicate = None
         if bounds is not None:
-            key = col(schema.key_fields[0].name)
-            predicate = bind((key >= bounds[0]) & (key <= bounds[1]), schema.fields)
+            key = col(self._schema.key_fields[0].name)
+            predicate = bind((key >= bounds[0]) & (key <= bounds[1]), self._schema.fields)
         stored = self._stamps.stored(file, fields)
-        pieces = read_positions(root.files, path, file, written, stored, batch_rows=batch_rows, predicate=predicate)
+        pieces = self._files.positions(file, stored, batch_rows=batch_rows, predicate=predicate)
         batches = positioned(pieces, self._dead.get(file.name))
         batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
         # A row that has ended must still be marked where it is replaced, or its key would have two live rows; and it

@@ -10,11 +10,10 @@ from collections.abc import Container, Iterable, Mapping
 import numpy as np
 
 from paimon_py.codec.manifest.columns import EntryColumns
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.foreign import names_added
-from paimon_py.commit.leftovers import delete_compaction, delete_files, delete_index_files
+from paimon_py.commit.leftovers import delete_compaction
 from paimon_py.commit.newer_files import is_narrower
 from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.plan import Bucket
@@ -23,8 +22,7 @@ from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.picker import PickerState
 from paimon_py.compaction.plan import moment_of
 from paimon_py.errors import SnapshotExpiredError
-from paimon_py.files.places import file_path
-from paimon_py.metadata.deletion_files import deletion_places
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
@@ -53,6 +51,7 @@ class WriterCompaction:
         only."""
         self._root = root
         self._schema = schema
+        self._files = TableFiles(root, schema)
         self._rules = Rules.of(schema)
         self._total_buckets = total_buckets
         self._replaces = replaces
@@ -172,11 +171,8 @@ class WriterCompaction:
             pending.leave_out(base.added_since(pending.since))
             if pending.files:
                 pending.leave_out(base.names(key))
-            directory = partition_directory(self._schema, key[0])
-            for name, file in list(pending.files.items()):
-                path = file_path(self._root.path, self._schema, directory, key[1], file)
-                if self._root.files.stat(path) is None:
-                    pending.leave_out({name})
+            files = self._files.bucket(*key)
+            pending.leave_out({name for name, file in pending.files.items() if files.stat(file) is None})
             if not pending.files:
                 del self._unsettled[key]
 
@@ -199,10 +195,10 @@ class WriterCompaction:
             self._delete(self._levels.pop(key))
             return
         index = done.compact_new_index
-        places = deletion_places(self._root.path, self._schema, index).get(key, {}) if index else {}
+        places = self._files.deletion_places(index).get(key, {})
         obsolete = levels.apply(done, BucketDeletions(places, index))
-        delete_files(self._root, self._schema, key[0], key[1], obsolete.files)
-        delete_index_files(self._root, self._schema, obsolete.index)
+        self._files.bucket(*key).delete(obsolete.files)
+        self._files.delete_index(obsolete.index)
 
     def _delete(self, levels: BucketLevels) -> None:
         """Delete what compactions made of a bucket."""

@@ -66,7 +66,7 @@ def file_paths(root: str, schema: TableSchema, partition: str, bucket: int, file
 
 def path_below(directory: str, file: DataFile) -> str:
     """Where a data file of the bucket with this directory lies: a path of the table's store, or a URL."""
-    return file.external_path or join(directory, check_file_name(file.name))
+    return file.external_path or f"{directory}/{check_file_name(file.name)}"
 
 
 def paths_below(directory: str, file: DataFile) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from pyroaring import BitMap
 from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
-from paimon_py.files.file_index import has_index, matching
-from paimon_py.files.reader import FileReader
+from paimon_py.files.file_index import has_index
 from paimon_py.files.stamps import Stamps
 from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole, joined
 from paimon_py.lookup.key_index import Located, Worded, key_words
@@ -25,10 +24,9 @@ from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
 from paimon_py.lsm.search import equal_rows, search
 from paimon_py.lsm.words import Ints, Mask
+from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.storage.store import OpenRead
 
 KEY_BATCH_ROWS = 131_072
 VALUE_BATCH_BYTES = 64 << 20
@@ -51,20 +49,18 @@ class Hits(NamedTuple):
 class FileReading(msgspec.Struct, frozen=True, kw_only=True):
     """How files of one partition and bucket are read.
 
-    `keys`: fields of the trimmed primary key. `bucket`: the name of their index. `path_of`, `schema_of`, `dead_of`:
-    where a file lies, the schema it was written with, its deletion vector. `asks_indexes`: whether file indexes may be
-    looked at.
+    `files`: their door. `keys`: fields of the trimmed primary key. `bucket`: the name of their index. `dead_of`: the
+    deletion vector of a file. `asks_indexes`: whether file indexes may be looked at. `paths`: where files lie, by name.
     """
 
-    store: OpenRead
+    files: BucketFiles
     frames: Frames
     keys: tuple[Field, ...]
     stamps: Stamps
     bucket: FrameId
-    path_of: Callable[[DataFile], str]
-    schema_of: Callable[[int], TableSchema]
     dead_of: Callable[[DataFile], DeletionVector | None]
     asks_indexes: bool = True
+    paths: dict[str, str] = msgspec.field(default_factory=dict)
 
     def find(self, file: DataFile, wanted: Sequence[pa.Array]) -> Hits:
         """Where keys lie in a file; dead rows are left out.
@@ -73,7 +69,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         Cost: what is not held is read: the key columns of row groups that may hold one of the keys by statistics.
         Raises: FileMissingError, CorruptionError
         """
-        path = self.path_of(file)
+        path = self._path(file)
         frame = FrameId(path, self.bucket.number)
         held = self.frames.get(frame)
         if is_whole(held, file.row_count) and len(held) == 1:
@@ -132,7 +128,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises: FileMissingError, CorruptionError
         """
-        frames = {FrameId(self.path_of(file), columns.number): file.row_count for file, _ in hits}
+        frames = {FrameId(self._path(file), columns.number): file.row_count for file, _ in hits}
         name = FrameId(self.bucket.path, columns.number)
         if len(hits) > 1 and columns.fields:
             self.frames.join(name, frames, living)
@@ -151,14 +147,20 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 
     def holds_keys(self, file: DataFile) -> bool:
         """Whether all keys of a file are held."""
-        return is_whole(self.frames.get(FrameId(self.path_of(file), self.bucket.number)), file.row_count)
+        return is_whole(self.frames.get(FrameId(self._path(file), self.bucket.number)), file.row_count)
 
     def words(self, file: DataFile) -> Worded | None:
         """All keys of a file for an index; None if they are not held any more."""
-        held = self.frames.get(FrameId(self.path_of(file), self.bucket.number))
+        held = self.frames.get(FrameId(self._path(file), self.bucket.number))
         if not is_whole(held, file.row_count):
             return None
         return Worded(file.name, np.concatenate([key_words(part.rows.columns, self.keys) for part in held]))
+
+    def _path(self, file: DataFile) -> str:
+        path = self.paths.get(file.name)
+        if path is None:
+            path = self.paths[file.name] = self.files.path(file)
+        return path
 
     def _live(self, file: DataFile, hits: Hits) -> Hits:
         dead = self.dead_of(file)
@@ -169,14 +171,13 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         return hits if live.all() else Hits(hits.positions[live], hits.keys[live])
 
     def _read_keys(self, file: DataFile, path: str, frame: FrameId, asked: _Search, *, by_page: bool) -> None:
-        schema = self.schema_of(file.schema_id)
         predicate = key_predicate(self.keys, asked.keys(asked.undecided()))
         rows = None
         if self.asks_indexes and has_index(file):
-            rows = matching(self.store, path, file, schema.fields, predicate)
+            rows = self.files.matching(file, predicate)
             if rows is not None and not rows:
                 return
-        read = FileReader(self.store, path, file, schema, self.keys, by_page=by_page).positions(
+        read = self.files.reader(file, self.keys, by_page=by_page).positions(
             batch_rows=KEY_BATCH_ROWS, predicate=predicate, rows=rows
         )
         kept: list[Stretch] = []
@@ -193,7 +194,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         self.frames.add(frame, joined(kept))
 
     def _stored_rows(self, file: DataFile, columns: Columns, positions: Ints) -> pa.RecordBatch:
-        path = self.path_of(file)
+        path = self._path(file)
         frame = FrameId(path, columns.number)
         held = self.frames.get(frame)
         if is_whole(held, file.row_count) and len(held) == 1:
@@ -205,7 +206,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         if len(missing):
             kept = []
             room = self.frames.max_bytes
-            for stretch in self._stretches(file, path, columns.fields, missing):
+            for stretch in self._stretches(file, columns.fields, missing):
                 taking.take(stretch)
                 room -= stretch.rows.nbytes
                 if room >= 0:
@@ -215,12 +216,11 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
             raise CorruptionError(f"{path} lacks rows that it had a moment ago", path=path)
         return taking.rows()
 
-    def _stretches(self, file: DataFile, path: str, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
+    def _stretches(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
         """What holds the positions, not further than the last."""
         few = len(positions) <= _FEW
         by_page = few and file.row_count >= PAGED_ROWS
-        schema = self.schema_of(file.schema_id)
-        read = FileReader(self.store, path, file, schema, fields, by_page=by_page).positions(
+        read = self.files.reader(file, fields, by_page=by_page).positions(
             batch_rows=_FEW_BATCH_ROWS if few else _batch_rows(file),
             predicate=None,
             rows=BitMap(positions.astype(np.uint32)),

@@ -15,9 +15,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import UsageError
-from paimon_py.files.places import file_path
 from paimon_py.files.stamps import Stamps
 from paimon_py.lookup.files import FileReading
 from paimon_py.lookup.frames import FrameId, Frames
@@ -31,12 +29,12 @@ from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
 from paimon_py.scan.read import merge_fields, missing_file
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.layout import bucket_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -121,6 +119,7 @@ class _State:
         self.snapshot = snapshot
         self.frames = frames
         self._root = root
+        self._files = TableFiles(root, schema)
         self._dead = dead
         self._deletions = deletions_of(root, schema, snapshot)
         dead.keep_only(self._deletions)
@@ -154,31 +153,19 @@ class _State:
         known = self._readings.get((bucket.partition, bucket.number))
         if known is not None:
             return known
-        root, schema = self._root, self.schema
-        directory = partition_directory(schema, bucket.partition)
-        bucket_directory = bucket_path(root.path, schema, directory, bucket.number)
+        schema, files = self.schema, self._files.bucket(bucket.partition, bucket.number)
         deletions = self._deletions.get((bucket.partition, bucket.number), {})
 
         def dead_of(file: DataFile) -> DeletionVector | None:
             place = deletions.get(file.name)
             return None if place is None else self._dead.get(file, place)
 
-        paths: dict[str, str] = {}
-
-        def path_of(file: DataFile) -> str:
-            path = paths.get(file.name)
-            if path is None:
-                path = paths[file.name] = file_path(root.path, schema, directory, bucket.number, file)
-            return path
-
         reading = FileReading(
-            store=root.files,
+            files=files,
             frames=self.frames,
             keys=schema.key_fields,
             stamps=Stamps.of(schema),
-            bucket=FrameId(bucket_directory, self.frames.columns(schema.key_fields).number),
-            path_of=path_of,
-            schema_of=lambda number: root.schemas.of_file(number, schema),
+            bucket=FrameId(files.directory, self.frames.columns(schema.key_fields).number),
             dead_of=dead_of,
             asks_indexes=Options(schema.options).get_bool("file-index.read.enabled"),
         )

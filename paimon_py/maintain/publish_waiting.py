@@ -16,7 +16,6 @@ from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import compacted_index, index_after
-from paimon_py.commit.leftovers import delete_files
 from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.plan import Author, Part
 from paimon_py.commit.result import CommitResult
@@ -24,9 +23,9 @@ from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.maintain.rescale import ROUNDS, with_buckets
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifier
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
@@ -74,6 +73,7 @@ class _Round:
     ) -> None:
         self._root = root
         self._schema = schema
+        self._files = TableFiles(root, schema)
         self._snapshot = snapshot
         live = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
         self._waiting = [entry for entry in live if entry.bucket == POSTPONE_BUCKET]
@@ -107,7 +107,7 @@ class _Round:
                 writer.discard(one)
             raise
         for bucket in buckets:
-            delete_files(self._root, self._schema, bucket.partition, bucket.bucket, _obsolete(bucket))
+            self._files.bucket(bucket.partition, bucket.bucket).delete(_obsolete(bucket))
         return result
 
     def _written(self, count: int, entries: Sequence[ManifestEntry]) -> Writer:
@@ -122,8 +122,8 @@ class _Round:
         return writer
 
     def _replay(self, entry: ManifestEntry, writer: Writer) -> None:
-        place, fields = (entry.partition, entry.bucket), (KIND_FIELD, *self._schema.fields)
-        for batch in stored_rows(self._root, self._schema, place, entry.file, fields):
+        files, fields = self._files.bucket(entry.partition, entry.bucket), (KIND_FIELD, *self._schema.fields)
+        for batch in files.stored_rows(entry.file, fields):
             kinds = batch.column(VALUE_KIND)
             writer.write_rows(batch.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)
 

@@ -132,6 +132,10 @@ class BucketFiles:
         """Where a data file lies: a path of the table's store, or a URL."""
         return path_below(self.directory, file)
 
+    def paths(self, file: DataFile) -> tuple[str, ...]:
+        """Where a data file and the files beside it lie."""
+        return paths_below(self.directory, file)
+
     def stat(self, file: DataFile) -> FileStatus | None:
         """What the store knows of a data file; None if there is no such file."""
         return self.table.root.files.stat(self.path(file))
@@ -139,7 +143,7 @@ class BucketFiles:
     def delete(self, files: Iterable[DataFile]) -> None:
         """Delete files that no snapshot names, with those beside them; what cannot be deleted stays."""
         for file in files:
-            for path in paths_below(self.directory, file):
+            for path in self.paths(file):
                 with contextlib.suppress(StorageError):
                     self.table.root.files.delete(path)
 

@@ -6,24 +6,20 @@ Source: format.md §10; Java `DeletionVectorsIndexFile`, `DeletionVectorIndexFil
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
 
 from paimon_py.codec.deletion_vectors import VERSION, DeletionVector, decode, encode
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
+from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import bucket_path, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, DeletionVectorRange, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.store import Delete, OpenRead, OpenWrite, join
+from paimon_py.storage.store import OpenRead, join
 
 _FRAME = 8
 """Bytes that a block may have beyond its stated length."""
-
-
-class DeletionStore(OpenWrite, Delete, Protocol):
-    """What writing asks of a store."""
 
 
 def index_file_path(table: str, schema: TableSchema, entry: IndexEntry) -> str:
@@ -89,20 +85,16 @@ def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict
 
 
 class DeletionWriter:
-    """Writes index files of deletion vectors for one bucket, or for one partition of a table without buckets.
+    """Writes index files of deletion vectors for one bucket, or for one partition of a table without buckets."""
 
-    `name`: what the names of index files begin with (`index-<uuid>`); a number follows.
-    """
-
-    def __init__(
-        self, store: DeletionStore, table: str, schema: TableSchema, *, name: str, partition: bytes, bucket: int
-    ) -> None:
-        options = Options(schema.options)
-        self._store = store
-        self._name = name
-        self._partition = partition
-        self._bucket = bucket
-        self._directory = index_directory(table, schema, partition, bucket)
+    def __init__(self, files: BucketFiles) -> None:
+        """Index files of a bucket, under names of their own."""
+        root, options = files.table.root, Options(files.table.schema.options)
+        self._store = root.files
+        self._name = f"index-{root.env.ids.uuid()}"
+        self._partition = files.partition
+        self._bucket = files.bucket
+        self._directory = files.table.index_directory(files.partition, files.bucket)
         self._bits = 64 if options.get_bool("deletion-vectors.bitmap64") else 32
         self._target_bytes = options.get_memory("deletion-vector.index-file.target-size")
         self._written = 0

@@ -20,17 +20,14 @@ import pyarrow as pa
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.commit.leftovers import delete_index_files
 from paimon_py.commit.plan import Bucket
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
-from paimon_py.files.places import file_path
-from paimon_py.files.reader import BATCH_ROWS, read_positions
 from paimon_py.formats.base import empty_rows
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Flags, Operation
@@ -80,6 +77,7 @@ class AppendRows:
         """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only."""
         self._root = root
         self._schema = schema
+        self._files = TableFiles(root, schema)
         self._quiet = msgspec.structs.replace(schema, options={**schema.options, "write-only": "true"})
         self._predicate = predicate
         self._operations = operations
@@ -134,7 +132,7 @@ class AppendRows:
     def _delete_made(self) -> None:
         """Delete index files, which are made anew for every snapshot."""
         made, self._made = self._made, []
-        delete_index_files(self._root, self._schema, made)
+        self._files.delete_index(made)
 
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
@@ -258,15 +256,10 @@ class AppendRows:
 
         Some may lack of those that are not `wanted`, and of those for which `predicate` is not true.
         """
-        root, schema = self._root, self._schema
-        fields = [field for field in schema.fields if field.name in names]
-        path = file_path(root.path, schema, partition_directory(schema, split.partition), split.bucket, file)
-        written = root.schemas.of_file(file.schema_id, schema)
+        fields = [field for field in self._schema.fields if field.name in names]
         rows = wanted.bitmap(0) if wanted is not None and len(wanted.highs) == 1 else None
-        pieces = read_positions(
-            root.files, path, file, written, fields, batch_rows=BATCH_ROWS, predicate=predicate, rows=rows
-        )
-        return living(pieces, dead)
+        files = self._files.bucket(split.partition, split.bucket)
+        return living(files.positions(file, fields, predicate=predicate, rows=rows), dead)
 
     # -- files ------------------------------------------------------------------------------------------------------
 
@@ -334,9 +327,7 @@ class AppendRows:
             vectors[name] = vectors[name].union(vector) if name in vectors else vector
         if not vectors:
             return tuple(old), ()
-        root = self._root
-        name = f"index-{root.env.ids.uuid()}"
-        writer = DeletionWriter(root.files, root.path, self._schema, name=name, partition=bucket[0], bucket=bucket[1])
+        writer = DeletionWriter(self._files.bucket(*bucket))
         new = [writer.write(vectors)] if with_buckets else writer.write_rolling(vectors)
         self._made += new
         return tuple(old), tuple(new)

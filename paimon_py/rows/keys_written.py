@@ -12,8 +12,8 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.foreign import snapshots_after
 from paimon_py.commit.plan import Bucket
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
@@ -66,5 +66,6 @@ def _files(
 
 def _keys(root: TableRoot, schema: TableSchema, bucket: Bucket, files: Sequence[DataFile]) -> pa.Table:
     fields = [schema.field(name) for name in schema.primary_keys]
-    batches = (batch for file in files for batch in stored_rows(root, schema, bucket, file, fields))
+    door = TableFiles(root, schema).bucket(*bucket)
+    batches = (batch for file in files for batch in door.stored_rows(file, fields))
     return pa.Table.from_batches(batches, to_arrow_schema(fields))

@@ -10,8 +10,8 @@ import pyarrow as pa
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.plan import Bucket
 from paimon_py.files.physical import KIND_FIELD
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.session import Writer
 
@@ -41,11 +41,12 @@ class Written:
         Raises: FileMissingError, CorruptionError, StorageError
         """
         fields = (*self._schema.fields, KIND_FIELD)
+        files = TableFiles(self._root, self._schema).bucket(*bucket)
         for _, changes in self._parts:
             for one in changes.buckets:
                 if (one.partition, one.bucket) == bucket:
                     for file in one.new_files:
-                        yield from stored_rows(self._root, self._schema, bucket, file, fields)
+                        yield from files.stored_rows(file, fields)
 
     def drop(self, buckets: Set[Bucket]) -> None:
         """Delete what was written to some buckets."""

@@ -16,7 +16,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.lsm.engines import combines_rows
-from paimon_py.metadata.deletion_files import deletion_places
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
@@ -112,7 +112,7 @@ def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> De
     if snapshot.index_manifest is None:
         return {}
     try:
-        return deletion_places(root.path, schema, root.manifests.read_index(snapshot.index_manifest))
+        return TableFiles(root, schema).deletion_places(root.manifests.read_index(snapshot.index_manifest))
     except FileMissingError as error:
         raise root.manifests.gone(snapshot, error) from error
 

@@ -17,16 +17,14 @@ from pyroaring import BitMap
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.arrow import Mask, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.alive import alive, check_fits, selected
-from paimon_py.files.file_index import has_index, matching
+from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
-from paimon_py.files.places import file_path
 from paimon_py.files.reader import FileReader
 from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
@@ -36,6 +34,7 @@ from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.reach import reach
@@ -164,7 +163,7 @@ class _SplitReader:
         self._split = split
         self._meter = meter
         self._store = root.files if meter is None else meter.watch(root.files)
-        self._directory = partition_directory(schema, split.partition)
+        self._files = TableFiles(root, schema, self._store).bucket(split.partition, split.bucket)
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
         self._fields = tuple(field for field in schema.fields if field.name in wanted)
@@ -273,8 +272,7 @@ class _SplitReader:
             yield from self._stamps.complete(file, fields, rows)
 
     def _reader(self, file: DataFile, fields: Sequence[Field]) -> FileReader:
-        stored = self._stamps.stored(file, fields)
-        return FileReader(self._store, self._path(file), file, self._schema_of(file), stored)
+        return self._files.reader(file, self._stamps.stored(file, fields))
 
     def _asked_of(self, section: Section, file: DataFile) -> _Asked:
         """What to ask of a file. Where other runs have rows of the same keys, rows may be left out by key alone."""
@@ -286,17 +284,10 @@ class _SplitReader:
         """The living rows of a file that may match by its indexes; None if they do not know."""
         if self._request.predicate is None or not self._asks_indexes or not has_index(file):
             return None
-        path = self._path(file)
         with self._present(file):
-            rows = matching(self._store, path, file, self._schema_of(file).fields, self._request.predicate)
+            rows = self._files.matching(file, self._request.predicate)
         dead = self._dead.get(file.name)
         return rows if rows is None or dead is None else rows - dead.bitmap(0)
-
-    def _schema_of(self, file: DataFile) -> TableSchema:
-        return self._root.schemas.of_file(file.schema_id, self._request.schema)
-
-    def _path(self, file: DataFile) -> str:
-        return file_path(self._root.path, self._request.schema, self._directory, self._split.bucket, file)
 
     @cached_property
     def _dead(self) -> Mapping[str, DeletionVector]:
@@ -317,7 +308,7 @@ class _SplitReader:
         try:
             yield
         except FileMissingError as error:
-            raise self._missing(error.path or self._path(file)) from error
+            raise self._missing(error.path or self._files.path(file)) from error
 
     def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
         return missing_file(self._root, self._split.snapshot_id, path)

@@ -14,13 +14,11 @@ from unit.commit.support import Clock, Ids, below
 from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.env import Env, SerialPool
-from paimon_py.files.places import file_path, file_paths
-from paimon_py.files.reader import read_file
 from paimon_py.lsm.order import key_ranks
-from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places, index_file_path
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import snapshot_path
@@ -176,7 +174,7 @@ def _kill(table: Table, count: int) -> None:
     entries = root.manifests.live_entries(root.snapshots.latest()).entries()
     oldest = min(entries, key=lambda entry: entry.file.min_sequence)
     place = {"partition": oldest.partition, "bucket": oldest.bucket}
-    writer = DeletionWriter(root.store, root.path, table.schema, name="index-killed", **place)
+    writer = DeletionWriter(TableFiles(root, table.schema).bucket(**place))
     index = writer.write({oldest.file.name: DeletionVector.of(np.arange(count))})
     bucket = BucketChanges(**place, total_buckets=oldest.total_buckets, new_index=(index,))
     table.commit(Changes(schema_id=0, base_snapshot_id=root.snapshots.latest_id(), buckets=(bucket,)))
@@ -243,7 +241,7 @@ def _checked(table: Table, number: int, *, last: bool) -> set[str]:
     if schema.primary_keys:
         _check_levels(schema, entries)
     index = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
-    places = deletion_places(root.path, schema, index)
+    places = TableFiles(root, schema).deletion_places(index)
     assert {(*key, name) for key, files in places.items() for name in files} <= live, "a deletion vector dangles"
     buckets = [(entry.partition, entry.bucket, entry.index_type) for entry in index]
     assert not schema.primary_keys or len(set(buckets)) == len(buckets), "a bucket has two index files of a type"
@@ -274,11 +272,11 @@ def _check_hashes(root, schema, entries, index) -> None:
         assert known.setdefault(partition, set()).isdisjoint(own), "a hash is in two buckets"
         known[partition] |= own
     types = [field.type for field in schema.key_fields]
+    files = TableFiles(root, schema)
     for entry in entries:
         if entry.partition not in known:
             continue
-        path = file_path(root.path, schema, partition_directory(schema, entry.partition), entry.bucket, entry.file)
-        for found in read_file(root.files, path, entry.file, root.schemas.get(entry.file.schema_id), schema.key_fields):
+        for found in files.bucket(entry.partition, entry.bucket).stored_rows(entry.file, schema.key_fields):
             own = hashes.get((entry.partition, entry.bucket), set())
             assert set(hash_rows(found.columns, types).tolist()) <= own, "a key lacks in the index of its bucket"
 
@@ -300,12 +298,12 @@ def _named(table: Table, snapshot, entries, index) -> set[str]:
     for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
         found.add(f"{root.path}/manifest/{name}")
         found |= {f"{root.path}/manifest/{file.name}" for file in root.manifests.read_list(name)}
-    directories = {partition: partition_directory(schema, partition) for partition in {e.partition for e in entries}}
+    files = TableFiles(root, schema)
     for entry in entries:
-        found.update(file_paths(root.path, schema, directories[entry.partition], entry.bucket, entry.file))
+        found.update(files.bucket(entry.partition, entry.bucket).paths(entry.file))
     if snapshot.index_manifest:
         found.add(f"{root.path}/manifest/{snapshot.index_manifest}")
-    return found | {index_file_path(root.path, schema, entry) for entry in index}
+    return found | {files.index_path(entry) for entry in index}
 
 
 def orphans(table: Table, named: set[str] | None = None) -> list[str]:

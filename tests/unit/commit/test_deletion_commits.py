@@ -11,7 +11,8 @@ import pytest
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.errors import CommitConflictError
-from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.deletion_files import DeletionWriter
 from tests.unit.scan.build import table
 
 FIELDS = [("p", "INT NOT NULL"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
@@ -57,7 +58,7 @@ def check(made) -> None:
     snapshot = root.snapshots.latest()
     files = {(e.partition, e.bucket, e.file.name) for e in root.manifests.live_entries(snapshot).entries()}
     entries = root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
-    places = deletion_places(root.path, made.schema, entries)
+    places = TableFiles(root, made.schema).deletion_places(entries)
     assert {(*key, name) for key, names in places.items() for name in names} <= files, "a deletion vector dangles"
     named = set()
     for number in root.snapshots.ids():
@@ -212,23 +213,21 @@ def test_index_files_of_a_write_are_committed_and_combined():
     entries = sorted(root.manifests.live_entries(root.snapshots.latest()).entries(), key=lambda e: e.file.min_sequence)
     place = entries[0]
 
-    def killing(dead: dict[int, list[int]], old=(), number=0) -> Changes:
+    def killing(dead: dict[int, list[int]], old=()) -> Changes:
         vectors = {entries[at].file.name: DeletionVector.of(np.array(gone)) for at, gone in dead.items()}
-        writer = DeletionWriter(
-            root.store, root.path, made.schema, name=f"index-{number}", partition=place.partition, bucket=0
-        )
+        writer = DeletionWriter(TableFiles(root, made.schema).bucket(place.partition, 0))
         bucket = BucketChanges(
             partition=place.partition, bucket=0, total_buckets=-1, deleted_index=tuple(old), new_index=(writer.write(vectors),)
         )  # fmt: skip
         return Changes(schema_id=0, base_snapshot_id=made.snapshot().id, buckets=(bucket,))
 
-    first, second = killing({0: [0, 1]}, number=1), killing({2: [5]}, number=2)
+    first, second = killing({0: [0, 1]}), killing({2: [5]})
     made.commit(first)
     assert made.snapshot().commit_kind == "OVERWRITE"
     made.commit(second)
     assert made.scan().count() == 27
-    third = killing({0: [0, 1, 2]}, old=first.buckets[0].new_index, number=3)
-    again = killing({0: [9]}, old=first.buckets[0].new_index, number=4)
+    third = killing({0: [0, 1, 2]}, old=first.buckets[0].new_index)
+    again = killing({0: [9]}, old=first.buckets[0].new_index)
     made.commit(third)
     assert made.scan().count() == 26
     with pytest.raises(CommitConflictError, match="index file"):

@@ -9,7 +9,8 @@ import pytest
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
-from paimon_py.metadata.deletion_files import DeletionWriter, index_file_path
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
 from tests.unit.scan.build import opened, rows, table
@@ -38,9 +39,7 @@ def kill(made, dead: dict[int, list[int]], *, rolling: bool = False, **changes) 
     vectors = {entries[at].file.name: DeletionVector.of(np.array(gone, np.int64)) for at, gone in dead.items()}
     place = entries[0]
     schema = msgspec.structs.replace(schema, options={**schema.options, **changes.pop("options", {})})
-    writer = DeletionWriter(
-        root.store, root.path, schema, name="index-1", partition=place.partition, bucket=place.bucket
-    )
+    writer = DeletionWriter(TableFiles(root, schema).bucket(place.partition, place.bucket))
     index = writer.write_rolling(vectors) if rolling else [writer.write(vectors)]
     described = [msgspec.structs.replace(entry, **changes) for entry in index]
     name, _ = root.manifests.write_index(described)
@@ -132,7 +131,8 @@ def test_index_files_lie_where_the_table_says():
     made = table(FIELDS, options={"index-file-in-data-file-dir": "true"})
     made.write_arrow(batch([1, 2, 3]))
     (entry,) = kill(made, {0: [1]})
-    assert index_file_path(made._root.path, made.schema, entry).endswith("/t/bucket-0/index-1-0")
+    path = TableFiles(made._root, made.schema).index_path(entry)
+    assert path.endswith(f"/t/bucket-0/{entry.name}") and entry.name.startswith("index-") and made._root.store.stat(path)
     assert sorted(keys(made.scan(columns=["k"]))) == [1, 3]
 
 
@@ -141,8 +141,8 @@ def test_an_external_index_file_is_found():
     made.write_arrow(batch([1, 2, 3]))
     root = made._root
     kill(made, {0: [1]}, external_path=f"{root.path}/elsewhere/index-9")
-    root.store.put(f"{root.path}/elsewhere/index-9", root.store.get(f"{root.path}/index/index-1-0"))
-    root.store.delete(f"{root.path}/index/index-1-0")
+    root.store.put(f"{root.path}/elsewhere/index-9", root.store.get(index_of(made)))
+    root.store.delete(index_of(made))
     assert sorted(keys(made.scan(columns=["k"]))) == [1, 3]
 
 
@@ -198,7 +198,8 @@ def test_files_are_left_out_one_by_one_by_statistics():
 
 
 def index_of(made) -> str:
-    return f"{made._root.path}/index/index-1-0"
+    (entry,) = made._root.manifests.read_index(made._root.latest().index_manifest)
+    return f"{made._root.path}/index/{entry.name}"
 
 
 def test_a_lost_index_file_is_told_from_an_expired_one(plain):
