@@ -127,7 +127,7 @@ def summarise_with_spark(table: Table) -> None:
     """Mean delay per carrier, computed by Spark from the table's splits."""
     try:
         df = paimon_py.convert_to_spark(table.scan(columns=["carrier", "dep_delay"]))
-    except (ImportError, paimon_py.UsageError) as error:
+    except paimon_py.UsageError as error:
         say(f"Spark is skipped: {error}")
         return
     rows = df.groupBy("carrier").agg({"dep_delay": "avg", "*": "count"}).orderBy("avg(dep_delay)").collect()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
-
-if TYPE_CHECKING:
-    from paimon_py.commit.plan import Bucket
 
 
 class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +26,7 @@ class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
     file_count: int = 0
     attempts: int = 0
     dropped_compaction: str | None = None
-    dropped_buckets: tuple[Bucket, ...] = ()
+    dropped_buckets: tuple[tuple[bytes, int], ...] = ()
 
 
 def joined(first: CommitResult, second: CommitResult) -> CommitResult:

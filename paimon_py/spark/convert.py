@@ -1,12 +1,12 @@
-"""`convert_to_spark` and `convert_from_spark`."""
+"""DataFrames from scans and Arrow streams, and back: what `convert_to_spark` and `convert_from_spark` do."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Scan, Table
 from paimon_py.errors import UsageError
@@ -14,31 +14,12 @@ from paimon_py.scan.split import Split
 from paimon_py.spark.session import session
 from paimon_py.spark.types import arrow_schema, spark_schemas
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 _ROWS_PER_BATCH = 65_536
 _BLOB_BYTES = 16 << 20
 
 
-def convert_to_spark(source: object, spark: SparkSession | None = None, *, truncate_nanos: bool = False) -> DataFrame:
-    """A Spark DataFrame over a scan, a table, or anything with an Arrow C stream.
-
-    A scan (or table: its latest snapshot) is planned here, once; its splits are read on the executors, one task per
-    split, with the scan's projection, filter and snapshot. The DataFrame keeps seeing that snapshot. Executors need
-    paimon_py installed and find credentials in their own environment: secrets do not travel. Other sources, and scans
-    with `order_by`, are shipped from this process.
-
-    Args:
-        source: what to convert.
-        spark: the session; None takes the active one or makes one.
-        truncate_nanos: cut timestamps to the microseconds that Spark can hold. Without it a value with finer digits
-            fails the read.
-
-    Raises:
-        UsageError: `source` is none of these.
-        UnsupportedError: a column has a type that Spark does not have.
-    """
+def frame_of(source: object, spark: SparkSession | None, *, truncate_nanos: bool) -> DataFrame:
+    """See `convert_to_spark`."""
     if isinstance(source, Table):
         source = source.scan()
     if isinstance(source, Scan) and not source.is_ordered:
@@ -51,15 +32,8 @@ def convert_to_spark(source: object, spark: SparkSession | None = None, *, trunc
     )
 
 
-def convert_from_spark(df: DataFrame) -> pa.RecordBatchReader:
-    """The rows of a DataFrame as an Arrow stream, in the order of its partitions.
-
-    TIMESTAMP columns arrive as instants in UTC, TIMESTAMP_NTZ without zone. The query runs while the stream is read,
-    one partition at a time in memory.
-
-    Raises:
-        UnsupportedError: a column has a type that Arrow does not have.
-    """
+def reader_of(df: DataFrame) -> pa.RecordBatchReader:
+    """See `convert_from_spark`."""
     schema = arrow_schema(df.schema)
     numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
     blobs = numbered.mapInArrow(_Serialise(schema), "data binary").toLocalIterator()

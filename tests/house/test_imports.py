@@ -82,6 +82,10 @@ def test_a_write_loads_nothing_rare(warehouse, table):
     assert found >= WRITING - {"paimon_py.compaction.plan"}
 
 
+def test_looking_at_every_public_name_loads_no_pyspark():
+    assert "pyspark" not in loaded("from paimon_py import *; import inspect; inspect.getmembers(paimon_py)")
+
+
 def test_names_that_load_later_are_the_classes_of_their_modules():
     from paimon_py.lsm.writer import LSMWriter
 

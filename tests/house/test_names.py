@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import json
+import pydoc
+import subprocess
+import sys
+import typing
 from pathlib import Path
+
+import pytest
 
 import paimon_py
 
@@ -18,6 +26,70 @@ def test_every_name_in_all_resolves_and_nothing_else_is_public():
     public = here - modules - {"annotations", "TYPE_CHECKING"}
     assert public | lazy == set(paimon_py.__all__)
     assert list(paimon_py.__all__) == sorted(paimon_py.__all__, key=lambda name: (name.upper() == name, name))
+
+
+CALLABLE = [name for name in paimon_py.__all__ if name != "Predicate"]
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_a_public_name_can_be_looked_at(name):
+    value = getattr(paimon_py, name)
+    assert name in pydoc.render_doc(value)
+    assert inspect.getdoc(value)
+    inspect.signature(value)
+    hints = typing.get_type_hints(value)
+    if inspect.isfunction(value):
+        assert set(hints) == {*inspect.signature(value).parameters, "return"}
+
+
+@pytest.mark.parametrize("name", [name for name in CALLABLE if inspect.isclass(getattr(paimon_py, name))])
+def test_hints_of_public_methods_name_what_is_there(name):
+    for method, value in inspect.getmembers(getattr(paimon_py, name)):
+        function = value.fget if isinstance(value, property) else value
+        if not method.startswith("_") and (inspect.isfunction(function) or inspect.ismethod(function)):
+            assert "return" in typing.get_type_hints(function, localns=_Later()), method
+
+
+class _Later(dict):
+    """Stands for packages that readers may not have and for the writer, which loads with the first write."""
+
+    def __missing__(self, name):
+        if name not in ("duckdb", "pandas", "polars", "Writer"):
+            raise KeyError(name)
+        return object if name == "Writer" else __import__(name)
+
+
+WITHOUT_SPARK = """
+import sys
+sys.modules["pyspark"] = None
+import inspect, json
+import paimon_py
+from paimon_py import *
+
+said = []
+for call in (lambda: convert_to_spark([]), lambda: paimon_py.convert_from_spark(None)):
+    try:
+        call()
+    except paimon_py.UsageError as error:
+        said.append(str(error))
+members = dict(inspect.getmembers(paimon_py))
+print(json.dumps({
+    "said": said,
+    "members": all(hasattr(paimon_py, name) and members[name] is not None for name in paimon_py.__all__),
+    "listed": set(paimon_py.__all__) <= set(dir(paimon_py)),
+    "signature": str(inspect.signature(convert_to_spark)),
+}))
+"""
+
+
+def test_all_names_are_there_without_pyspark_and_calls_say_what_to_install():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_SPARK], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    install = 'Spark needs PySpark, which is not installed: pip install "paimon-py[spark]"'
+    assert found["said"] == [install, install]
+    assert (found["members"], found["listed"]) == (True, True)
+    assert found["signature"].startswith("(source: 'object', spark: 'SparkSession | None' = None, *, truncate_nanos: ")
 
 
 def test_package_is_typed():
