@@ -1,1 +1,5 @@
-"""Bytes and values: JSON, Avro records, BinaryRow, bitmaps, Arrow types. Nothing here opens a file or a store."""
+"""Bytes to values and back: JSON, Avro records, BinaryRow, partition directories, bitmaps, file indexes, Arrow types.
+
+Most modules work on whole Arrow columns. What never lives here: opening a file or a store, what a table means by the
+values, data files (`formats`).
+"""

@@ -1,5 +1,6 @@
-"""The LSM tree of one bucket: key order, sorted runs, merging, merge engines, the write buffer.
+"""The LSM tree of one bucket: key order, sorted runs, windows, merge engines, the write buffer, sorting on disk.
 
-Everything here turns Arrow batches and file metadata into Arrow batches and decisions; nothing here knows a
-snapshot, a manifest or a catalog. What is merged when, and into what, is decided in `compaction`.
+Everything turns Arrow batches and the metadata of files into Arrow batches and decisions. What never lives here:
+snapshots, manifests, catalogs; what is merged when, and into which level (`compaction`); whose rows a user changes
+(`rows`).
 """

@@ -1,4 +1,5 @@
-"""Work on whole tables that reads and writes: giving partitions other buckets, publishing rows that wait for theirs.
+"""Verbs that read whole partitions and write them anew: rescale, and publish the rows that wait in postponed buckets.
 
-Nothing here changes what rows a table holds. Compaction within buckets lives in `write`.
+They stand above `scan`, `write` and `commit`, and do not change which rows a table holds. What never lives here:
+compactions within buckets (`compaction`), changes of single rows (`rows`).
 """

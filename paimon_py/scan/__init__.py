@@ -1,4 +1,5 @@
-"""Reading: which snapshot, which files, which splits, and from splits to batches.
+"""Scans: which snapshot, which files, which splits, and from splits to batches.
 
-What never lives here: decoding files (formats, files), merging rows (lsm), deciding what a predicate means (expr).
+`scan.py` describes what to read, `plan.py` makes splits, `read.py` turns a split into batches. What never lives here:
+decoding files (`formats`, `files`), merging rows (`lsm`), what a predicate means (`expr`).
 """

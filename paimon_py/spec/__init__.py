@@ -1,4 +1,5 @@
 """The table format as frozen values: types, schemas, snapshots, manifest entries, data files, options, names.
 
-Nothing here reads, writes, knows Arrow, a clock or a store.
+The rules on schemas and options live here as well, as pure functions. What never lives here: reading, writing, Arrow, a
+clock, a store.
 """

@@ -1,4 +1,4 @@
-"""Tools for testing against a store: a suite every store must pass, stores that fail or count, fixed environments.
+"""Tools for tests: a suite that every store must pass, stores that fail or count, a simulator of compactions.
 
-Nothing in the core imports this package; users who write their own store may.
+Nothing in the core imports this package. Who writes a store for paimon_py may.
 """
