@@ -1,0 +1,85 @@
+"""What Java's expiry and rollback do to a table, through a store: this library has neither yet.
+
+Source: Java `ExpireSnapshotsImpl`, `SnapshotDeletion`, `RollbackHelper`, `FileStorePathFactory`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.codec.partition_text import partition_directory
+from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.files.places import file_paths
+from paimon_py.metadata.deletion_files import index_file_path
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, manifest_path, snapshot_path
+
+
+def lists_of(root, snapshot):
+    """Names of the manifest lists, manifests and index manifest of a snapshot."""
+    lists = [snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list]
+    names = {name for name in lists if name}
+    names |= {manifest.name for name in sorted(names) for manifest in root.manifests.read_list(name)}
+    return names | ({snapshot.index_manifest} if snapshot.index_manifest else set())
+
+
+def index_of(root, snapshot):
+    return root.manifests.read_index(snapshot.index_manifest) if snapshot.index_manifest else []
+
+
+def expire(root, keep):
+    """Expire all but the newest `keep` snapshots; tags keep what they name.
+
+    Data files go by the DELETEs of the delta of the snapshot after the expired one, as in Java: a file that a later
+    snapshot adds again is gone, too.
+    """
+    ids = root.snapshots.ids()
+    if len(ids) <= keep:
+        return
+    first, end = ids[0], ids[-keep]
+    schema = root.schemas.latest()
+    tagged = [tag.snapshot for tag in root.tags.list()]
+    kept_data = {name for one in tagged for name in root.manifests.live_entries(one).names().to_pylist()}
+    for number in range(first + 1, end + 1):
+        gone = {}
+        delta = root.manifests.read_list(root.snapshots.get(number).delta_manifest_list)
+        for entry in root.manifests.read_entries(delta).entries():
+            place = (entry.partition, entry.bucket, entry.file.name)
+            if entry.kind is FileKind.DELETE:
+                gone[place] = entry
+            else:
+                gone.pop(place, None)
+        for entry in gone.values():
+            if entry.file.name not in kept_data:
+                directory = partition_directory(schema, entry.partition)
+                for path in file_paths(root.path, schema, directory, entry.bucket, entry.file):
+                    root.store.delete(path)
+    keeping = [*tagged, root.snapshots.get(end)]
+    kept = {name for one in keeping for name in lists_of(root, one)}
+    kept |= {entry.name for one in keeping for entry in index_of(root, one)}
+    for number in range(first, end):
+        snapshot = root.snapshots.get(number)
+        for entry in index_of(root, snapshot):
+            if entry.name not in kept:
+                root.store.delete(index_file_path(root.path, schema, entry))
+        for name in sorted(lists_of(root, snapshot) - kept):
+            root.store.delete(manifest_path(root.path, name))
+        root.store.delete(snapshot_path(root.path, number))
+    root.store.put(earliest_hint_path(root.path), str(end).encode())
+
+
+def roll_back(root, back):
+    """Go back by some snapshots, as Java 2.0 does: later snapshots go, newest first, their files stay."""
+    ids = root.snapshots.ids()
+    if len(ids) <= back:
+        return
+    root.store.put(latest_hint_path(root.path), str(ids[-1 - back]).encode())
+    for later in reversed(ids[-back:]):
+        root.store.delete(snapshot_path(root.path, later))
+
+
+def publish_by_exists(root, snapshot):
+    """Publish as Java does on a local disk: look whether the file is there, then put it there whatever is."""
+    path = snapshot_path(root.path, snapshot.id)
+    if root.store.stat(path) is not None:
+        return False
+    root.store.put(path, snapshot_to_json(snapshot))
+    return True
