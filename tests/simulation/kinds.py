@@ -233,7 +233,7 @@ def unindexed(stage):
 STATES = {one.__name__: one for one in (fresh, some, late, late_named, late_expired, compacted, indexed, unindexed)}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def prepared(kind, state):
     stage = Stage(kind)
     STATES[state](stage)
