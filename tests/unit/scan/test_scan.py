@@ -17,7 +17,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.expr.predicate import col
-from paimon_py.scan import read as read_module
+from paimon_py.metadata import bucket_files
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
@@ -206,13 +206,13 @@ def test_system_columns_and_unwanted_columns_are_not_decoded(monkeypatch):
     made.write_arrow(batch([("x", k, k) for k in range(6)]))
     made.write_arrow(batch([("x", k, -k) for k in range(3)]))
     seen = []
-    real = read_module.FileReader
+    real = bucket_files.FileReader
 
-    def spy(store, path, file, schema, fields):
+    def spy(store, path, file, schema, fields, **more):
         seen.append([field.name for field in fields])
-        return real(store, path, file, schema, fields)
+        return real(store, path, file, schema, fields, **more)
 
-    monkeypatch.setattr(read_module, "FileReader", spy)
+    monkeypatch.setattr(bucket_files, "FileReader", spy)
     assert made.scan(columns=["v"]).to_arrow().num_rows == 6
     assert seen == [["k", "v"], ["k", "v"]]
     seen.clear()
