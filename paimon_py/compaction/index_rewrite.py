@@ -160,9 +160,9 @@ class _Rewrite:
         made = msgspec.structs.replace(file, extra_files=(*others, name), embedded_index=None)
         place = index_file(files.path(file), made)
         assert place is not None
-        self._made.setdefault((files.partition, files.bucket), []).append(place)
-        with self._root.files.open_write(place) as sink:
+        with new_file(self._root.files, place) as sink:
             sink.write(data)
+        self._made.setdefault((files.partition, files.bucket), []).append(place)
         return made
 
 

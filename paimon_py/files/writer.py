@@ -187,7 +187,7 @@ class RollingWriter:
         return tuple(self._files)
 
     def abort(self) -> None:
-        """Delete every file that was begun.
+        """Delete every file that was begun: one whose name was taken is another's and stays.
 
         Raises:
             StorageError: some could not be deleted; all were tried.
@@ -213,8 +213,8 @@ class RollingWriter:
         layout = self._layout
         name = self._names.data(layout.format_name, layout.settings.compression)
         path, external_path = self._place.locate(name)
-        self._paths.append(path)
         sink = self._store.open_write(path)
+        self._paths.append(path)
         try:
             return _OpenFile(name, external_path, sink, layout)
         except BaseException:
@@ -238,8 +238,9 @@ class RollingWriter:
         if len(data) <= self._layout.index_limit_bytes:
             return msgspec.structs.replace(file, embedded_index=data)
         path = self._paths[-1] + INDEX_SUFFIX
+        opened = self._store.open_write(path)
         self._paths.append(path)
-        with self._store.open_write(path) as sink:
+        with opened as sink:
             sink.write(data)
         return msgspec.structs.replace(file, extra_files=(file.name + INDEX_SUFFIX,))
 

@@ -130,8 +130,9 @@ class DeletionWriter:
         self._written += 1
         path = join(self._directory, name)
         ranges = []
+        opened = self._store.open_write(path)
         try:
-            with self._store.open_write(path) as sink:
+            with opened as sink:
                 sink.write(bytes((VERSION,)))
                 offset = 1
                 for data_file, vector in vectors:

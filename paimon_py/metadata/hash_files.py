@@ -53,8 +53,9 @@ def write_hashes(root: TableRoot, schema: TableSchema, partition: bytes, bucket:
     name = f"index-{root.env.ids.uuid()}-0"
     path = join(index_directory(root.path, schema, partition, bucket), name)
     data = encode_hashes(hashes)
+    opened = root.files.open_write(path)
     try:
-        with root.files.open_write(path) as sink:
+        with opened as sink:
             sink.write(data)
     except BaseException:
         with contextlib.suppress(StorageError):

@@ -19,20 +19,30 @@ class HintStore(Get, Put, Protocol):
 
 
 def read_hint(store: Get, path: str) -> int | None:
-    """The id in a hint file; None if there is none or it holds something else."""
+    """The id in a hint file; None if there is none, or it cannot be read, or it holds something else."""
     try:
-        text = store.get(path)
-    except FileMissingError:
+        return _held(store, path)
+    except StorageError:
         return None
-    digits = text.strip()
-    return int(digits) if digits.isdigit() and len(digits) <= 19 else None
 
 
 def raise_hint(store: HintStore, path: str, value: int) -> None:
-    """Write a hint unless it is as high already. A store that fails here changes nothing but later request counts."""
+    """Write a hint unless it is as high already, or its directory is gone.
+
+    A store that fails here changes nothing but later request counts.
+    """
     try:
-        current = read_hint(store, path)
+        current = _held(store, path)
         if current is None or current < value:
-            store.put(path, str(value).encode())
+            store.put(path, str(value).encode(), within=path.rpartition("/")[0])
     except StorageError:
         return
+
+
+def _held(store: Get, path: str) -> int | None:
+    """The id in a hint file; None if there is none, or it holds something else. Raises: StorageError"""
+    try:
+        digits = store.get(path).strip()
+    except FileMissingError:
+        return None
+    return int(digits) if digits.isdigit() and len(digits) <= 19 else None

@@ -271,10 +271,13 @@ class Manifests:
         return describe(columns, name, len(data), partition_types)
 
     def _put(self, name: str, data: bytes) -> None:
-        """Write a new file, durable when this returns."""
-        path = manifest_path(self._path, name)
+        """Write a new file, durable when this returns.
+
+        Raises: FileMissingError if the directory of the table is gone.
+        """
+        opened = self._store.open_write(manifest_path(self._path, name), within=self._path)
         try:
-            with self._store.open_write(path) as sink:
+            with opened as sink:
                 sink.write(data)
         except BaseException:
             self.delete([name])

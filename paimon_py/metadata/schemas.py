@@ -16,6 +16,7 @@ from paimon_py.errors import (
     CommitRetriesExhaustedError,
     CorruptionError,
     SchemaError,
+    StorageError,
     StorageUnknownError,
     TableNotFoundError,
 )
@@ -25,14 +26,14 @@ from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.supported import check_same_features
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic
-from paimon_py.storage.store import FileMissingError, FileStatus, Get, List, PutNew
+from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, PutNew
 
 ALTER_ATTEMPTS = 30
 _FIRST_WAIT_SECONDS = 0.01
 _LONGEST_WAIT_SECONDS = 0.5
 
 
-class SchemaStore(Get, PutNew, List, Protocol):
+class SchemaStore(Get, PutNew, List, Delete, Protocol):
     """What this module asks of a store."""
 
 
@@ -123,22 +124,62 @@ class Schemas:
             self._cache[schema_id] = schema
         return schema
 
-    def add(self, schema: TableSchema) -> bool:
+    def add(self, schema: TableSchema, *, after: TableSchema | None = None) -> bool:
         """Publish a version. True if this call did, False if its id is taken.
 
-        After a lost answer the file is read back: what is there is ours if it equals what we wrote.
+        The file is read back: what is there is ours if it equals what we wrote. The answer of the store may be lost,
+        and a Java writer that looked before we wrote replaces the file.
+
+        Args:
+            after: the version before, which must be there still; nothing is made then but the file. None: the first
+                version of a new table, whose directory is made.
+
+        Cost: one conditional put and one get; with `after` one get more.
 
         Raises:
-            StorageUnknownError: the answer was lost and the file is not (yet) there.
+            TableNotFoundError: the table was renamed, dropped or rolled back meanwhile; it has no such version.
+            StorageUnknownError: the answer was lost and the file is not (yet) there, or it could not be read back.
         """
         path, data = schema_path(self._path, schema.id), schema_to_json(schema)
+        lost: StorageUnknownError | None = None
         try:
-            return self._store.put_new(path, data)
+            created = self._store.put_new(path, data, within=None if after is None else schema_directory(self._path))
         except StorageUnknownError as unknown:
-            try:
-                return self._store.get(path) == data
-            except FileMissingError:
-                raise unknown from None
+            created, lost = True, unknown
+        except FileMissingError as error:
+            raise self._gone(schema.id) from error
+        if not created:
+            return False
+        try:
+            there = self._stored(schema.id)
+            if there == data and after is not None and not self._is_stored(after):
+                self._store.delete(path)
+                there = None
+        except StorageError as error:
+            raise StorageUnknownError(
+                f"{path} could not be read back: {error}", path=path, operation="put_new"
+            ) from error
+        if there is None:
+            raise lost or self._gone(schema.id)
+        return there == data
+
+    def _stored(self, schema_id: int) -> bytes | None:
+        try:
+            return self._store.get(schema_path(self._path, schema_id))
+        except FileMissingError:
+            return None
+
+    def _is_stored(self, schema: TableSchema) -> bool:
+        there = self._stored(schema.id)
+        return there is not None and schema_from_json(there, schema_path(self._path, schema.id)) == schema
+
+    def _gone(self, schema_id: int) -> TableNotFoundError:
+        path = schema_path(self._path, schema_id)
+        return TableNotFoundError(
+            f"{self._path} was renamed, dropped or rolled back while its schema {schema_id} was being added; open the"
+            " table again",
+            path=path,
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return Schemas, (self._store, self._path)
@@ -162,6 +203,7 @@ def alter(
 
     Raises:
         UsageError: a change breaks a rule, or asks for a feature that is not handled yet.
+        TableNotFoundError: the table was renamed or dropped; it stays so.
         CommitRetriesExhaustedError: the race was lost every time.
     """
     from paimon_py.spec.changed_schema import apply
@@ -174,7 +216,7 @@ def alter(
         latest = schemas.latest()
         schema = apply(latest, changes, has_snapshots=has_snapshots(), time_millis=clock.millis())
         check_same_features(latest, schema)
-        if schemas.add(schema):
+        if schemas.add(schema, after=latest):
             return schema
     raise CommitRetriesExhaustedError(f"others changed the schema of {schemas!r} in all {ALTER_ATTEMPTS} attempts")
 

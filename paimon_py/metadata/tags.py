@@ -64,6 +64,7 @@ class Tags:
 
         Raises:
             AlreadyExistsError: the name is taken.
+            FileMissingError: the table was renamed or dropped.
             UsageError: not a name for a tag.
             StorageUnknownError: the store did not say whether the tag was created.
         """
@@ -78,7 +79,7 @@ class Tags:
                 time_retained_seconds=time_retained.total_seconds(),
             )
         path = tag_path(self._path, name)
-        if not self._store.put_new(path, tag_to_json(tag)):
+        if not self._store.put_new(path, tag_to_json(tag), within=self._path):
             raise AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=path)
         return tag
 

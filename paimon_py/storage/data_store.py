@@ -53,7 +53,10 @@ class DataStore:
         return store.open_read(path)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        """A new file. The directory of the table must be there for files below it; see `paimon_py.storage.store`."""
         store, path = self._find(path)
+        if within is None and path.startswith(self._root + "/"):
+            within = self._root
         return store.open_write(path, within=within)
 
     def stat(self, path: str) -> FileStatus | None:

@@ -19,6 +19,7 @@ _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMED
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _MAKING = ("put_new", "put", "open_write")
 _WRITE_BUFFER_BYTES = 1 << 16
+_TREE_ATTEMPTS = 10
 _WINDOWS = os.name == "nt"
 
 
@@ -51,8 +52,11 @@ class LocalStore:
     def get(self, path: str) -> bytes:
         with _translated("get", path):
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
-            with io.FileIO(descriptor, "rb") as file:
-                return file.readall()
+            try:
+                with io.FileIO(descriptor, "rb", closefd=False) as file:
+                    return file.readall()
+            finally:
+                os.close(descriptor)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         directory, name = os.path.split(path)
@@ -106,13 +110,11 @@ class LocalStore:
                 return
 
     def delete_tree(self, directory: str) -> None:
-        import shutil
-
         with _translated("delete_tree", directory):
-            try:
-                shutil.rmtree(directory)
-            except FileNotFoundError:
-                return
+            for _ in range(_TREE_ATTEMPTS):
+                if _removed_tree(directory):
+                    return
+            raise OSError(errno.ENOTEMPTY, "others keep changing the files below it", directory)
 
     def open_read(self, path: str) -> BinaryIO:
         with _translated("open_read", path):
@@ -293,6 +295,21 @@ def _make_directories(path: str, within: str | None = None, *, durable: bool) ->
             continue
         if durable:
             _sync_directory(os.path.dirname(directory))
+
+
+def _removed_tree(directory: str) -> bool:
+    """Remove a directory and all below it. False if others took something of it away, or put something there."""
+    import shutil
+
+    try:
+        shutil.rmtree(directory)
+    except FileNotFoundError:
+        return not os.path.lexists(directory)
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+        return False
+    return True
 
 
 def _sync_directory(path: str) -> None:

@@ -89,9 +89,11 @@ class MemoryStore:
         return io.BytesIO(self._file(path, "open_read").data)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        if not self.put_new(path, b"", within=within):
+        directory, name = _split(path)
+        children, file = self._children(directory, within), self._new(b"")
+        if children.setdefault(name, file) is not file:
             raise StorageError(f"{path} exists already", path=path, operation="open_write")
-        return _NewFile(self, path)
+        return _NewFile(self, children, name, file)
 
     def make_directory(self, path: str) -> None:
         self._children(path.rstrip("/"))
@@ -137,16 +139,21 @@ class MemoryStore:
 
 
 class _NewFile(io.BytesIO):
-    """A file being written: its bytes become visible as they are flushed or closed."""
+    """A file being written: its bytes become visible when it is closed.
 
-    def __init__(self, store: MemoryStore, path: str) -> None:
+    As on a disk, it goes along with its directory when that is renamed, and away when it is deleted.
+    """
+
+    def __init__(self, store: MemoryStore, siblings: dict[str, _File | None], name: str, begun: _File) -> None:
         super().__init__()
         self._store = store
-        self._path = path
+        self._siblings = siblings
+        self._name = name
+        self._begun = begun
 
     def close(self) -> None:
-        if not self.closed:
-            self._store.put(self._path, self.getvalue())
+        if not self.closed and self._siblings.get(self._name) is self._begun:
+            self._siblings[self._name] = self._store._new(self.getvalue())
         super().close()
 
 

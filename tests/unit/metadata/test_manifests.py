@@ -34,7 +34,9 @@ class Gets(MemoryStore):
 
 
 def manifests(store=None, root=ROOT, **more) -> Manifests:
-    return Manifests(store or MemoryStore(), root, Env(pool=SerialPool()), **more)
+    store = store or MemoryStore()
+    store.make_directory(root)
+    return Manifests(store, root, Env(pool=SerialPool()), **more)
 
 
 def deleted(one: ManifestEntry) -> ManifestEntry:
@@ -216,6 +218,7 @@ def test_remote_tables_read_manifests_through_the_pool():
             return map(function, items)
 
     store, pool = MemoryStore(), Pool()
+    store.make_directory("s3://bucket/t")
     made = Manifests(store, "s3://bucket/t", Env(pool=pool))
     files = [made.write_manifest([added(number)], []) for number in range(3)]
     assert len(made.live(files)) == 3

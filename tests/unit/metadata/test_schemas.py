@@ -9,6 +9,7 @@ from paimon_py.env import SystemClock
 from paimon_py.errors import (
     CommitRetriesExhaustedError,
     CorruptionError,
+    StorageError,
     StorageUnknownError,
     TableNotFoundError,
     UnsupportedError,
@@ -78,6 +79,7 @@ def test_a_taken_id_is_not_overwritten():
 def test_a_version_is_read_once():
     store = Counting()
     schemas = opened(store)
+    store.gets = 0
     assert schemas.latest() is schemas.latest()
     assert store.gets == 1
 
@@ -145,6 +147,60 @@ def test_a_lost_answer_without_a_file_stays_unknown():
 
     with pytest.raises(StorageUnknownError):
         Schemas(Lossy(), TABLE).add(first())
+
+
+def test_a_version_that_cannot_be_read_back_is_unknown():
+    class Blind(MemoryStore):
+        def get(self, path):
+            raise StorageError("no answer", path=path, operation="get")
+
+    with pytest.raises(StorageUnknownError, match="could not be read back"):
+        Schemas(Blind(), TABLE).add(first())
+
+
+def test_a_version_that_a_java_writer_replaced_is_not_ours_and_the_changes_are_applied_to_theirs():
+    class Overwritten(MemoryStore):
+        races = 1
+
+        def put_new(self, path, data, *, within=None):
+            created = super().put_new(path, data, within=within)
+            if path.endswith("schema-1") and self.races:
+                self.races = 0
+                theirs = MemoryStore()
+                alter(opened(theirs), [AddColumn("theirs", "INT")], has_snapshots=no_data, clock=Clock())
+                self.put(path, theirs.get(path))
+            return created
+
+    changed = alter(opened(Overwritten()), [AddColumn("mine", "INT")], has_snapshots=no_data, clock=Clock())
+    assert (changed.id, changed.names) == (2, ("a", "theirs", "mine"))
+
+
+class Interrupted(MemoryStore):
+    """Lets something happen to the table right before a file is made with `put_new`."""
+
+    def __init__(self, name, action):
+        super().__init__()
+        self.name, self.action = name, action
+
+    def put_new(self, path, data, *, within=None):
+        if path.endswith(self.name):
+            self.action(self)
+        return super().put_new(path, data, within=within)
+
+
+def test_alter_does_not_bring_a_renamed_table_back():
+    store = Interrupted("schema-1", lambda store: store.rename_directory(TABLE, "/elsewhere"))
+    with pytest.raises(TableNotFoundError, match="was renamed, dropped or rolled back"):
+        alter(opened(store), [AddColumn("b", "INT")], has_snapshots=no_data, clock=Clock())
+    assert store.stat(TABLE) is None
+    assert Schemas(store, "/elsewhere").ids() == [0]
+
+
+def test_alter_takes_its_version_away_where_the_one_before_is_gone():
+    store = Interrupted("schema-1", lambda store: store.delete(TABLE + "/schema/schema-0"))
+    with pytest.raises(TableNotFoundError, match="was renamed, dropped or rolled back"):
+        alter(opened(store), [AddColumn("b", "INT")], has_snapshots=no_data, clock=Clock())
+    assert Schemas(store, TABLE).ids() == []
 
 
 def test_alter_refuses_features_whose_rules_are_not_known():

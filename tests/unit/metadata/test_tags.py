@@ -8,6 +8,7 @@ from paimon_py.errors import AlreadyExistsError, TagNotFoundError, UsageError
 from paimon_py.metadata.tags import Tags
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.store import FileMissingError
 
 ROOT = "/w/t"
 SNAPSHOT = Snapshot(
@@ -22,8 +23,14 @@ SNAPSHOT = Snapshot(
 )
 
 
+def opened(store: MemoryStore | None = None) -> Tags:
+    store = store or MemoryStore()
+    store.make_directory(ROOT)
+    return Tags(store, ROOT)
+
+
 def test_created_tag_is_found_and_listed_by_name():
-    tags = Tags(MemoryStore(), ROOT)
+    tags = opened()
     for name in ("z", "2024-01-01 10:00", "ä"):
         assert tags.create(name, SNAPSHOT).name == name
     assert [tag.name for tag in tags.list()] == ["2024-01-01 10:00", "z", "ä"]
@@ -32,7 +39,7 @@ def test_created_tag_is_found_and_listed_by_name():
 
 
 def test_tag_with_retention_keeps_its_time():
-    tags = Tags(MemoryStore(), ROOT)
+    tags = opened()
     now = datetime(2024, 2, 3, 4, 5, 6, 789)  # noqa: DTZ001
     tag = tags.create("t", SNAPSHOT, now=now, time_retained=timedelta(days=1, milliseconds=5))
     assert tags.get("t") == tag
@@ -41,11 +48,11 @@ def test_tag_with_retention_keeps_its_time():
 
 def test_retention_without_a_time_is_a_mistake_of_ours():
     with pytest.raises(TypeError):
-        Tags(MemoryStore(), ROOT).create("t", SNAPSHOT, time_retained=timedelta(days=1))
+        opened().create("t", SNAPSHOT, time_retained=timedelta(days=1))
 
 
 def test_name_that_is_taken_is_refused_and_the_tag_stays():
-    tags = Tags(MemoryStore(), ROOT)
+    tags = opened()
     tags.create("t", SNAPSHOT)
     with pytest.raises(AlreadyExistsError, match="'t'"):
         tags.create("t", SNAPSHOT, now=datetime(2024, 1, 1), time_retained=timedelta(1))  # noqa: DTZ001
@@ -61,14 +68,14 @@ def test_hostile_name_is_refused_before_the_store_is_asked(name):
 
 
 def test_missing_tag_is_named():
-    tags = Tags(MemoryStore(), ROOT)
+    tags = opened()
     for verb in (tags.get, tags.delete):
         with pytest.raises(TagNotFoundError, match="'t'"):
             verb("t")
 
 
 def test_deleted_tag_is_gone():
-    tags = Tags(MemoryStore(), ROOT)
+    tags = opened()
     tags.create("t", SNAPSHOT)
     tags.delete("t")
     assert tags.list() == []
@@ -83,7 +90,7 @@ def test_other_files_are_no_tags_and_tags_that_vanish_are_left_out():
             return children
 
     store = Vanishing()
-    tags = Tags(store, ROOT)
+    tags = opened(store)
     tags.create("a", SNAPSHOT)
     tags.create("b", SNAPSHOT)
     store.put(f"{ROOT}/tag/.tag-c.123.tmp", b"x")
@@ -91,3 +98,10 @@ def test_other_files_are_no_tags_and_tags_that_vanish_are_left_out():
     store.make_directory(f"{ROOT}/tag/tag-dir")
     assert [tag.name for tag in tags.list()] == ["a"]
     assert tags.names() == ["a"]
+
+
+def test_a_tag_does_not_make_the_directory_of_a_table_that_is_gone():
+    store = MemoryStore()
+    with pytest.raises(FileMissingError, match="/w/t does not exist"):
+        Tags(store, ROOT).create("t", SNAPSHOT)
+    assert store.stat(ROOT) is None

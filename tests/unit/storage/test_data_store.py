@@ -52,6 +52,7 @@ def test_other_stores_are_opened_once_with_the_options_of_the_table():
         return other, url.replace("s3a:", "s3:")
 
     files = DataStore(home, "s3://mine/w/t", {"s3.access-key": "a"}, opener=opener)
+    home.make_directory("s3://mine/w/t")
     put(files, "s3a://theirs/x/f", b"1")
     put(files, "s3a://theirs/x/g", b"2")
     assert other.get("s3://theirs/x/g") == b"2"
@@ -59,6 +60,15 @@ def test_other_stores_are_opened_once_with_the_options_of_the_table():
     put(files, "s3://mine/w/t/i", b"4")
     assert home.get("s3://mine/x/h") == b"3" and home.get("s3://mine/w/t/i") == b"4"
     assert calls == [("s3a://theirs/x", {"s3.access-key": "a"}), ("s3a://mine/x", {"s3.access-key": "a"})]
+
+
+def test_only_files_below_the_table_need_its_directory():
+    home = MemoryStore()
+    files = DataStore(home, "/w/t", opener=never)
+    with pytest.raises(FileMissingError, match="/w/t does not exist"):
+        files.open_write("/w/t/bucket-0/f")
+    put(files, "/w/t2/f", b"x")
+    assert home.stat("/w/t") is None and home.get("/w/t2/f") == b"x"
 
 
 def test_a_local_disk_is_reached_from_a_table_in_memory(tmp_path):

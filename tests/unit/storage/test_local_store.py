@@ -2,6 +2,7 @@ import errno
 import multiprocessing
 import os
 import pathlib
+import shutil
 
 import pytest
 
@@ -114,6 +115,43 @@ def test_errors_while_closing_a_stream_are_storage_errors(tmp_path, monkeypatch)
     with pytest.raises(StorageError, match="input/output"):
         sink.close()
     assert sink.closed
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files in /proc")
+def test_a_directory_is_no_file_and_leaves_none_open(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(StorageError):
+        LocalStore().get(str(tmp_path))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_tree_is_deleted_although_others_put_files_into_it_and_take_some_away(tmp_path, monkeypatch):
+    directory = tmp_path / "t"
+    (directory / "a" / "b").mkdir(parents=True)
+    remove, happened = shutil.rmtree, []
+
+    def beside(path):
+        if not happened:
+            happened.append("a file inside vanished before it was opened")
+            raise FileNotFoundError(errno.ENOENT, "no such file", str(directory / "a" / "b"))
+        if len(happened) == 1:
+            happened.append("a file was put into an emptied directory")
+            raise OSError(errno.ENOTEMPTY, "directory not empty", str(directory / "a"))
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", beside)
+    LocalStore().delete_tree(str(directory))
+    assert not directory.exists()
+    assert len(happened) == 2
+
+
+def test_a_tree_that_never_gets_empty_is_an_error(tmp_path, monkeypatch):
+    def busy(path):
+        raise OSError(errno.ENOTEMPTY, "directory not empty", path)
+
+    monkeypatch.setattr(shutil, "rmtree", busy)
+    with pytest.raises(StorageError, match="others keep changing"):
+        LocalStore().delete_tree(str(tmp_path))
 
 
 def test_a_file_is_written_once(tmp_path):

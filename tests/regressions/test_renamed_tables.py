@@ -1,0 +1,140 @@
+"""A table that is renamed or dropped beside a writer stays so: nobody makes its directory anew, nothing is lost."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from paimon_py import AddColumn, Catalog, PaimonError
+from paimon_py.env import Env, SerialPool
+from paimon_py.metadata.root import TableRoot
+from paimon_py.storage.local_store import LocalStore
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.table import Table
+from paimon_py.testing.fault_store import FaultStore
+
+KINDS = {
+    "append": ({}, []),
+    "keyed": ({"bucket": "1"}, ["a"]),
+    "dynamic": ({"bucket": "-1"}, ["a"]),
+    "vectors": ({"bucket": "1", "deletion-vectors.enabled": "true"}, ["a"]),
+}
+
+
+class Beside(FaultStore):
+    """Lets something happen to the table right before call number `at` of a store."""
+
+    def __init__(self, store, at, action):
+        super().__init__(store)
+        self.at, self.action = at, action
+
+    def _call(self, verb, path, action, *, shortened=None):
+        if self.count + 1 == self.at:
+            self.action(self.store)
+        return super()._call(verb, path, action, shortened=shortened)
+
+
+def rows(*keys):
+    return pa.table({"a": keys, "p": ["x"] * len(keys)})
+
+
+def opened(store, path):
+    root = TableRoot(store, path, Env(pool=SerialPool()))
+    return Table(root, root.schemas.latest(), "db.t")
+
+
+def write(table):
+    table.write_arrow(rows(7, 8))
+    return {7, 8}
+
+
+def alter(table):
+    table.alter(AddColumn("b", "INT"))
+    return set()
+
+
+def tag(table):
+    table.create_tag("t")
+    return set()
+
+
+def rename(warehouse):
+    return lambda store: Catalog(store, warehouse).rename_table("db.t", "db.u")
+
+
+def drop(warehouse):
+    return lambda store: Catalog(store, warehouse).drop_table("db.t")
+
+
+def made(kind, store, warehouse, *, snapshots):
+    options, key = KINDS[kind]
+    catalog = Catalog(store, warehouse)
+    catalog.create_database("db")
+    schema = pa.schema([("a", pa.int64()), ("p", pa.string())])
+    table = catalog.create_table("db.t", schema, primary_key=key and [*key, "p"], partition_by=["p"], options=options)
+    for number in range(snapshots):
+        table.write_arrow(rows(number))
+    return f"{warehouse}/db.db/t"
+
+
+def begun(kind, store, warehouse, snapshots):
+    path = made(kind, store, warehouse, snapshots=snapshots)
+    return path, opened(store, path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "what", "snapshots"),
+    [
+        ("append", alter, rename, 2),
+        ("append", alter, drop, 0),
+        ("append", tag, rename, 2),
+        ("append", tag, drop, 2),
+    ],
+)
+def test_whenever_it_happens(kind, operation, what, snapshots):
+    original = MemoryStore()
+    made(kind, original, "/wh", snapshots=snapshots)
+    path, at = "/wh/db.db/t", 0
+    while True:
+        at += 1
+        store = original.copy()
+        beside = Beside(store, 0, what("/wh"))
+        table = opened(beside, path)
+        beside.at = first = beside.count + at
+        try:
+            acknowledged = operation(table)
+        except PaimonError:
+            acknowledged = None
+        if beside.count < first:
+            break
+        assert store.stat(path) is None, f"call {at}, {beside.log[first - 1]}: {[s.path for s in store.list(path)]}"
+        if what is rename:
+            renamed = opened(store, "/wh/db.db/u")
+            if kind == "vectors":
+                renamed.compact()  # rows of level 0 are read when they are compacted
+            left = set(renamed.scan().to_arrow()["a"].to_pylist())
+            assert set(range(snapshots)) | (acknowledged or set()) <= left, f"call {at}, {beside.log[first - 1]}"
+            if acknowledged is not None and operation is alter:
+                assert renamed.schema.names == ("a", "p", "b")
+            if acknowledged is not None and operation is tag:
+                assert [one.name for one in renamed.tags()] == ["t"]
+    assert at > 5
+
+
+def test_on_a_local_disk(tmp_path):
+    warehouse = str(tmp_path)
+    path, table = begun("keyed", LocalStore(fsync=False), warehouse, 2)
+    other = pickle.loads(pickle.dumps(table))
+    writer = other.writer()
+    writer.write_arrow(rows(9))
+    rename(warehouse)(LocalStore())
+    for operation in (write, alter, tag):
+        with pytest.raises(PaimonError):
+            operation(table)
+    with pytest.raises(PaimonError):
+        other.commit(writer.changes())
+    assert not (tmp_path / "db.db" / "t").exists()
+    assert set(Table.open(f"{warehouse}/db.db/u").scan().to_arrow()["a"].to_pylist()) == {0, 1}
+    assert path.endswith("/t")
