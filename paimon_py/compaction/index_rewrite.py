@@ -31,6 +31,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import new_file
 
 ROUNDS = 20
 """How often files are looked at anew because they have expired."""

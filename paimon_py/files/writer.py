@@ -5,7 +5,7 @@ Source: format.md §8, §9, §12.1; Java `RollingFileWriter`, `KeyValueDataFileW
 
 from __future__ import annotations
 
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
@@ -29,7 +29,7 @@ from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, index_columns
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.storage.store import Delete, OpenWrite
+from paimon_py.storage.store import Create, FileTakenError, new_file
 
 MIN_STEP_ROWS = 1000
 """The size of a file is looked at after at least so many rows, as Java does."""
@@ -37,10 +37,6 @@ MIN_STEP_ROWS = 1000
 _STEPS_PER_FILE = 32
 _APPEND_TARGET_BYTES = 256 << 20
 _KEYED_TARGET_BYTES = 128 << 20
-
-
-class FileStore(OpenWrite, Delete, Protocol):
-    """What this module asks of a store."""
 
 
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +126,7 @@ class RollingWriter:
 
     def __init__(
         self,
-        store: FileStore,
+        store: Create,
         place: BucketPlace | str,
         names: DataFileNames,
         layout: FileLayout,
@@ -213,8 +209,12 @@ class RollingWriter:
         layout = self._layout
         name = self._names.data(layout.format_name, layout.settings.compression)
         path, external_path = self._place.locate(name)
-        sink = self._store.open_write(path)
         self._paths.append(path)
+        try:
+            sink = self._store.open_write(path)
+        except FileTakenError:
+            self._paths.pop()  # the file is another's
+            raise
         try:
             return _OpenFile(name, external_path, sink, layout)
         except BaseException:
@@ -238,10 +238,9 @@ class RollingWriter:
         if len(data) <= self._layout.index_limit_bytes:
             return msgspec.structs.replace(file, embedded_index=data)
         path = self._paths[-1] + INDEX_SUFFIX
-        opened = self._store.open_write(path)
-        self._paths.append(path)
-        with opened as sink:
+        with new_file(self._store, path) as sink:
             sink.write(data)
+        self._paths.append(path)
         return msgspec.structs.replace(file, extra_files=(file.name + INDEX_SUFFIX,))
 
     def _step(self, batch: pa.RecordBatch) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -153,29 +152,28 @@ class SpilledRuns:
     def _written(self, batches: Iterable[pa.RecordBatch]) -> _Run:
         with _explained("a temporary directory", OSError):
             file = self._place.create()
-        with _explained(file.path, OSError):
-            opened = file.open_write()
         try:
-            with _explained(file.path, OSError), opened as sink:
-                return self._write(file, sink, batches)
+            with _explained(file.path, OSError):
+                return self._write(file, batches)
         except BaseException:
             with suppress(OSError, StorageError):
                 file.delete()
             raise
 
-    def _write(self, file: SpillFile, sink: BinaryIO, batches: Iterable[pa.RecordBatch]) -> _Run:
+    def _write(self, file: SpillFile, batches: Iterable[pa.RecordBatch]) -> _Run:
         rows = plain_bytes = 0
         writer: pa.ipc.RecordBatchStreamWriter | None = None
-        for batch in batches:
-            if writer is None:
-                writer = pa.ipc.new_stream(sink, batch.schema, options=self._options(batch))
-            for block in _blocks(batch, self.settings.block_bytes):
-                writer.write_batch(block)
-            rows += batch.num_rows
-            plain_bytes += batch.nbytes
-        if writer is not None:
-            writer.close()
-        return _Run(file, rows, plain_bytes // max(1, rows), sink.tell())
+        with file.open_write() as sink:
+            for batch in batches:
+                if writer is None:
+                    writer = pa.ipc.new_stream(sink, batch.schema, options=self._options(batch))
+                for block in _blocks(batch, self.settings.block_bytes):
+                    writer.write_batch(block)
+                rows += batch.num_rows
+                plain_bytes += batch.nbytes
+            if writer is not None:
+                writer.close()
+            return _Run(file, rows, plain_bytes // max(1, rows), sink.tell())
 
     def _options(self, first: pa.RecordBatch) -> pa.ipc.IpcWriteOptions:
         """How runs are written; the first of them decides."""

@@ -6,6 +6,7 @@ Source: format.md §10; Java `DeletionVectorsIndexFile`, `DeletionVectorIndexFil
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from paimon_py.codec.deletion_vectors import VERSION, DeletionVector, decode, encode
 from paimon_py.codec.partition_text import partition_directory
@@ -16,7 +17,7 @@ from paimon_py.spec.layout import bucket_path, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, DeletionVectorRange, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.store import OpenRead, join
+from paimon_py.storage.store import OpenRead, join, new_file
 
 _FRAME = 8
 """Bytes that a block may have beyond its stated length."""
@@ -123,30 +124,26 @@ class DeletionWriter:
     def delete(self, entries: Iterable[IndexEntry]) -> None:
         """Delete files written here that no snapshot names; what cannot be deleted stays as an orphan."""
         for entry in entries:
-            self._delete(join(self._directory, entry.name))
+            with suppress(StorageError):
+                self._store.delete(join(self._directory, entry.name))
 
     def _file(self, vectors: Iterator[tuple[str, DeletionVector]], target_bytes: int | None) -> IndexEntry:
         name = f"{self._name}-{self._written}"
         self._written += 1
         path = join(self._directory, name)
         ranges = []
-        opened = self._store.open_write(path)
-        try:
-            with opened as sink:
-                sink.write(bytes((VERSION,)))
-                offset = 1
-                for data_file, vector in vectors:
-                    block, length = encode(vector, bits=self._bits)
-                    sink.write(block)
-                    ranges.append(
-                        DeletionVectorRange(data_file=data_file, offset=offset, length=length, cardinality=len(vector))
-                    )
-                    offset += len(block)
-                    if target_bytes is not None and offset > target_bytes:
-                        break
-        except BaseException:
-            self._delete(path)
-            raise
+        with new_file(self._store, path) as sink:
+            sink.write(bytes((VERSION,)))
+            offset = 1
+            for data_file, vector in vectors:
+                block, length = encode(vector, bits=self._bits)
+                sink.write(block)
+                ranges.append(
+                    DeletionVectorRange(data_file=data_file, offset=offset, length=length, cardinality=len(vector))
+                )
+                offset += len(block)
+                if target_bytes is not None and offset > target_bytes:
+                    break
         return IndexEntry(
             kind=FileKind.ADD,
             partition=self._partition,
@@ -157,12 +154,6 @@ class DeletionWriter:
             row_count=len(ranges),
             deletion_vectors=tuple(ranges),
         )
-
-    def _delete(self, path: str) -> None:
-        try:
-            self._store.delete(path)
-        except StorageError:
-            return
 
 
 def index_directory(table: str, schema: TableSchema, partition: bytes, bucket: int) -> str:

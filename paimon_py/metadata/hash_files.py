@@ -5,21 +5,18 @@ Source: format.md §7.4, §10.1; Java `HashIndexFile`, `IndexPathFactory`.
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes
-from paimon_py.errors import StorageError
 from paimon_py.metadata.deletion_files import index_directory, index_file_path
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.stored_rows import stored_rows
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.store import join
+from paimon_py.storage.store import join, new_file
 
 
 def read_hashes(root: TableRoot, schema: TableSchema, entry: IndexEntry) -> Int32s:
@@ -53,14 +50,8 @@ def write_hashes(root: TableRoot, schema: TableSchema, partition: bytes, bucket:
     name = f"index-{root.env.ids.uuid()}-0"
     path = join(index_directory(root.path, schema, partition, bucket), name)
     data = encode_hashes(hashes)
-    opened = root.files.open_write(path)
-    try:
-        with opened as sink:
-            sink.write(data)
-    except BaseException:
-        with contextlib.suppress(StorageError):
-            root.files.delete(path)
-        raise
+    with new_file(root.files, path) as sink:
+        sink.write(data)
     return IndexEntry(
         kind=FileKind.ADD,
         partition=partition,

@@ -33,7 +33,7 @@ from paimon_py.spec.layout import manifest_path, snapshot_path
 from paimon_py.spec.manifest import IndexEntry, ManifestFile
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import DataType
-from paimon_py.storage.store import Delete, FileMissingError, Get, OpenWrite, Stat
+from paimon_py.storage.store import Delete, FileMissingError, Get, OpenWrite, Stat, new_file
 
 CACHE_BYTES = 256 << 20
 _LISTS_MAX = 64
@@ -275,13 +275,8 @@ class Manifests:
 
         Raises: FileMissingError if the directory of the table is gone.
         """
-        opened = self._store.open_write(manifest_path(self._path, name), within=self._path)
-        try:
-            with opened as sink:
-                sink.write(data)
-        except BaseException:
-            self.delete([name])
-            raise
+        with new_file(self._store, manifest_path(self._path, name), within=self._path) as sink:
+            sink.write(data)
 
     def _blamed(self, files: Sequence[ManifestFile], error: CorruptionError) -> CorruptionError:
         """The error, with the path of the first manifest whose names cannot be read on their own."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.env import Ids, SystemIds
 from paimon_py.errors import AlreadyExistsError, StorageError, StorageUnknownError, UnsupportedError
-from paimon_py.storage.store import FileMissingError, FileStatus
+from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError
 
 _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -211,6 +211,8 @@ def _named(error: OSError, operation: str, path: str) -> StorageError:
     if isinstance(error, FileNotFoundError):
         subject = f"the directory of {path}" if operation in _MAKING else path
         return FileMissingError(f"{subject} does not exist (any more)", path=path, operation=operation)
+    if isinstance(error, FileExistsError) and operation == "open_write":
+        return FileTakenError(f"{path} exists already", path=path, operation=operation)
     message = f"{operation} of {path} failed: {error}"
     return StorageError(message, path=path, operation=operation, transient=error.errno in _TRANSIENT)
 

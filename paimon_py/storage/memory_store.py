@@ -11,7 +11,7 @@ import msgspec
 
 from paimon_py.env import Clock, SystemClock, SystemIds
 from paimon_py.errors import AlreadyExistsError, StorageError, UsageError
-from paimon_py.storage.store import FileMissingError, FileStatus
+from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError
 
 _stores: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 
@@ -92,7 +92,7 @@ class MemoryStore:
         directory, name = _split(path)
         children, file = self._children(directory, within), self._new(b"")
         if children.setdefault(name, file) is not file:
-            raise StorageError(f"{path} exists already", path=path, operation="open_write")
+            raise FileTakenError(f"{path} exists already", path=path, operation="open_write")
         return _NewFile(self, children, name, file)
 
     def make_directory(self, path: str) -> None:

@@ -18,6 +18,8 @@ tell: there `within` does nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, Protocol
 
 import msgspec
@@ -29,6 +31,12 @@ class FileMissingError(StorageError):
     """There is no such file; callers turn it into the error of their own subject."""
 
     kind = "file-missing"
+
+
+class FileTakenError(StorageError):
+    """There is a file of that name: another's, which is not to be deleted."""
+
+    kind = "file-taken"
 
 
 class FileStatus(msgspec.Struct, frozen=True):
@@ -121,7 +129,7 @@ class OpenWrite(Protocol):
 
         Raises:
             FileMissingError: the directory `within` is gone.
-            StorageError: the store is exclusive, and there is a file of this name, which is not touched.
+            FileTakenError: the store is exclusive, and there is a file of this name, which is not touched.
         """
         ...
 
@@ -140,6 +148,29 @@ class Directories(Protocol):
 
 class Store(Get, PutNew, Put, List, Stat, Delete, OpenRead, OpenWrite, Directories, Protocol):
     """All verbs. Functions ask for the narrower Protocols where they can."""
+
+
+class Create(OpenWrite, Delete, Protocol):
+    """Making files, and deleting them where that failed."""
+
+
+@contextmanager
+def new_file(store: Create, path: str, *, within: str | None = None) -> Iterator[BinaryIO]:
+    """A new file to write; it is complete and durable after the block.
+
+    Raises:
+        FileTakenError: there is a file of this name, which stays.
+        StorageError: and then what was begun is deleted, if the store lets.
+    """
+    try:
+        with store.open_write(path, within=within) as sink:
+            yield sink
+    except FileTakenError:
+        raise
+    except BaseException:
+        with suppress(StorageError):
+            store.delete(path)
+        raise
 
 
 def join(*parts: str) -> str:

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_py.errors import AlreadyExistsError, PaimonError, StorageError, StorageUnknownError
-from paimon_py.storage.store import FileMissingError, Store, join
+from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownError
+from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file
 
 MAKING = ("put_new", "put", "open_write")
 """The verbs that make a file."""
@@ -152,8 +152,7 @@ class StoreSuite:
             return
         path = join(root, "taken")
         store.put_new(path, b"first")
-        error = _error_of(lambda: store.open_write(path))
-        assert isinstance(error, StorageError)
+        assert isinstance(_error_of(lambda: new_file(store, path).__enter__()), FileTakenError)
         assert store.get(path) == b"first"
 
     def test_streams_write_and_read_large_files(self, store: Store, root: str) -> None:

@@ -9,6 +9,7 @@ from paimon_py.files.writer import file_layout
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, FileSource
 from paimon_py.spec.schema import KEY_PREFIX
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.store import FileTakenError
 
 APPEND = schema((0, "a", "INT"), (1, "s", "STRING"))
 KEYED = schema((0, "k", "INT NOT NULL"), (1, "j", "STRING NOT NULL"), (2, "v", "DOUBLE"), keys=["j", "k"])
@@ -129,6 +130,24 @@ def test_abort_deletes_every_file_that_was_begun():
     rolling.abort()
     assert names(store) == []
     rolling.abort()
+
+
+@pytest.mark.parametrize("suffix", ["", ".index"])
+def test_abort_leaves_a_file_whose_name_another_took(suffix):
+    store = MemoryStore()
+    indexed = {"file-index.bloom-filter.columns": "s", "file-index.in-manifest-threshold": "1 b"}
+    first = writer(store, APPEND, **indexed)
+    first.write(batch(APPEND, a=[1], s=["x"]))
+    first.close()
+    taken = [name for name in names(store) if name.endswith(suffix or "parquet")]
+    for name in set(names(store)) - set(taken):
+        store.delete(f"{DIRECTORY}/{name}")
+    second = writer(store, APPEND, **indexed)
+    with pytest.raises(FileTakenError):
+        second.write(batch(APPEND, a=[2], s=["y"]))
+        second.close()
+    second.abort()
+    assert names(store) == taken and len(taken) == 1
 
 
 class BrokenDisk(MemoryStore):
