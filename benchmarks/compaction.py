@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.svg import Panel, picture
-from paimon_py.testing.compaction_simulator import Moment, Workload, simulate, summary
+from paimon_py.testing.compaction_simulator import SimulatedWrite, Workload, simulate, summary
 
 PAGE = Path(__file__).parents[1] / "docs" / "compaction.md"
 PICTURE = PAGE.with_suffix(".svg")
@@ -109,7 +109,7 @@ def drawing() -> str:
     return picture("Universal compaction of one bucket", panels, caption)
 
 
-def _level_bytes(moment: Moment) -> dict[int, int]:
+def _level_bytes(moment: SimulatedWrite) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for run in moment.after:
         sizes[run.level] = sizes.get(run.level, 0) + run.size_bytes

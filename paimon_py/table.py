@@ -267,9 +267,9 @@ class Table(TableCare):
         Raises: as `update`, and UsageError if two rows of the source want to change one row.
         """
         from paimon_py.rows import verbs
-        from paimon_py.rows.clauses import Asked
+        from paimon_py.rows.clauses import MergeClauses
 
-        asked = Asked(
+        asked = MergeClauses(
             matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
             by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
         )  # fmt: skip

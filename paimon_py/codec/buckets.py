@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import (
+    Int32s,
     Ints,
     Mask,
     Slices,
@@ -27,7 +28,6 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Root
 
-Int32s = npt.NDArray[np.int32]
 UInt32s = npt.NDArray[np.uint32]
 
 _SMALL = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.DATE, Root.TIME})

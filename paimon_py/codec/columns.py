@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Ints = npt.NDArray[np.int64]
-Int32s = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
-AnyArray = npt.NDArray[Any]
+from paimon_py.arrays import AnyArray as AnyArray
+from paimon_py.arrays import Bytes as Bytes
+from paimon_py.arrays import Int32s as Int32s
+from paimon_py.arrays import Ints as Ints
+from paimon_py.arrays import Mask as Mask
+from paimon_py.arrays import Words as Words
 
 SPARE_BYTES = 8
 """How many bytes must follow the last meaningful one so that any position can be read as an 8-byte word."""

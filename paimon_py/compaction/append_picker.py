@@ -57,14 +57,14 @@ class AppendSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class DeadRows(msgspec.Struct, frozen=True):
+class DeadCounts(msgspec.Struct, frozen=True):
     """Deletion vectors of some files: dead rows by file (None: unknown), and the index file that says so."""
 
     counts: Mapping[str, int | None] = {}
     index_files: Mapping[str, str] = {}
 
 
-def bucket_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadRows, *, full: bool) -> list[Files]:
+def bucket_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadCounts, *, full: bool) -> list[Files]:
     """Groups of neighbouring files of a fixed bucket; the order in which rows were written stays.
 
     A full compaction joins everything after the large files at the beginning, if most files are small. Any other goes
@@ -92,7 +92,7 @@ def next_window(files: Sequence[DataFile], settings: AppendSettings) -> Files:
     return ()
 
 
-def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadRows, *, full: bool) -> list[Files]:
+def unaware_tasks(files: Sequence[DataFile], settings: AppendSettings, dead: DeadCounts, *, full: bool) -> list[Files]:
     """Groups of small files of a partition without buckets, packed by size; order does not matter there.
 
     What is left over is too little to be worth it, unless the compaction is full. Files with many dead rows go
@@ -130,7 +130,7 @@ def _filled(groups: Sequence[Sequence[DataFile]], settings: AppendSettings) -> t
     return bins, tuple(current)
 
 
-def _all_of(files: list[DataFile], settings: AppendSettings, dead: DeadRows) -> Files | None:
+def _all_of(files: list[DataFile], settings: AppendSettings, dead: DeadCounts) -> Files | None:
     chosen = tuple(files)
     if settings.rewrite_all:
         return chosen
@@ -174,7 +174,7 @@ class _Joined(NamedTuple):
     size_bytes: int
 
 
-def _is_dead(file: DataFile, settings: AppendSettings, dead: DeadRows) -> bool:
+def _is_dead(file: DataFile, settings: AppendSettings, dead: DeadCounts) -> bool:
     if file.name not in dead.counts:
         return False
     count = dead.counts[file.name]

@@ -12,15 +12,15 @@ import msgspec
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions
 from paimon_py.commit.index_plan import Index
-from paimon_py.compaction.append_picker import AppendSettings, DeadRows, bucket_tasks, next_window
+from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, bucket_tasks, next_window
 from paimon_py.compaction.levels import LevelRun, level_runs
 from paimon_py.compaction.picker import (
     Choice,
     Compact,
     PickerSettings,
     PickerState,
+    compacts_by_lookup,
     drop_deletes,
-    needs_lookup,
     pick,
     pick_full,
     writers_wait,
@@ -51,7 +51,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             schema=schema,
             picker=PickerSettings.of(options) if schema.primary_keys else PickerSettings(),
             append=AppendSettings.of(options),
-            looks_up=needs_lookup(schema),
+            looks_up=compacts_by_lookup(schema),
             full_after=options.find_int("full-compaction.delta-commits"),
         )
 
@@ -186,7 +186,7 @@ class BucketLevels:
     def _append_pick(self, full: bool) -> tuple[DataFile, ...]:
         files = list(self._files.values())
         if full:
-            return next(iter(bucket_tasks(files, self._rules.append, DeadRows(), full=True)), ())
+            return next(iter(bucket_tasks(files, self._rules.append, DeadCounts(), full=True)), ())
         return next_window(files, self._rules.append)
 
     def _task(self, files: tuple[DataFile, ...]) -> CompactionTask:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.rewrite import Merging, row_bytes
 from paimon_py.files.alive import POSITION
@@ -31,7 +31,7 @@ from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.order import key_ranks
 from paimon_py.lsm.probe import Key, KeyProbe
 from paimon_py.lsm.runs import SortedRun, oldest_first
-from paimon_py.lsm.words import Ints, Mask, combined
+from paimon_py.lsm.words import combined
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import LEVEL, TableSchema
@@ -83,7 +83,7 @@ class LookupRules(msgspec.Struct, frozen=True, kw_only=True):
         return cls(marks=marks, merges=not (marks and newest_wins and not options.get_bool("ignore-delete")))
 
 
-class Found:
+class ObsoleteRows:
     """Places of rows that a compaction has made obsolete, by name of file."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Found:
         self._count = 0
 
 
-class Lookup:
+class LevelsAbove:
     """The levels above the output of one compaction, ready to be looked into.
 
     `files`: what is compacted. `higher`: the live files above its output level, each with its keys.
@@ -128,7 +128,7 @@ class Lookup:
         keys: Sequence[Field],
     ) -> None:
         self.rules = rules
-        self.found = Found()
+        self.found = ObsoleteRows()
         self._files = tuple(files)
         self._higher = tuple(higher)
         self._read = read
@@ -233,7 +233,7 @@ class _Looking(msgspec.Struct, frozen=True):
     merging: Merging
     rules: LookupRules
     names: tuple[str, ...]
-    found: Found
+    found: ObsoleteRows
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
         """What the table's engine reads."""

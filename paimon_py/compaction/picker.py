@@ -16,6 +16,7 @@ import msgspec
 from paimon_py.compaction.levels import LevelRun
 from paimon_py.errors import OptionError
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.engine_rules import needs_lookup
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
@@ -143,14 +144,14 @@ class PickerState(msgspec.Struct, frozen=True):
         return cls(newest if newest >= 0 else None)
 
 
-def needs_lookup(schema: TableSchema) -> bool:
+def compacts_by_lookup(schema: TableSchema) -> bool:
     """Whether compactions of level 0 look keys up in the levels above their output."""
-    return bool(schema.primary_keys) and _needs_lookup(Options(schema.options))
+    return bool(schema.primary_keys) and needs_lookup(Options(schema.options))
 
 
 def forces_level_0(options: Options) -> bool:
     """Whether level 0 is compacted even if no trigger asks for it."""
-    return _needs_lookup(options) or options.get_bool("compaction.force-up-level-0")
+    return needs_lookup(options) or options.get_bool("compaction.force-up-level-0")
 
 
 def pick(
@@ -305,17 +306,8 @@ class _Picker:
         return tuple(file for run in self.runs[:count] for file in run.files)
 
 
-def _needs_lookup(options: Options) -> bool:
-    return (
-        options.get_enum("merge-engine") == "first-row"
-        or options.get_enum("changelog-producer") == "lookup"
-        or options.get_bool("deletion-vectors.enabled")
-        or options.get_bool("force-lookup")
-    )
-
-
 def _up_level_0_interval(options: Options, trigger: int) -> int | None:
-    if not _needs_lookup(options) or options.get_enum("lookup-compact") == "radical":
+    if not needs_lookup(options) or options.get_enum("lookup-compact") == "radical":
         return None
     given = options.find_int("lookup-compact.max-interval")
     return max(trigger, min(trigger * 2, _INT_MAX) if given is None else given)

@@ -14,15 +14,15 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.plan import Bucket
-from paimon_py.compaction.append_picker import AppendSettings, DeadRows, age, bucket_tasks, unaware_tasks
+from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, age, bucket_tasks, unaware_tasks
 from paimon_py.compaction.cluster_plan import ClusterPlan
 from paimon_py.compaction.levels import LevelRun, level_runs
 from paimon_py.compaction.picker import (
     Compact,
     PickerSettings,
     PickerState,
+    compacts_by_lookup,
     drop_deletes,
-    needs_lookup,
     pick,
     pick_full,
 )
@@ -158,7 +158,7 @@ class _Planner:
         self._moment = moment
         self._deletions = deletions
         self._expired = expired
-        self._looks_up = needs_lookup(schema)
+        self._looks_up = compacts_by_lookup(schema)
         self._append = AppendSettings.of(options)
         self._picker = PickerSettings.of(options) if schema.primary_keys else PickerSettings()
         self.tasks: Callable[[_Bucket], list[CompactionTask]] = self._append_tasks
@@ -201,7 +201,7 @@ class _Planner:
         plan = bucket_tasks if bucket.total_buckets > 0 else unaware_tasks
         known = self._known(bucket)
         index_files = {part.data_file: entry.name for entry in known.index for part in entry.deletion_vectors or ()}
-        dead = DeadRows({name: place.cardinality for name, place in known.places.items()}, index_files)
+        dead = DeadCounts({name: place.cardinality for name, place in known.places.items()}, index_files)
         groups = plan(bucket.files, self._append, dead, full=self._full)
         return [_with_own_deletions(self._task(bucket, files)) for files in groups]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import renewed
-from paimon_py.compaction.by_lookup import Bounds, Lookup, LookupRules
+from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
 from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
@@ -108,7 +108,7 @@ class _Work:
             read=self._read,
             drop_deletes=task.drop_deletes,
         )
-        lookup = Lookup(self._rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
+        lookup = LevelsAbove(self._rules, task.files, task.higher_files, self._read_above, self._schema.key_fields)
         before: list[DataFile] = []
         after: list[DataFile] = []
         for step in self._steps():

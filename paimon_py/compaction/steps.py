@@ -10,9 +10,10 @@ from collections.abc import Container, Mapping
 
 import msgspec
 
-from paimon_py.compaction.picker import PickerSettings, needs_lookup
+from paimon_py.arrays import Ints
+from paimon_py.compaction.picker import PickerSettings, compacts_by_lookup
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.lsm.intervals import Ints, runs_of, sections_of
+from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.runs import SortedRun, oldest_first
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
@@ -94,7 +95,7 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
             level_count=picker.level_count,
             rewrite_all=picker.rewrite_all,
             keep_deletes=picker.keep_deletes,
-            lookup=needs_lookup(schema) and options.get_enum("changelog-producer") != "full-compaction",
+            lookup=compacts_by_lookup(schema) and options.get_enum("changelog-producer") != "full-compaction",
             deletion_vectors=picker.deletion_vectors,
             newest_row_wins=options.get_enum("merge-engine") == "deduplicate"
             and not options.get_list("sequence.field"),

@@ -32,7 +32,7 @@ from paimon_py.spec.types import Atomic, Root
 
 Columns = Union[pa.RecordBatch, Mapping[str, pa.Array]]
 Test = Callable[[pa.Array], pa.Array]
-Mask = Callable[[Columns], pa.Array]
+Filter = Callable[[Columns], pa.Array]
 
 
 def evaluate(predicate: Predicate, columns: Columns) -> pa.BooleanArray:
@@ -45,7 +45,7 @@ def evaluate(predicate: Predicate, columns: Columns) -> pa.BooleanArray:
     return prepare(predicate)(columns)
 
 
-def prepare(predicate: Predicate) -> Mask:
+def prepare(predicate: Predicate) -> Filter:
     """`evaluate` for many batches: literals are turned into Arrow once.
 
     Raises: ValueError if the predicate was not bound.
@@ -83,7 +83,7 @@ def pinned_values(predicate: Predicate) -> dict[str, pa.Array]:
 _FALSE = literal_array([False], Atomic(Root.BOOLEAN))[0]
 
 
-def _node(predicate: Predicate) -> Mask:
+def _node(predicate: Predicate) -> Filter:
     if isinstance(predicate, Constant):
         value = predicate.value
         return lambda columns: _constant(columns, value)
@@ -106,7 +106,7 @@ def _constant(columns: Columns, value: bool) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), size, [None, pa.py_buffer(bits)])
 
 
-def _all(masks: list[Mask]) -> Mask:
+def _all(masks: list[Filter]) -> Filter:
     def mask(columns: Columns) -> pa.Array:
         found = masks[0](columns)
         for other in masks[1:]:
@@ -118,7 +118,7 @@ def _all(masks: list[Mask]) -> Mask:
     return mask
 
 
-def _any(masks: list[Mask]) -> Mask:
+def _any(masks: list[Filter]) -> Filter:
     def mask(columns: Columns) -> pa.Array:
         found = masks[0](columns)
         for other in masks[1:]:
@@ -136,7 +136,7 @@ def _column(columns: Columns, ref: Ref) -> pa.Array:
     return array
 
 
-def _null_mask(leaf: IsNull) -> Mask:
+def _null_mask(leaf: IsNull) -> Filter:
     kernel = pc.is_valid if leaf.negated else pc.is_null
 
     def mask(columns: Columns) -> pa.Array:
@@ -147,7 +147,7 @@ def _null_mask(leaf: IsNull) -> Mask:
     return mask
 
 
-def _leaf(ref: Ref, test: Test) -> Mask:
+def _leaf(ref: Ref, test: Test) -> Filter:
     type_ = column_type(ref)
 
     def mask(columns: Columns) -> pa.Array:
@@ -159,7 +159,7 @@ def _leaf(ref: Ref, test: Test) -> Mask:
     return mask
 
 
-def _pair(leaf: CompareColumns) -> Mask:
+def _pair(leaf: CompareColumns) -> Filter:
     left, right = column_type(leaf.left), column_type(leaf.right)
     test = comparison(left, right, leaf.operator)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.arrays import Ints, Mask
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrays import arrow_type, literal_array
 from paimon_py.expr.coerce import BINARY, INTEGER_BITS, TEXT, timestamp_units
@@ -35,7 +36,6 @@ FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 
 Convert = Callable[[pa.Array], pa.Array]
 PairTest = Callable[[pa.Array, pa.Array], pa.Array]
-Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
 
 _WHOLE = frozenset(INTEGER_BITS)
@@ -198,7 +198,7 @@ def _whole_beside_float(a: pa.Array, b: pa.Array) -> Signs:
     return signs
 
 
-def _signs(whole: Ints, floor: Ints, is_above: npt.NDArray[np.bool_]) -> Signs:
+def _signs(whole: Ints, floor: Ints, is_above: Mask) -> Signs:
     """Signs of whole − x where x is `floor`, or lies between it and the next whole number."""
     signs = (whole > floor).astype(np.int8) - (whole < floor).astype(np.int8)
     signs[(whole == floor) & is_above] = -1

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.arrays import Mask
 from paimon_py.expr import like
 from paimon_py.expr.arrays import column_type, conform, literal_array
 from paimon_py.expr.literal import BinaryValue
@@ -21,7 +22,6 @@ from paimon_py.expr.pairs import FLOATS, KERNELS, as_floats, comparison
 from paimon_py.expr.predicate import And, Compare, CompareColumns, Constant, In, IsNull, Or, Predicate, TextMatch
 from paimon_py.spec.types import Atomic, Root
 
-Flags = npt.NDArray[np.bool_]
 Leaf = Union[Compare, In, IsNull, TextMatch]
 
 _NUMPY = {
@@ -52,10 +52,10 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     min: pa.Array
     max: pa.Array
     null_count: pa.Array | None = None
-    trusted_floats: bool | Flags = False
+    trusted_floats: bool | Mask = False
 
 
-def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array) -> Flags:
+def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array) -> Mask:
     """Whether each slot may hold a row that matches.
 
     Shapes: `rows` has the row count of each slot (null if unknown); every array in `bounds` has its length.
@@ -85,7 +85,7 @@ def may_match(predicate: Predicate, bounds: Mapping[str, Bounds], rows: pa.Array
     return np.ones(len(rows), np.bool_) if known is None else _leaf(predicate, known, rows)
 
 
-def _leaf(leaf: Leaf, known: Bounds, rows: pa.Array) -> Flags:
+def _leaf(leaf: Leaf, known: Bounds, rows: pa.Array) -> Mask:
     nested = len(leaf.column.path) > 1
     if isinstance(leaf, IsNull) and not leaf.negated:
         return _flags(known, None if nested or known.null_count is None else pc.greater(known.null_count, _ZERO))
@@ -100,7 +100,7 @@ def _leaf(leaf: Leaf, known: Bounds, rows: pa.Array) -> Flags:
     return found & _flags(known, _values_may(leaf, low, high, type_))
 
 
-def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows: pa.Array) -> Flags:
+def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows: pa.Array) -> Mask:
     """Whether some value of one column may compare so with some value of the other: by the ends of their ranges."""
     found = np.ones(len(rows), np.bool_)
     for known in (left, right):
@@ -126,7 +126,7 @@ def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows:
     return found & _flags(left, pc.invert(same))
 
 
-def _float_pair(operator: str, known: Bounds, ends: tuple[pa.Array, ...], sure: tuple[Flags, Flags]) -> Flags:
+def _float_pair(operator: str, known: Bounds, ends: tuple[pa.Array, ...], sure: tuple[Mask, Mask]) -> Mask:
     """The same where one column holds floats, whose zeros writers mix up, and whose NaNs some pass over.
 
     Shapes: `ends` — least and greatest of one column, then of the other, as DOUBLE with null for NaN. `sure` — for each
@@ -145,11 +145,11 @@ def _end(bound: pa.Array, beside: Atomic) -> pa.Array:
     return _known_float(as_floats(bound, beside))
 
 
-def _is_sure(known: Bounds, type_: Atomic) -> Flags:
+def _is_sure(known: Bounds, type_: Atomic) -> Mask:
     return np.broadcast_to(np.asarray(True if type_.root not in FLOATS else known.trusted_floats), len(known.min))
 
 
-def _flags(known: Bounds, mask: pa.Array | None) -> Flags:
+def _flags(known: Bounds, mask: pa.Array | None) -> Mask:
     """A mask as numpy; unknown becomes yes."""
     size = len(known.min)
     if mask is None or size == 0:
@@ -158,7 +158,7 @@ def _flags(known: Bounds, mask: pa.Array | None) -> Flags:
     return bits if not mask.null_count else bits | ~_bits(mask.buffers()[0], mask.offset, size)
 
 
-def _bits(buffer: pa.Buffer, offset: int, size: int) -> Flags:
+def _bits(buffer: pa.Buffer, offset: int, size: int) -> Mask:
     packed = np.frombuffer(buffer, np.uint8, (offset + size + 7) // 8)
     return np.unpackbits(packed, count=offset + size, bitorder="little")[offset:].view(np.bool_)
 
@@ -214,7 +214,7 @@ def _numbers(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
 
 
-def _or_unknown(inside: Flags, low: pa.Array, high: pa.Array) -> pa.Array:
+def _or_unknown(inside: Mask, low: pa.Array, high: pa.Array) -> pa.Array:
     packed = pa.py_buffer(np.packbits(inside, bitorder="little"))
     mask = pa.Array.from_buffers(pa.bool_(), len(inside), [None, packed])
     return pc.or_(mask, pc.or_(pc.is_null(low), pc.is_null(high)))

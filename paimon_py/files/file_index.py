@@ -198,7 +198,7 @@ class _Stored:
         if place.start < 0 or place.length < 0:
             return container.cut(b"", place, self.path)
         self._source.seek(place.start)
-        return container.cut(self._source.read(place.length), container.Place(0, place.length), self.path)
+        return container.cut(self._source.read(place.length), container.IndexPlace(0, place.length), self.path)
 
 
 def _kinds(head: container.Head, column: str) -> list[str]:

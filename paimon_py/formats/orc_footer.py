@@ -21,7 +21,7 @@ _MAGIC = b"ORC"
 _TAIL_BYTES = 16 << 10
 
 
-class Source(Protocol):
+class SeekRead(Protocol):
     """What of an open file is needed here."""
 
     def seek(self, offset: int, whence: int = ..., /) -> int:
@@ -33,7 +33,7 @@ class Source(Protocol):
         ...
 
 
-class Part(NamedTuple):
+class MessageField(NamedTuple):
     """One field of a protobuf message: `value` of a varint, `data` of bytes, the rest as positions in the message."""
 
     number: int
@@ -92,7 +92,7 @@ class Tail(NamedTuple):
     bounds: tuple[tuple[int, int] | None, ...]
 
 
-def parts(message: bytes) -> Iterator[Part]:
+def parts(message: bytes) -> Iterator[MessageField]:
     """The fields of a protobuf message in their order.
 
     Raises: ValueError, EOFError, IndexError for bytes that are no message.
@@ -113,7 +113,7 @@ def parts(message: bytes) -> Iterator[Part]:
             raise ValueError(f"wire type {wire} in a footer")
         if at > len(message):
             raise EOFError("a footer ends early")
-        yield Part(tag >> 3, value, message[start:at] if wire == _BYTES else b"", begin, start, at)
+        yield MessageField(tag >> 3, value, message[start:at] if wire == _BYTES else b"", begin, start, at)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
@@ -135,7 +135,7 @@ def unzigzag(value: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-def read_tail(source: Source) -> Tail:
+def read_tail(source: SeekRead) -> Tail:
     """The postscript and the footer.
 
     Cost: the last 16 KiB of the file, and once more what of the footer lies before them.
@@ -157,7 +157,7 @@ def read_tail(source: Source) -> Tail:
     return _tail(chunks, joined(chunks, raw), footer_at, postscript)
 
 
-def read_stripe_footer(source: Source, tail: Tail, stripe: Stripe) -> StripeFooter:
+def read_stripe_footer(source: SeekRead, tail: Tail, stripe: Stripe) -> StripeFooter:
     """The streams of one stripe.
 
     Raises: ValueError, EOFError, IndexError for damage.
@@ -181,7 +181,7 @@ def read_stripe_footer(source: Source, tail: Tail, stripe: Stripe) -> StripeFoot
     return StripeFooter(tuple(streams), tuple(encodings), zone)
 
 
-def read_at(source: Source, offset: int, length: int) -> bytes:
+def read_at(source: SeekRead, offset: int, length: int) -> bytes:
     """Exactly `length` bytes.
 
     Raises: EOFError where the file ends before.
@@ -193,7 +193,7 @@ def read_at(source: Source, offset: int, length: int) -> bytes:
     return data
 
 
-def as_seconds(source: Source, tail: Tail, columns: frozenset[int]) -> io.RawIOBase:
+def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> io.RawIOBase:
     """The file with another footer, in which the timestamps `columns` are BIGINT: their seconds as they are stored."""
     footer = bytearray(tail.footer)
     for column in columns:
@@ -224,7 +224,7 @@ def _tail(chunks: Chunks, footer: bytes, footer_at: int, postscript: bytes) -> T
     return Tail(chunks, footer, footer_at, postscript, tuple(types), tuple(stripes), tuple(bounds))
 
 
-def _type(part: Part) -> OrcType:
+def _type(part: MessageField) -> OrcType:
     kind, kind_at = BOOLEAN, part.start
     children: list[int] = []
     names = []
@@ -276,7 +276,7 @@ def _varint_bytes(value: int) -> bytes:
 class _Patched(io.RawIOBase):
     """The first bytes of a file, then others; closing it leaves the file open."""
 
-    def __init__(self, source: Source, kept: int, end: bytes) -> None:
+    def __init__(self, source: SeekRead, kept: int, end: bytes) -> None:
         self._source = source
         self._kept = kept
         self._end = end

@@ -16,7 +16,7 @@ from paimon_py.codec.columns import integer_array, text_array
 from paimon_py.expr.prune import Bounds
 from paimon_py.formats.base import GREGORIAN_DAYS
 from paimon_py.formats.orc_chunks import joined
-from paimon_py.formats.orc_footer import Source, Tail, parts, read_at, unzigzag
+from paimon_py.formats.orc_footer import SeekRead, Tail, parts, read_at, unzigzag
 from paimon_py.spec.types import Atomic, Field, Root
 
 _STATISTICS = 1
@@ -35,7 +35,7 @@ class _Known(NamedTuple):
     values: int | None = None
 
 
-def stripe_bounds(source: Source, tail: Tail, fields: Sequence[Field]) -> dict[str, Bounds]:
+def stripe_bounds(source: SeekRead, tail: Tail, fields: Sequence[Field]) -> dict[str, Bounds]:
     """Bounds of columns of the file, one slot per stripe; columns of which nothing is known are left out.
 
     Texts, whole numbers, decimals, dates and times have bounds, other types null counts.
@@ -56,7 +56,7 @@ def stripe_bounds(source: Source, tail: Tail, fields: Sequence[Field]) -> dict[s
     return found
 
 
-def _stripes(source: Source, tail: Tail) -> list[list[bytes]]:
+def _stripes(source: SeekRead, tail: Tail) -> list[list[bytes]]:
     """The statistics of every column, by stripe."""
     length = next((part.value for part in parts(tail.postscript) if part.number == _METADATA_LENGTH), 0)
     if not length or length > tail.footer_at:

@@ -28,7 +28,7 @@ from paimon_py.formats.orc_footer import (
     STRUCT,
     TIMESTAMP,
     TIMESTAMP_KINDS,
-    Source,
+    SeekRead,
     StripeFooter,
     Tail,
     as_seconds,
@@ -62,7 +62,7 @@ class LongTimestamps:
     Cost: the end of the file once more; per stripe its footer and the fractions of the columns asked for.
     """
 
-    def __init__(self, source: Source, tail: Tail, columns: frozenset[int]) -> None:
+    def __init__(self, source: SeekRead, tail: Tail, columns: frozenset[int]) -> None:
         self.source = as_seconds(source, tail, columns)
         self._file = source
         self._tail = tail
@@ -135,7 +135,7 @@ class LongTimestamps:
         return nanos
 
 
-def long_timestamps(source: Source, schema: pa.Schema) -> LongTimestamps | None:
+def long_timestamps(source: SeekRead, schema: pa.Schema) -> LongTimestamps | None:
     """The columns of a file, whose Arrow schema is `schema`, that need `LongTimestamps`; None if there are none.
 
     Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
@@ -181,7 +181,7 @@ def _early(bounds: tuple[int, int] | None) -> bool:
     return bounds is None or bounds[0] < 2 * _DAY_MILLIS
 
 
-def _local(source: Source, tail: Tail) -> bool:
+def _local(source: SeekRead, tail: Tail) -> bool:
     """Whether some stripe was written in a zone other than UTC."""
     return any(read_stripe_footer(source, tail, stripe).zone not in UTC_NAMES for stripe in tail.stripes)
 

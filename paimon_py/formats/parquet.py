@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
-from paimon_py.codec.columns import Mask, integer_array
+from paimon_py.codec.columns import Ints, Mask, integer_array
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds, may_match
@@ -33,7 +33,7 @@ from paimon_py.formats.base import (
 )
 from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
-from paimon_py.formats.parquet_pages import Ints, PageReader, cuts_of, rows_between
+from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape

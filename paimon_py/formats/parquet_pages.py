@@ -14,17 +14,14 @@ from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_py.codec.columns import Mask, combine, from_numpy
+from paimon_py.codec.columns import Ints, Mask, combine, from_numpy
 from paimon_py.formats import thrift
 from paimon_py.formats.parquet_footer import MAGIC, leaf_elements, split_tail, tail
 from paimon_py.formats.parquet_statistics import GroupStatistics
 from paimon_py.formats.thrift import Struct
-
-Ints = npt.NDArray[np.int64]
 
 _HEADER_BYTES = 512
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
 from paimon_py.files.file_index import has_index
@@ -23,7 +23,6 @@ from paimon_py.lookup.key_index import Located, Worded, key_words
 from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
 from paimon_py.lsm.search import equal_rows, search
-from paimon_py.lsm.words import Ints, Mask
 from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Field

@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
         return stop
 
 
-class Block(NamedTuple):
+class BucketBlock(NamedTuple):
     """The same columns of several files, one after the other. `places`: the first row of each, and how many it has."""
 
     rows: pa.RecordBatch
@@ -59,7 +59,7 @@ class Block(NamedTuple):
 class _Frame(NamedTuple):
     stretches: tuple[Stretch, ...]
     nbytes: int
-    block: Block | None = None
+    block: BucketBlock | None = None
 
 
 class Frames:
@@ -115,7 +115,7 @@ class Frames:
         self._decoded_bytes.add(held.nbytes - before)
         self._make_room()
 
-    def block(self, bucket: FrameId) -> Block | None:
+    def block(self, bucket: FrameId) -> BucketBlock | None:
         """Columns of the files of a bucket, if they were joined. `bucket`: its directory, and the columns."""
         held = self._used(bucket)
         return None if held is None else held.block
@@ -234,13 +234,13 @@ class _Total:
         return self._nbytes
 
 
-def _block(files: Mapping[FrameId, pa.RecordBatch]) -> Block:
+def _block(files: Mapping[FrameId, pa.RecordBatch]) -> BucketBlock:
     """Copies, one after the other."""
     parts = list(files.values())
     columns = [pa.concat_arrays([part.column(at) for part in parts]) for at in range(parts[0].num_columns)]
     starts = itertools.accumulate((part.num_rows for part in parts), initial=0)
     places = {frame: (start, rows.num_rows) for (frame, rows), start in zip(files.items(), starts, strict=False)}
-    return Block(pa.RecordBatch.from_arrays(columns, schema=parts[0].schema), places)
+    return BucketBlock(pa.RecordBatch.from_arrays(columns, schema=parts[0].schema), places)
 
 
 def _outside(stretch: Stretch, others: Iterable[Stretch]) -> Stretch:

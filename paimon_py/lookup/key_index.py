@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row.hash import hash_rows
-from paimon_py.lsm.words import Ints, Mask, Words, fits_word, packed
+from paimon_py.codec.columns import Ints, Mask, Words
+from paimon_py.lsm.words import fits_word, packed
 from paimon_py.spec.types import Atomic, Field, Root
 
 ROW_BYTES = 12
@@ -214,7 +215,7 @@ def _sorted(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
     return words.astype(np.uint32), base, rows
 
 
-def _living(index: KeyIndex, kept: npt.NDArray[np.bool_]) -> tuple[Ints | slice, Rows]:
+def _living(index: KeyIndex, kept: Mask) -> tuple[Ints | slice, Rows]:
     """Where the rows of the kept files are in the index, and these rows counted anew."""
     if kept.all():
         return slice(None), index.rows

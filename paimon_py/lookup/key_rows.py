@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.compaction.rewrite import additions
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.files import FileReading, Hits
 from paimon_py.lookup.key_index import ROW_BYTES, KeyIndex, Located, can_index, extended
 from paimon_py.lookup.keys import AskedKeys
-from paimon_py.lookup.plan import Part
+from paimon_py.lookup.plan import BucketKeys
 from paimon_py.lsm.runs import SortedRun
-from paimon_py.lsm.words import Mask
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Atomic, Field, Root
 
@@ -33,7 +32,7 @@ have been read and decoded, which took several times as long as putting them int
 class KeyRows:
     """Finds rows of the keys that one part of a lookup is for."""
 
-    def __init__(self, reading: FileReading, asked: AskedKeys, part: Part) -> None:
+    def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys) -> None:
         self._reading = reading
         self._asked = asked
         self._part = part

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
-from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.codec.columns import Ints, Words, combine, from_numpy
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import all_of, bind
@@ -20,7 +20,6 @@ from paimon_py.expr.predicate import Predicate, col
 from paimon_py.lookup.key_index import key_words
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import KeyProbe
-from paimon_py.lsm.words import Words
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 from paimon_py.write.convert import Refusal, place_of, plan

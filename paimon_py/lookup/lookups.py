@@ -22,7 +22,7 @@ from paimon_py.lookup.frames import FrameId, Frames
 from paimon_py.lookup.key_rows import NUMBER, KeyRows
 from paimon_py.lookup.keys import AskedKeys
 from paimon_py.lookup.plan import Bucket, LookupPlanner
-from paimon_py.lookup.vectors import DeadRows
+from paimon_py.lookup.vectors import KnownVectors
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine
@@ -59,7 +59,7 @@ class Lookups:
         self._frames: Frames | None = None
         self._state: _State | None = None
         self._readable: TableSchema | None = None
-        self._dead = DeadRows(root.files)
+        self._dead = KnownVectors(root.files)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root,)
@@ -112,7 +112,7 @@ class _State:
     """A snapshot, and what is known of it."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, frames: Frames, dead: DeadRows, *,
+        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, frames: Frames, dead: KnownVectors, *,
         every_level: bool,
     ) -> None:  # fmt: skip
         self.schema = schema

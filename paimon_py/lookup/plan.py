@@ -16,13 +16,12 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode, encode
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.lookup.keys import AskedKeys, key_predicate
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.lsm.search import search
-from paimon_py.lsm.words import Ints
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
@@ -93,7 +92,7 @@ class Bucket:
         )
 
 
-class Part(NamedTuple):
+class BucketKeys(NamedTuple):
     """Sections of a bucket, and the numbers of the asked keys that they may hold, ascending."""
 
     bucket: Bucket
@@ -118,7 +117,7 @@ class LookupPlanner:
         self._known: dict[bytes, _Known] = {}
         self._files = 0
 
-    def plan(self, asked: AskedKeys) -> Iterator[Part]:
+    def plan(self, asked: AskedKeys) -> Iterator[BucketKeys]:
         """What to read for keys.
 
         Cost: partitions that are new cost as much as planning a scan, some µs per file; then 0.1 ms per bucket.
@@ -136,7 +135,7 @@ class LookupPlanner:
                 for bucket in buckets:
                     sections = bucket.holding(columns)
                     if sections:
-                        yield Part(bucket, sections, keys)
+                        yield BucketKeys(bucket, sections, keys)
 
     def _shares(self, known: _Known, mine: Ints, asked: AskedKeys) -> Iterator[tuple[Sequence[Bucket], Ints]]:
         """Which buckets of a partition may hold which of its keys."""

@@ -11,7 +11,7 @@ from paimon_py.spec.manifest import DeletionPlace
 from paimon_py.storage.store import OpenRead
 
 
-class DeadRows:
+class KnownVectors:
     """The dead rows of data files; an index file never changes, so its path is name enough."""
 
     def __init__(self, store: OpenRead) -> None:

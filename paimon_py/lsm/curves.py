@@ -19,11 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, slices_of
+from paimon_py.codec.columns import Bytes, Ints, Words, from_numpy, nulls_or_none, numpy_values, slices_of
 from paimon_py.errors import UnsupportedError
-from paimon_py.lsm.words import Text, Words, float_words, words_at
-
-Bytes = npt.NDArray[np.uint8]
+from paimon_py.lsm.words import Text, float_words, words_at
 
 _SIGN = np.uint64(1 << 63)
 _ONE = np.uint64(1)
@@ -155,14 +153,14 @@ def _fixed_words(column: pa.Array) -> Words:
     if pa.types.is_timestamp(kind):
         ticks = numpy_values(column).astype(np.int64, copy=False)
         parts = {"s": 1, "ms": 1, "us": 1_000, "ns": 1_000_000}[kind.unit]
-        millis: npt.NDArray[np.int64] = ticks * 1000 if kind.unit == "s" else ticks // parts
+        millis: Ints = ticks * 1000 if kind.unit == "s" else ticks // parts
         return _unsigned(millis)
     if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind):
         return _unsigned(numpy_values(column).astype(np.int64))
     raise UnsupportedError(f"a column of type {kind} has no order", feature=f"clustering by {kind}")
 
 
-def _unsigned(values: npt.NDArray[np.int64]) -> Words:
+def _unsigned(values: Ints) -> Words:
     words: Words = values.view(np.uint64) ^ _SIGN
     return words
 

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import combine, from_numpy
+from paimon_py.codec.columns import Ints, combine, from_numpy
 from paimon_py.lsm.curves import hilbert, z_order
 from paimon_py.lsm.merge import Plan
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.spill import EveryRow, SpilledRuns
-from paimon_py.lsm.words import Ints
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type

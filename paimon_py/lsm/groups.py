@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.lsm.words import Ints, Mask
+from paimon_py.codec.columns import Ints, Mask
 
 
 class Groups:

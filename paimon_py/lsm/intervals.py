@@ -10,9 +10,8 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from paimon_py.arrays import Ints
 
 
 def sections_of(min_ranks: Ints, max_ranks: Ints) -> list[list[int]]:

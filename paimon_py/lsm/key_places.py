@@ -71,7 +71,7 @@ class _SpilledRun(msgspec.Struct, frozen=True):
         return Run(Keys(arrays[0], *arrays[2:]), arrays[1])
 
 
-class KeyIndex:
+class KeyPlaces:
     """Places of keys. Whoever fills it must `clear` it in the end."""
 
     def __init__(self, place: SpillPlace, limit_bytes: int) -> None:

@@ -17,8 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import encode, hash_rows
-from paimon_py.codec.columns import Ints, Mask, Slices, from_slices, gather_bytes, numpy_values, ranges, slices_of
-from paimon_py.lsm.words import Words, fits_word, packed
+from paimon_py.codec.columns import (
+    Int32s,
+    Ints,
+    Mask,
+    Slices,
+    Words,
+    from_slices,
+    gather_bytes,
+    numpy_values,
+    ranges,
+    slices_of,
+)
+from paimon_py.lsm.words import fits_word, packed
 from paimon_py.spec.types import DataType
 
 AnyWords = npt.NDArray[np.unsignedinteger]
@@ -83,7 +94,7 @@ class Run(NamedTuple):
         return self.keys.size_bytes + self.places.nbytes
 
 
-Hash = Callable[[Sequence[pa.Array], Sequence[DataType]], npt.NDArray[np.int32]]
+Hash = Callable[[Sequence[pa.Array], Sequence[DataType]], Int32s]
 
 
 def keys_of(columns: Sequence[pa.Array], types: Sequence[DataType], hashed: Hash = hash_rows) -> Keys:

@@ -18,12 +18,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.groups import Engine, Groups, Merged
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import Key, KeyProbe
-from paimon_py.lsm.words import Ints, Mask, combined
+from paimon_py.lsm.words import combined
 from paimon_py.spec.schema import VALUE_KIND
 
 WINDOW_ROWS = 131_072

@@ -17,21 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Slices, from_numpy, gather_bytes, numpy_values, word_view
-from paimon_py.lsm.words import (
-    WORD_BITS,
-    Fixed,
-    Ints,
-    Mask,
-    Part,
-    Text,
-    Words,
-    combined,
-    inverted,
-    leading_words,
-    parts_of,
-    words_at,
-)
+from paimon_py.codec.columns import Ints, Mask, Slices, Words, from_numpy, gather_bytes, numpy_values, word_view
+from paimon_py.lsm.words import WORD_BITS, Fixed, KeyPart, Text, combined, inverted, leading_words, parts_of, words_at
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import DataType, Field
@@ -119,10 +106,10 @@ def comparable(columns: Sequence[pa.Array | pa.ChunkedArray], bits: int) -> tupl
 class _Packed(msgspec.Struct, frozen=True):
     prefix: Words
     bits: int
-    rest: list[Part]
+    rest: list[KeyPart]
 
 
-def sort_parts(parts: list[Part], count: int, *, runs_sorted: bool) -> tuple[Ints, Mask]:
+def sort_parts(parts: list[KeyPart], count: int, *, runs_sorted: bool) -> tuple[Ints, Mask]:
     """Stable order of rows by their parts, and where a new value begins in it."""
     starts = np.ones(count, np.bool_)
     if count < 2:
@@ -163,7 +150,7 @@ def _in_company(starts: Mask) -> Ints:
     return np.flatnonzero(touched)
 
 
-def _pack(parts: list[Part], count: int) -> _Packed:
+def _pack(parts: list[KeyPart], count: int) -> _Packed:
     """Squeeze the leading bits of the parts into one word; `rest` is what the word does not decide."""
     prefix = np.zeros(count, np.uint64)
     bits = 0
@@ -180,7 +167,7 @@ def _pack(parts: list[Part], count: int) -> _Packed:
     return _Packed(prefix, bits, [])
 
 
-def _exact(part: Part) -> tuple[Words, int]:
+def _exact(part: KeyPart) -> tuple[Words, int]:
     """Words that hold the whole part, and their width (more than 64 if one word cannot)."""
     if isinstance(part, Fixed):
         return part.values, part.bits
@@ -195,18 +182,18 @@ def _exact(part: Part) -> tuple[Words, int]:
     return (leading_words(part) >> np.uint64(WORD_BITS - 8 * left) << np.uint64(length_bits)) | lengths, width
 
 
-def _top(part: Part, room: int) -> Words:
+def _top(part: KeyPart, room: int) -> Words:
     words, width = (part.values, part.bits) if isinstance(part, Fixed) else (leading_words(part), WORD_BITS)
     top: Words = words >> np.uint64(width - room)
     return top
 
 
-def _below(part: Part, room: int) -> Part:
+def _below(part: KeyPart, room: int) -> KeyPart:
     """The part, with whole bytes that `_top` took counted as shared."""
     return part if isinstance(part, Fixed) else msgspec.structs.replace(part, cut=part.cut + room // 8)
 
 
-def _settle(rest: list[Part], rows: Ints, starts: Mask) -> None:
+def _settle(rest: list[KeyPart], rows: Ints, starts: Mask) -> None:
     """Decide neighbours that agree so far by the rest of their parts, in place."""
     tied = np.flatnonzero(~starts)
     if not len(tied):
@@ -223,7 +210,7 @@ def _settle(rest: list[Part], rows: Ints, starts: Mask) -> None:
     starts[again] = ~_equal(rest, rows[again - 1], rows[again])
 
 
-def _equal(parts: list[Part], left: Ints, right: Ints) -> Mask:
+def _equal(parts: list[KeyPart], left: Ints, right: Ints) -> Mask:
     """Which pairs of rows agree in all parts."""
     same: Mask = np.ones(len(left), np.bool_)
     for part in parts:
@@ -263,7 +250,7 @@ def _equal_texts(text: Text, left: Ints, right: Ints) -> Mask:
     return same
 
 
-def _sorted_by(parts: list[Part], rows: Ints, group: Ints) -> Ints:
+def _sorted_by(parts: list[KeyPart], rows: Ints, group: Ints) -> Ints:
     """Stable order of rows inside their groups by all parts, through Arrow's multi-key sort."""
     columns = {"group": from_numpy(group, pa.int64())}
     for index, part in enumerate(parts):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import AnyArray, from_numpy, ranges, validity_mask
+from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, ranges, validity_mask
 from paimon_py.lsm.groups import Groups
-from paimon_py.lsm.words import Ints, Mask, combined
+from paimon_py.lsm.words import combined
 
 
 class Versions:

@@ -18,7 +18,10 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import (
     SPARE_BYTES,
+    Ints,
+    Mask,
     Slices,
+    Words,
     distinct_integers,
     from_slices,
     nulls_or_none,
@@ -26,10 +29,6 @@ from paimon_py.codec.columns import (
     word_view,
 )
 from paimon_py.errors import UnsupportedError
-
-Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 WORD_BITS = 64
 
@@ -59,10 +58,10 @@ class Text(msgspec.Struct, frozen=True):
     longest: int
 
 
-Part = Union[Fixed, Text]
+KeyPart = Union[Fixed, Text]
 
 
-def parts_of(column: pa.Array | pa.ChunkedArray) -> list[Part]:
+def parts_of(column: pa.Array | pa.ChunkedArray) -> list[KeyPart]:
     """The parts of one column, nulls first; constant parts are left out.
 
     Cost: 1-10 ns a row; no copy of string bytes unless their buffer lacks spare bytes.
@@ -90,9 +89,9 @@ def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays([*column.chunks, spare]).slice(0, len(column))
 
 
-def inverted(parts: list[Part]) -> list[Part]:
+def inverted(parts: list[KeyPart]) -> list[KeyPart]:
     """The same parts in the opposite order (fixed parts only)."""
-    reverse: list[Part] = []
+    reverse: list[KeyPart] = []
     for part in parts:
         if isinstance(part, Text):
             raise AssertionError("texts have no opposite; rank them first")
@@ -119,7 +118,7 @@ def words_at(text: Text, starts: Ints, lengths: Ints, skip: int) -> Words:
     return words
 
 
-def _values(array: pa.Array, valid: Mask | None) -> list[Part]:
+def _values(array: pa.Array, valid: Mask | None) -> list[KeyPart]:
     kind = array.type
     if _is_text(kind):
         return [_text(array, valid)]
@@ -215,7 +214,7 @@ def _unsigned(column: pa.Array, width: int) -> Words:
     return values
 
 
-def _decimal(array: pa.Array, valid: Mask | None) -> list[Part]:
+def _decimal(array: pa.Array, valid: Mask | None) -> list[KeyPart]:
     halves = numpy_values(array)
     low, high = np.ascontiguousarray(halves[:, 0]), np.ascontiguousarray(halves[:, 1])
     sign = np.where(low >> np.uint64(63) != 0, np.uint64((1 << 64) - 1), np.uint64(0))

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
@@ -30,11 +30,11 @@ from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
 from paimon_py.metadata.root import TableRoot
-from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Flags, Operation
-from paimon_py.rows.evaluation import Counts, Evaluated
+from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
+from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.files_read import Files, files_of, with_new_files
+from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.rules import keeps_deletion_vectors
-from paimon_py.rows.written import Written
 from paimon_py.scan.read import missing_file
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
@@ -83,11 +83,11 @@ class AppendRows:
         self._operations = operations
         self._alone = alone
         self._marks = keeps_deletion_vectors(schema)
-        self._written = Written(root, schema)
+        self._written = HandedOver(root, schema)
         self._touched: dict[tuple[bytes, int, str], Touched] = {}
-        self._seen: list[Flags] = []
+        self._seen: list[Mask] = []
         self._made: list[IndexEntry] = []
-        self._counts = Counts()
+        self._counts = RowCounts()
 
     def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         """Write what changes; nobody sees it before it is committed. `splits` hold all rows that can change.

@@ -21,7 +21,7 @@ from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class MergeClauses(msgspec.Struct, frozen=True, kw_only=True):
     """The clauses of a merge as a caller gives them.
 
     A delete is True or a condition; an update or insert is True, a mapping of values, or (condition, one of these). A
@@ -108,7 +108,13 @@ def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
 
 
 def clauses_of(
-    schema: TableSchema, source: pa.Schema, keys: Sequence[tuple[str, Field]], asked: Asked, *, unique: bool, verb: str
+    schema: TableSchema,
+    source: pa.Schema,
+    keys: Sequence[tuple[str, Field]],
+    asked: MergeClauses,
+    *,
+    unique: bool,
+    verb: str,
 ) -> Clauses:
     """Check everything that can be checked without rows.
 

@@ -13,16 +13,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.columns import Ints, numpy_values
-from paimon_py.expr.arrow import Mask
+from paimon_py.codec.columns import Ints, Mask, numpy_values
+from paimon_py.expr.arrow import Filter
 from paimon_py.rows.values import Assignment, Columns, Scope
 from paimon_py.spec.schema import TableSchema
 
 KEEP, DELETE, UPDATE = 0, 1, 2
 
-Flags = npt.NDArray[np.bool_]
 
-_NOTHING: Flags = np.empty(0, np.bool_)
+
+_NOTHING: Mask = np.empty(0, np.bool_)
 
 
 class Decision(NamedTuple):
@@ -59,7 +59,7 @@ class Operation(Protocol):
     is_doubtful: bool
     adds_rows: bool
     inserts_last: bool
-    seen: Flags
+    seen: Mask
 
     def decide(self, batch: pa.RecordBatch) -> Decision:
         """What becomes of rows that hold at least `names`.
@@ -88,7 +88,7 @@ class DeleteWhere:
     inserts_last = False
     seen = _NOTHING
 
-    def __init__(self, mask: Mask, names: frozenset[str]) -> None:
+    def __init__(self, mask: Filter, names: frozenset[str]) -> None:
         self.names = names
         self._mask = mask
 
@@ -114,7 +114,7 @@ class UpdateWhere:
     seen = _NOTHING
 
     def __init__(
-        self, mask: Mask, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope
+        self, mask: Filter, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope
     ) -> None:
         self.names = names
         self._mask = mask
@@ -146,6 +146,6 @@ def with_values(
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(loose))
 
 
-def _flags(mask: Mask, batch: pa.RecordBatch) -> npt.NDArray[np.int8]:
+def _flags(mask: Filter, batch: pa.RecordBatch) -> npt.NDArray[np.int8]:
     flags: npt.NDArray[np.int8] = numpy_values(mask(batch)).astype(np.int8)
     return flags

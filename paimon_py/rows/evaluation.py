@@ -33,16 +33,18 @@ from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 _OVERTAKEN = Conflict("others changed files that the operation had read")
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Rows that changed."""
 
     deleted: int = 0
     updated: int = 0
     inserted: int = 0
 
-    def plus(self, *, deleted: int = 0, updated: int = 0, inserted: int = 0) -> Counts:
+    def plus(self, *, deleted: int = 0, updated: int = 0, inserted: int = 0) -> RowCounts:
         """These and more."""
-        return Counts(deleted=self.deleted + deleted, updated=self.updated + updated, inserted=self.inserted + inserted)
+        return RowCounts(
+            deleted=self.deleted + deleted, updated=self.updated + updated, inserted=self.inserted + inserted
+        )
 
 
 class Evaluated(msgspec.Struct, frozen=True):
@@ -53,7 +55,7 @@ class Evaluated(msgspec.Struct, frozen=True):
     """
 
     changes: Changes
-    counts: Counts
+    counts: RowCounts
     discard: Callable[[], None]
     carry_on: Callable[[Snapshot, Sequence[Split], Files], Evaluated | None]
 
@@ -64,7 +66,7 @@ class Evaluate(Protocol):
     def __call__(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated: ...
 
 
-class Attempts:
+class Evaluation:
     """One call of a verb.
 
     `predicate`: only rows for which it may be true matter; bound to the schema.
@@ -191,7 +193,7 @@ class _Check:
         return base.is_of(known) and all(one is not None and one.commit_kind is CommitKind.COMPACT for one in between)
 
 
-def _result(result: CommitResult, changes: Changes, counts: Counts) -> RowsResult:
+def _result(result: CommitResult, changes: Changes, counts: RowCounts) -> RowsResult:
     return RowsResult(
         snapshot_id=result.snapshot_id,
         snapshot_ids=result.snapshot_ids,

@@ -22,13 +22,13 @@ from paimon_py.lookup.lookups import Lookups
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
-from paimon_py.rows.evaluation import Counts, Evaluated
+from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.files_read import Files, changed_buckets
+from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.keys_written import late_keys
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.matches import Probe
 from paimon_py.rows.update_check import Effect
-from paimon_py.rows.written import Written
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -74,12 +74,12 @@ class KeyedRows:
         self._kind_field = Options(schema.options).find_str("rowkind.field")
         self._effect = Effect.of(schema)
         self._left_out = _left_out(schema)
-        self._written = Written(root, schema)
+        self._written = HandedOver(root, schema)
         self._lookups = Lookups(root, every_level=True)
         self._snapshot: Snapshot | None = None
         self._adds_rows = False
         self._inserted = 0
-        self._counts: dict[Bucket, Counts] = {}
+        self._counts: dict[Bucket, RowCounts] = {}
 
     def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         """Write what changes; nobody sees it before it is committed.
@@ -145,7 +145,7 @@ class KeyedRows:
     def _keep_others(self, bucket: Bucket, keys: pa.Table, writer: Writer) -> None:
         """Write again what was written to a bucket, but for some keys."""
         late = Probe([combine(column) for column in keys.columns])
-        counts = self._counts.get(bucket, Counts())
+        counts = self._counts.get(bucket, RowCounts())
         for batch in self._written.rows(bucket):
             found = late.find([batch.column(name) for name in keys.column_names]) >= 0
             kinds = batch.column(KIND_FIELD.name)
@@ -173,7 +173,7 @@ class KeyedRows:
 
     def _evaluated(self, writer: Writer) -> Evaluated:
         self._written.take(writer)
-        total = Counts(inserted=self._inserted)
+        total = RowCounts(inserted=self._inserted)
         for counts in self._counts.values():
             total = total.plus(deleted=counts.deleted, updated=counts.updated)
         changes = self._written.changes()
@@ -212,7 +212,7 @@ class KeyedRows:
         for bucket, gone, changed in zip(
             gathered.buckets, gathered.counts(deleted), gathered.counts(updated), strict=True
         ):
-            self._counts[bucket] = self._counts.get(bucket, Counts()).plus(deleted=gone, updated=changed)
+            self._counts[bucket] = self._counts.get(bucket, RowCounts()).plus(deleted=gone, updated=changed)
         if len(deleted):
             self._write(self._bare(_taken(batch, deleted)), "-D", writer)
         if len(updated):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, distinct_integers, nulls_or_none, numpy_values, validity_mask
+from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, nulls_or_none, numpy_values, validity_mask
 
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 """Spreads numbers over 64 bits when multiplied."""
@@ -87,7 +87,7 @@ class _Sorted:
 
     def __init__(self, values: Ints) -> None:
         self.values = values
-        self._table: npt.NDArray[np.int32] | None = None
+        self._table: Int32s | None = None
         self._marks: Mask | None = None
         if not len(values):
             return

@@ -18,7 +18,7 @@ from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_type
 from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import PaimonError, SchemaError, UsageError
-from paimon_py.expr.arrow import Mask, prepare
+from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
 from paimon_py.expr.split import columns_of
@@ -156,7 +156,7 @@ class Condition(NamedTuple):
     """
 
     names: frozenset[str]
-    mask: Mask
+    mask: Filter
     own: Predicate
 
 

@@ -14,9 +14,9 @@ from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
-from paimon_py.rows.clauses import Asked, clauses_of, join_keys
+from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
-from paimon_py.rows.evaluation import Attempts, Evaluated
+from paimon_py.rows.evaluation import Evaluated, Evaluation
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult
@@ -55,7 +55,7 @@ def update(root: TableRoot, schema: TableSchema, where: Predicate | str, values:
 
 
 def merge(
-    root: TableRoot, schema: TableSchema, data: object, on: object, asked: Asked, *, verb: str = "merge"
+    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
 ) -> RowsResult:
     """Change rows by those of a source, and add to them."""
     check_updatable(schema, verb)
@@ -82,7 +82,7 @@ def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> Ro
     """Replace the rows that have the keys of some data, and add the others."""
     if on is None:
         raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
-    return merge(root, schema, data, on, Asked(matched_update=True, insert=True), verb="upsert")
+    return merge(root, schema, data, on, MergeClauses(matched_update=True, insert=True), verb="upsert")
 
 
 def _run(
@@ -94,16 +94,16 @@ def _run(
     *,
     alone: bool = True,
 ) -> RowsResult:
-    attempts = Attempts(root, schema, predicate, name)
+    evaluation = Evaluation(root, schema, predicate, name)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         only = list(operations()) if alone else None
         passes = operations if only is None else lambda: only
         if schema.primary_keys:
-            return KeyedRows(root, attempts.request, schema, passes).evaluate(snapshot, splits)
+            return KeyedRows(root, evaluation.request, schema, passes).evaluate(snapshot, splits)
         return AppendRows(root, schema, predicate, passes, alone=alone).evaluate(snapshot, splits)
 
-    return attempts.run(evaluate)
+    return evaluation.run(evaluate)
 
 
 def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from paimon_py.codec.columns import Ints, Mask
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
@@ -22,8 +22,6 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace
 
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
 T = TypeVar("T")
 
@@ -35,7 +33,7 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
     open_file_bytes: int
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What all splits of a plan share. `deletions`: deletion vectors by partition and bucket, then by data file."""
 
     snapshot_id: int
@@ -131,7 +129,7 @@ def _aged(runs: list[list[int]], files: list[DataFile]) -> list[list[int]]:
 
 
 def splits_of(
-    entries: EntryColumns, grouped: Grouped, wanted: Sequence[bool] | None, place: Place, packing: Packing
+    entries: EntryColumns, grouped: Grouped, wanted: Sequence[bool] | None, place: PlanOrigin, packing: Packing
 ) -> list[Split]:
     """Pack the wanted sections of every bucket into splits, in order; a section is never cut.
 

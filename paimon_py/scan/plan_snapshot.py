@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.expr.predicate import Predicate
@@ -25,7 +24,7 @@ from paimon_py.scan.plan import (
     Deletions,
     Grouped,
     Packing,
-    Place,
+    PlanOrigin,
     append_sections,
     keyed_sections,
     settled,
@@ -42,8 +41,6 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -145,7 +142,7 @@ class _Planner:
 
     def _pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
         deletions = deletions_of(self._root, self._schema, self._snapshot)
-        place = Place(snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions)
+        place = PlanOrigin(snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions)
         splits = splits_of(entries, grouped, wanted, place, packing)
         return Planned(tuple(splits), self._pushed, Skipped(all_files=self._total, **self._counts))
 

@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import distinct_integers, from_numpy
+from paimon_py.codec.columns import Mask, distinct_integers, from_numpy
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.arrow import pinned_values
@@ -33,7 +32,6 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
 
-Mask = npt.NDArray[np.bool_]
 SchemaOf = Callable[[int], TableSchema]
 
 _MAX_PINNED = 1000

@@ -18,7 +18,7 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
-from paimon_py.expr.arrow import Mask, prepare
+from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.alive import alive, check_fits, selected
@@ -234,7 +234,7 @@ class _SplitReader:
         columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
         return merge(sources, Plan(order=order, engine=engine, columns=columns))
 
-    def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Mask | None) -> RunSource:
+    def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
             for batch in self._run(section, fields, run.files, batch_rows):
                 yield keep(batch, mask)
@@ -351,7 +351,7 @@ def missing_file(root: TableRoot, number: int, path: str) -> CorruptionError | S
     )
 
 
-def keep(batch: pa.RecordBatch, mask: Mask | None) -> pa.RecordBatch:
+def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
     """The rows for which the mask is true; neighbouring rows are a slice, without a copy."""
     if mask is None or not batch.num_rows:
         return batch

@@ -22,8 +22,8 @@ from paimon_py.compaction.picker import (
     PickerSettings,
     PickerState,
     Wait,
+    compacts_by_lookup,
     drop_deletes,
-    needs_lookup,
     pick,
     pick_full,
 )
@@ -61,7 +61,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     step_millis: int = 60_000
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class SimulatedWrite(msgspec.Struct, frozen=True, kw_only=True):
     """One write and the compaction after it.
 
     Attributes:
@@ -122,7 +122,7 @@ class _Rows(NamedTuple):
     new: float
 
 
-def simulate(workload: Workload, options: Mapping[str, str], writes: int) -> Iterator[Moment]:
+def simulate(workload: Workload, options: Mapping[str, str], writes: int) -> Iterator[SimulatedWrite]:
     """Write into an empty bucket of a table with these options, compacting after every write.
 
     Raises:
@@ -133,7 +133,7 @@ def simulate(workload: Workload, options: Mapping[str, str], writes: int) -> Ite
         yield bucket.write(number)
 
 
-def summary(moments: Iterable[Moment]) -> Summary:
+def summary(moments: Iterable[SimulatedWrite]) -> Summary:
     """Add moments up; there must be one at least."""
     every = list(moments)
     spaces = [moment.space_amplification for moment in every]
@@ -170,7 +170,7 @@ class _Bucket:
         self.flushed_bytes = 0
         self.rewritten_bytes = 0
 
-    def write(self, number: int) -> Moment:
+    def write(self, number: int) -> SimulatedWrite:
         self._flush(number)
         runs, before = level_runs(self.files), self.state
         now = number * self.workload.step_millis
@@ -180,7 +180,7 @@ class _Bucket:
         else:
             choice, self.state = pick(runs, self.settings, before, now, now // _HOUR_MILLIS % 24)
         steps = self._compact(runs, choice)
-        return Moment(
+        return SimulatedWrite(
             number=number,
             now_millis=now,
             state=before,
@@ -225,7 +225,7 @@ class _Bucket:
             output_level=choice.output_level,
             drop_deletes=drop_deletes(choice.output_level, runs, self.settings),
             rewrite_all=choice.rewrite_all,
-            higher_files=higher if needs_lookup(self.schema) else (),
+            higher_files=higher if compacts_by_lookup(self.schema) else (),
         )
         lows, highs = zip(*(self.keys[file.name] for file in choice.files), strict=True)
         return steps_of(task, np.array(lows, np.int64), np.array(highs, np.int64), settings=self.step_settings)

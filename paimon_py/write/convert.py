@@ -39,7 +39,7 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _COUNT = Atomic(Root.INT, nullable=False)
 
 
-class Place(NamedTuple):
+class ColumnPlace(NamedTuple):
     """A column, or a part of one: `path` is for people, such as `pos.x`."""
 
     column: str
@@ -48,20 +48,20 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return self.path
 
-    def inner(self, name: str) -> Place:
+    def inner(self, name: str) -> ColumnPlace:
         """A part of it."""
-        return Place(self.column, f"{self.path}.{name}")
+        return ColumnPlace(self.column, f"{self.path}.{name}")
 
 
-def place_of(column: str) -> Place:
+def place_of(column: str) -> ColumnPlace:
     """A whole column."""
-    return Place(column, column)
+    return ColumnPlace(column, column)
 
 
 class Refusal(NamedTuple):
     """Why a column cannot be written, in one line that says what to do."""
 
-    place: Place
+    place: ColumnPlace
     given: pa.DataType
     wanted: DataType
     fix: str
@@ -75,7 +75,7 @@ def as_is(array: pa.Array) -> pa.Array:
     return array
 
 
-def plan(source: pa.DataType, target: DataType, place: Place) -> Step | Refusal:
+def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Refusal:
     """How to turn arrays of type `source` into the Arrow type of `target`.
 
     The step checks NOT NULL inside nested values, but not at the top; lengths, precision and lossless conversion
@@ -111,7 +111,7 @@ def plan(source: pa.DataType, target: DataType, place: Place) -> Step | Refusal:
             return _refuse(source, target, place)
 
 
-def require_values(array: pa.Array, place: Place, parents: Mask | None = None) -> None:
+def require_values(array: pa.Array, place: ColumnPlace, parents: Mask | None = None) -> None:
     """Refuse NULL in a NOT NULL column; NULL below a parent that is null itself does not count.
 
     Raises:
@@ -196,11 +196,11 @@ def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
     return None
 
 
-def _refuse(source: pa.DataType, target: DataType, place: Place, fix: str | None = None) -> Refusal:
+def _refuse(source: pa.DataType, target: DataType, place: ColumnPlace, fix: str | None = None) -> Refusal:
     return Refusal(place, source, target, fix or f"cast it to pyarrow {to_arrow_type(target)}")
 
 
-def _plan_atomic(source: pa.DataType, target: Atomic, place: Place) -> Step | Refusal:
+def _plan_atomic(source: pa.DataType, target: Atomic, place: ColumnPlace) -> Step | Refusal:
     arrow = to_arrow_type(target)
     if target.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ) and pa.types.is_timestamp(source):
         fix = _zone_fix(source, target)
@@ -279,7 +279,7 @@ def _zone_fix(source: pa.DataType, target: Atomic) -> str | None:
     return None
 
 
-def _casting(arrow: pa.DataType, target: Atomic, place: Place) -> Step:
+def _casting(arrow: pa.DataType, target: Atomic, place: ColumnPlace) -> Step:
     def convert(array: pa.Array) -> pa.Array:
         try:
             if pa.types.is_float16(array.type) and pa.types.is_float64(arrow):
@@ -294,14 +294,14 @@ def _casting(arrow: pa.DataType, target: Atomic, place: Place) -> Step:
     return convert
 
 
-def _check_characters(array: pa.Array, limit: int, target: Atomic, place: Place) -> None:
+def _check_characters(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:
     if _longest_bytes(array) > limit:
         longest = pc.max(pc.utf8_length(array)).as_py()
         if longest > limit:
             raise _too_long(longest, "characters", target, place)
 
 
-def _check_bytes(array: pa.Array, limit: int, target: Atomic, place: Place) -> None:
+def _check_bytes(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:
     longest = _longest_bytes(array)
     if longest > limit:
         raise _too_long(longest, "bytes", target, place)
@@ -311,14 +311,14 @@ def _longest_bytes(array: pa.Array) -> int:
     return pc.max(pc.binary_length(array)).as_py() or 0
 
 
-def _too_long(longest: int, unit: str, target: Atomic, place: Place) -> SchemaError:
+def _too_long(longest: int, unit: str, target: Atomic, place: ColumnPlace) -> SchemaError:
     return SchemaError(
         f"column {place}: a value of {longest} {unit} does not fit {sql_type(target)}; shorten it, or widen the column",
         fields=(place.column,),
     )
 
 
-def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: Place) -> Step | Refusal:
+def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: ColumnPlace) -> Step | Refusal:
     listing = _listing(source)
     if listing is None:
         return _refuse(source, target, place)
@@ -348,7 +348,9 @@ def _listing(source: pa.DataType) -> Step | None:
     return None
 
 
-def _plan_map(source: pa.DataType, target: DataType, parts: tuple[DataType, DataType], place: Place) -> Step | Refusal:
+def _plan_map(
+    source: pa.DataType, target: DataType, parts: tuple[DataType, DataType], place: ColumnPlace
+) -> Step | Refusal:
     """From a map, or from a list of structs `key` and `value` (libraries without a map type)."""
     key, value = parts
     is_map = pa.types.is_map(source)
@@ -408,7 +410,7 @@ def _rebuild(arrow: pa.DataType, sizes: Ints, child: pa.Array, valid: Mask | Non
     return pa.Array.from_buffers(arrow, len(sizes), [bitmap, pa.py_buffer(offsets)], null_count=nulls, children=[child])
 
 
-def _plan_row(source: pa.DataType, target: RowType, place: Place) -> Step | Refusal:
+def _plan_row(source: pa.DataType, target: RowType, place: ColumnPlace) -> Step | Refusal:
     if not pa.types.is_struct(source):
         return _refuse(source, target, place)
     given = [source.field(index).name for index in range(source.num_fields)]
@@ -433,7 +435,7 @@ def _plan_row(source: pa.DataType, target: RowType, place: Place) -> Step | Refu
     return _row_step(to_arrow_type(target), list(zip(target.fields, steps, strict=True)), place)
 
 
-def _row_step(arrow: pa.DataType, parts: Sequence[tuple[Field, tuple[int | None, Step]]], place: Place) -> Step:
+def _row_step(arrow: pa.DataType, parts: Sequence[tuple[Field, tuple[int | None, Step]]], place: ColumnPlace) -> Step:
     def convert(array: pa.Array) -> pa.Array:
         valid = nulls_or_none(array)
         fields = []

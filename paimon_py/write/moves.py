@@ -70,7 +70,7 @@ class Moves(NamedTuple):
     new_places: Ints
 
 
-class Counts:
+class KeyCounts:
     """How many keys there are, by partition and bucket."""
 
     def __init__(self, target_rows: int) -> None:
@@ -106,9 +106,9 @@ class Counts:
             self.of(place >> _SHIFT).add(place & _LOW, count * size)
 
 
-Decide = Callable[[Batch, Counts], Moves]
+Decide = Callable[[Batch, KeyCounts], Moves]
 
-def delete_old(batch: Batch, counts: Counts) -> Moves:
+def delete_old(batch: Batch, counts: KeyCounts) -> Moves:
     """Every row goes to its own partition, and the key with it."""
     order, starts = batch.order, batch.starts
     parts = batch.parts[order]
@@ -139,7 +139,7 @@ def delete_old(batch: Batch, counts: Counts) -> Moves:
     return Moves(sources[again], every[again], again < len(dead), keys, places[ends][keys])
 
 
-def use_old(batch: Batch, counts: Counts) -> Moves:
+def use_old(batch: Batch, counts: KeyCounts) -> Moves:
     """Every row goes to where its key lies."""
     keys = np.flatnonzero(batch.known < 0)
     rows = batch.order[batch.starts][keys]
@@ -150,7 +150,7 @@ def use_old(batch: Batch, counts: Counts) -> Moves:
     return Moves(np.arange(len(own)), own, None, keys, places[keys])
 
 
-def skip_new(batch: Batch, counts: Counts) -> Moves:
+def skip_new(batch: Batch, counts: KeyCounts) -> Moves:
     """Only rows that want to go to where their key lies are left."""
     moves = use_old(batch, counts)
     rows = np.flatnonzero(part_of(moves.places) == batch.parts)

@@ -17,7 +17,7 @@ from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_base import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
-from paimon_py.lsm.key_places import KeyIndex
+from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import UNAWARE
@@ -25,7 +25,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, limited
-from paimon_py.write.moves import BY_ENGINE, Batch, Counts, Moves, bucket_of, packed, part_of
+from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, Moves, bucket_of, packed, part_of
 from paimon_py.write.route import Routed, partition_codes, spread
 
 _INDEX_SHARE = 16
@@ -71,10 +71,10 @@ class MovingKeys:
         self._key_fields = tuple(schema.field(name) for name in schema.primary_keys)
         self._decide = BY_ENGINE[options.get_enum("merge-engine")]
         room = min(options.get_memory("lookup.cache-max-memory-size"), options.get_memory("write-buffer-size"))
-        self._index = KeyIndex(root.env.spill, room // _INDEX_SHARE)
+        self._index = KeyPlaces(root.env.spill, room // _INDEX_SHARE)
         self.memory_bytes = _MERGE_COPIES * (room // _INDEX_SHARE)
         self._target_rows = limited(AssignerSettings(), options).target_rows
-        self._counts = Counts(self._target_rows)
+        self._counts = KeyCounts(self._target_rows)
         self._numbers: dict[bytes, int] = {}
         self._partitions: list[bytes] = []
         self._values: list[pa.Array] = []
@@ -162,7 +162,7 @@ class MovingKeys:
                     raise
                 self._snapshot = latest
                 self._index.clear()
-                self._counts = Counts(self._target_rows)
+                self._counts = KeyCounts(self._target_rows)
                 self._follower = KeyFollower(self._root, _base(self._writer, latest))
 
     def _read(self, snapshot: Snapshot | None) -> None:

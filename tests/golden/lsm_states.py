@@ -31,8 +31,8 @@ from paimon_py.compaction.picker import (
     PickerSettings,
     PickerState,
     Wait,
+    compacts_by_lookup,
     drop_deletes,
-    needs_lookup,
     pick,
     pick_full,
 )
@@ -82,7 +82,7 @@ class State:
 
     def above(self, level: int) -> tuple[DataFile, ...]:
         """What a task knows of higher levels; of chain tables, which are refused, it would have to know them too."""
-        known = needs_lookup(self.schema) or self.settings.keep_deletes
+        known = compacts_by_lookup(self.schema) or self.settings.keep_deletes
         return tuple(file for file in self.files if known and file.level > level)
 
     def steps(self, choice: Compact, expired=frozenset()) -> tuple[Step, ...]:

@@ -17,7 +17,7 @@ from lsm_states import State
 
 from paimon_py.compaction.picker import PickerState, Wait, drop_deletes, pick, pick_full, writers_wait
 from paimon_py.compaction.steps import Upgrade
-from paimon_py.testing.compaction_simulator import Moment
+from paimon_py.testing.compaction_simulator import SimulatedWrite
 
 SOURCE = pathlib.Path(__file__).parent / "picker" / "Picks.java"
 VERSION = "2.0.0"
@@ -91,7 +91,7 @@ def _step(step) -> dict:
     return {"do": "rewrite", "dropDeletes": step.drop_deletes, "lookup": step.lookup, "sections": sections, "runs": runs}
 
 
-def questions_of(moments: list[Moment], options: dict[str, str], hour_of: Callable[[Moment], int]) -> list[tuple[State, dict]]:
+def questions_of(moments: list[SimulatedWrite], options: dict[str, str], hour_of: Callable[[SimulatedWrite], int]) -> list[tuple[State, dict]]:
     """What the picker was asked in a simulation."""
     asked = []
     for moment in moments:

@@ -15,8 +15,8 @@ from paimon_py.compaction.picker import (
     PickerSettings,
     PickerState,
     Wait,
+    compacts_by_lookup,
     drop_deletes,
-    needs_lookup,
     pick,
     pick_full,
 )
@@ -176,7 +176,7 @@ def _steps(schema: TableSchema, settings: PickerSettings, written: list[DataFile
     task = CompactionTask(
         snapshot_id=1, schema_id=schema.id, partition=b"", bucket=0, total_buckets=1, files=choice.files,
         output_level=choice.output_level, drop_deletes=drop_deletes(choice.output_level, level_runs(written), settings),
-        rewrite_all=choice.rewrite_all, higher_files=higher if needs_lookup(schema) else (),
+        rewrite_all=choice.rewrite_all, higher_files=higher if compacts_by_lookup(schema) else (),
     )  # fmt: skip
     return steps_of(task, *_ranks(schema, choice.files), settings=StepSettings.of(schema))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row.encode import column_slots, header_words, place
 from paimon_py.codec.binary_row.slots import Slots
-from paimon_py.codec.columns import Ints, Slices, Words, combine, word_view
+from paimon_py.codec.columns import Int32s, Ints, Slices, Words, combine, word_view
 from paimon_py.spec.types import DataType
 
 Hashes = npt.NDArray[np.uint32]
@@ -29,7 +29,7 @@ _FEW = 8
 _TAIL_MASKS = np.array([0xFFFF_FFFF_FFFF_FFFF] + [(1 << (8 * n)) - 1 for n in range(1, 8)], np.uint64)
 
 
-def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> npt.NDArray[np.int32]:
+def hash_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> Int32s:
     """`BinaryRow.hashCode` of every row of the given columns.
 
     Shapes: in — columns of equal length n ≥ 0, at least one; out — (n,) int32.

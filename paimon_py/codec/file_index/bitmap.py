@@ -21,7 +21,7 @@ from pyroaring import BitMap
 from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap
 from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
-from paimon_py.codec.file_index.groups import Collector, Groups, big_endian, stored_keys
+from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, big_endian, stored_keys
 from paimon_py.codec.file_index.keys import Key, KeyKind
 from paimon_py.spec.file_indexes import size_option
 
@@ -80,7 +80,7 @@ class BitmapWriter:
         return [struct.pack(">i", len(blocks)), *index, struct.pack(">i", offset), *blocks]
 
 
-def _placed(groups: Groups, bodies: list[bytes]) -> tuple[Ints, Ints]:
+def _placed(groups: DistinctKeys, bodies: list[bytes]) -> tuple[Ints, Ints]:
     """Offset and length of every key's bitmap, which is appended to `bodies`; single rows need none."""
     order, starts = groups.rows()
     counts = np.diff(starts)

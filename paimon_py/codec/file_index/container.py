@@ -23,7 +23,7 @@ _INT = struct.Struct(">i")
 _PLACE = struct.Struct(">ii")
 
 
-class Place(msgspec.Struct, frozen=True):
+class IndexPlace(msgspec.Struct, frozen=True):
     """Where the bytes of an index lie in the container; `start` is −1 where it has none."""
 
     start: int
@@ -35,7 +35,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.start == _EMPTY
 
 
-Head = dict[str, dict[str, Place]]
+Head = dict[str, dict[str, IndexPlace]]
 """Places by column (`map[key]` for the values of a map) and type of index."""
 
 
@@ -90,7 +90,7 @@ def decode_head(head: bytes, path: str) -> Head:
             at += 4
             for _ in range(count):
                 kind, at = _text(head, at)
-                kinds[kind] = Place(*_PLACE.unpack_from(head, at))
+                kinds[kind] = IndexPlace(*_PLACE.unpack_from(head, at))
                 at += 8
     except (struct.error, UnicodeDecodeError) as error:
         raise CorruptionError(f"the head of {path} is damaged: {error}", path=path, offset=PREFIX_BYTES) from error
@@ -108,7 +108,7 @@ def decode(data: bytes, path: str) -> dict[str, dict[str, bytes | None]]:
     return found
 
 
-def cut(data: bytes, place: Place, path: str) -> bytes:
+def cut(data: bytes, place: IndexPlace, path: str) -> bytes:
     """The bytes of one index.
 
     Raises: CorruptionError if they are not all there.

@@ -13,10 +13,9 @@ from typing import Union
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import Bytes, Ints, Slices, numpy_values, slices_of
+from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, numpy_values, slices_of
 from paimon_py.expr.literal import (
     NANOS_PER_SECOND,
     BinaryValue,
@@ -101,12 +100,12 @@ class KeyKind(msgspec.Struct, frozen=True):
             numbers //= 1_000
         return numbers
 
-    def fits(self, column: pa.Array) -> npt.NDArray[np.bool_]:
+    def fits(self, column: pa.Array) -> Mask:
         """Where the value of a column of numbers is its key; elsewhere a decimal is wider than 64 bits."""
         if self.type.root is not Root.DECIMAL:
             return np.ones(len(column), np.bool_)
         words = numpy_values(column).view(np.int64)
-        found: npt.NDArray[np.bool_] = words[:, 1] == words[:, 0] >> 63
+        found: Mask = words[:, 1] == words[:, 0] >> 63
         return found
 
     def bits(self, numbers: Ints) -> Ints:

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap
 from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
-from paimon_py.codec.file_index.groups import Collector, Groups, stored_keys
+from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, stored_keys
 from paimon_py.codec.file_index.keys import Key, KeyKind
 from paimon_py.codec.file_index.slices import BitSlices, slices_of
 from paimon_py.spec.file_indexes import size_option
@@ -90,7 +90,7 @@ def _chunk_end(ends: Ints, first: int, chunk_bytes: int, kind: KeyKind) -> int:
     return max(last, first + 1)
 
 
-def _codes(groups: Groups) -> bytes:
+def _codes(groups: DistinctKeys) -> bytes:
     rows = np.flatnonzero(groups.codes >= 0)
     count = max((groups.key_count - 1).bit_length(), 1) if groups.key_count else _SLICES_OF_NOTHING
     existing = bitmap_bytes(bitmap_of(rows))

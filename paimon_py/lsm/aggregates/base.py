@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy
-from paimon_py.lsm.words import Ints, Mask
+from paimon_py.codec.columns import Ints, Mask, from_numpy
 
 Actions: TypeAlias = npt.NDArray[np.int8]
 _Item = TypeVar("_Item", bound=np.generic)

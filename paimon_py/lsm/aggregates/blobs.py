@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import binary_array, from_numpy, validity_mask
+from paimon_py.codec.columns import Mask, binary_array, from_numpy, validity_mask
 from paimon_py.codec.roaring import union_32, union_64
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.lsm.aggregates.base import ADD_REVERSED, Fold
 from paimon_py.lsm.aggregates.sketches import union_hll, union_theta
-from paimon_py.lsm.words import Mask
 from paimon_py.spec.aggregate_rules import Aggregate
 
 _UNIONS: dict[str, Callable[[Sequence[bytes]], bytes]] = {

@@ -14,12 +14,11 @@ from math import gcd
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, integer_array, numpy_values, ranges
+from paimon_py.codec.columns import Ints, from_numpy, integer_array, numpy_values, ranges
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import Fold
 from paimon_py.lsm.aggregates.numbers import Present, overflow, present, spread
 from paimon_py.lsm.aggregates.wide import Wide, running_sums
-from paimon_py.lsm.words import Ints
 from paimon_py.spec.aggregate_rules import Aggregate
 
 _COMPACT = 18

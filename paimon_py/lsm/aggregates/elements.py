@@ -10,9 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import encode
-from paimon_py.codec.columns import bitmap_of, child_range, combine, from_numpy, nulls_or_none, numpy_values, ranges
+from paimon_py.codec.columns import (
+    Ints,
+    Mask,
+    bitmap_of,
+    child_range,
+    combine,
+    from_numpy,
+    nulls_or_none,
+    numpy_values,
+    ranges,
+)
 from paimon_py.lsm.aggregates.base import RETRACT, Actions, Steps
-from paimon_py.lsm.words import Ints, Mask
 from paimon_py.spec.types import Atomic, DataType, Root
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import numpy_values, validity_mask
+from paimon_py.codec.columns import AnyArray, Ints, Words, numpy_values, validity_mask
 from paimon_py.lsm.aggregates.base import Fold, Steps, taken
-from paimon_py.lsm.aggregates.numbers import AnyArray, present, spread
-from paimon_py.lsm.words import Fixed, Ints, Text, Words, parts_of, words_at
+from paimon_py.lsm.aggregates.numbers import present, spread
+from paimon_py.lsm.words import Fixed, Text, parts_of, words_at
 from paimon_py.spec.aggregate_rules import Aggregate
 
 

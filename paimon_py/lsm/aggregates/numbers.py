@@ -9,21 +9,17 @@ of the versions; an integer that leaves its type is an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import from_numpy, numpy_values, validity_mask
+from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import Fold, Waves, waves_of
 from paimon_py.lsm.aggregates.wide import Wide, running_sums
-from paimon_py.lsm.words import Ints, Mask
 from paimon_py.spec.aggregate_rules import Aggregate
 from paimon_py.spec.type_text import sql_type
-
-AnyArray = npt.NDArray[Any]
 
 
 class Present(NamedTuple):

@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import validity_mask
+from paimon_py.codec.columns import Ints, Mask, validity_mask
 from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, CLEAR, RETRACT, SET, Fold
-from paimon_py.lsm.words import Ints, Mask
 
 
 def last_value(_values: pa.Array, fold: Fold, _index: Ints | None = None) -> Ints:

@@ -9,9 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import child_range, combine, from_numpy, numpy_values, text_array, validity_mask
+from paimon_py.codec.columns import (
+    Ints,
+    Mask,
+    child_range,
+    combine,
+    from_numpy,
+    numpy_values,
+    text_array,
+    validity_mask,
+)
 from paimon_py.lsm.aggregates.base import ADD_REVERSED, SET, Fold, Steps, taken
-from paimon_py.lsm.words import Ints, Mask
 from paimon_py.spec.aggregate_rules import Aggregate
 
 WHITESPACE = (

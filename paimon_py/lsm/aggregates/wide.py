@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paimon_py.lsm.words import Ints, Mask, Words
+from paimon_py.codec.columns import Ints, Mask, Words
 
 _LOW = 0xFFFF_FFFF
 _TOP = 1 << 31

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import combine, from_numpy, numpy_values, ranges, validity_mask
+from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values, ranges, validity_mask
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates import aggregator_of
 from paimon_py.lsm.aggregates.base import ADD, RETRACT, SET, Actions, Aggregator, Fold, Pick, taken
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import Ints, Mask, combined
+from paimon_py.lsm.words import combined
 from paimon_py.spec.aggregate_rules import column_function
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.columns import Mask, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.words import Mask, combined
+from paimon_py.lsm.words import combined
 from paimon_py.spec.schema import VALUE_KIND
 
 

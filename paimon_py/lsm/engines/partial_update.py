@@ -17,13 +17,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import numpy_values, validity_mask
+from paimon_py.codec.columns import Ints, Mask, numpy_values, validity_mask
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, RETRACT, SET, SKIP, Aggregator, Fold
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.order import comparable
 from paimon_py.lsm.versions import Versions
-from paimon_py.lsm.words import Ints, Mask, combined
+from paimon_py.lsm.words import combined
 from paimon_py.spec.engine_rules import SequenceGroup
 from paimon_py.spec.schema import LEVEL, SEQUENCE_NUMBER, VALUE_KIND
 

@@ -1,10 +1,10 @@
 """Which files of append tables are joined: by Java's rules, on invented files."""
 
-from paimon_py.compaction.append_picker import AppendSettings, DeadRows, bucket_tasks, unaware_tasks
+from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, bucket_tasks, unaware_tasks
 from paimon_py.spec.data_file import DataFile
 
 SETTINGS = AppendSettings(target_bytes=100, small_bytes=70, file_count_min=3, open_file_bytes=0)
-NO_DEAD = DeadRows()
+NO_DEAD = DeadCounts()
 
 
 def file(number, size, rows=10):
@@ -95,6 +95,6 @@ def test_opening_a_file_counts_as_size():
 
 def test_files_with_many_dead_rows_go_with_all_files_of_their_index_file():
     settings = AppendSettings(target_bytes=100, small_bytes=70, looks_at_deletions=True)
-    dead = DeadRows(counts={"f0": 3, "f1": 2, "f3": None}, index_files={"f0": "i", "f1": "i", "f3": "j"})
+    dead = DeadCounts(counts={"f0": 3, "f1": 2, "f3": None}, index_files={"f0": "i", "f1": "i", "f3": "j"})
     assert without_buckets([90, 90, 90, 90], settings=settings, dead=dead) == [[0, 3]]
     assert without_buckets([90, 60, 90, 90], settings=settings, dead=dead) == [[0, 1, 3]]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.codec.binary_row import encode
-from paimon_py.compaction.by_lookup import Lookup, LookupRules
+from paimon_py.compaction.by_lookup import LevelsAbove, LookupRules
 from paimon_py.compaction.rewrite import Merging
 from paimon_py.files.alive import POSITION
 from paimon_py.lsm.engines.deduplicate import Deduplicate
@@ -136,7 +136,7 @@ def test_new_rows_meet_the_lowest_older_row_of_their_key(case, seed):
     higher = [tree.file(4, some(0.6)), tree.file(3, some(0.3, 0, width // 2)), tree.file(3, some(0.3, width // 2))]
     inside = [tree.file(1, some(0.3))] if random_.random() < 0.5 else []
     inside += [tree.file(0, some(random_.choice([0.05, 0.4])), deletes) for _ in range(random_.randint(1, 3))]
-    lookup = Lookup(rules, inside, higher, tree.read_positions, (KEY,))
+    lookup = LevelsAbove(rules, inside, higher, tree.read_positions, (KEY,))
     runs = [SortedRun((file,)) for file in inside]
     got = [row for batch in lookup.rows(runs, merging(tree, engine, sequence)) for row in batch.to_pylist()]
     want, dead = model(inside, higher, rules, tree, order)
@@ -151,7 +151,7 @@ def test_a_file_that_stays_marks_what_it_replaces_and_reads_keys_alone():
     tree = Tree(random.Random(3))
     higher = [tree.file(5, range(0, 50)), tree.file(5, range(50, 100))]
     new = tree.file(0, [3, 7, 200])
-    lookup = Lookup(LookupRules(marks=True, merges=False), [new], higher, tree.read_positions, (KEY,))
+    lookup = LevelsAbove(LookupRules(marks=True, merges=False), [new], higher, tree.read_positions, (KEY,))
     lookup.look_up(new, merging(tree, Deduplicate()))
     assert {name: v.positions.tolist() for name, v in lookup.found.vectors.items()} == {higher[0].name: [3, 7]} | {}
     assert {names for _, names in tree.reads} == {("k",), ("_SEQUENCE_NUMBER", "_VALUE_KIND", "k")}
@@ -161,7 +161,7 @@ def test_files_above_that_no_new_key_reaches_are_not_read():
     tree = Tree(random.Random(4))
     higher = [tree.file(5, range(0, 50)), tree.file(5, range(50, 100))]
     inside = [tree.file(1, [60, 99]), tree.file(0, [3, 7])]
-    lookup = Lookup(LookupRules(marks=True, merges=False), inside, higher, tree.read_positions, (KEY,))
+    lookup = LevelsAbove(LookupRules(marks=True, merges=False), inside, higher, tree.read_positions, (KEY,))
     rows = [r for b in lookup.rows([SortedRun((f,)) for f in inside], merging(tree, Deduplicate())) for r in b.to_pylist()]
     assert [row["k"] for row in rows] == [3, 7, 60, 99]
     assert higher[1].name not in {name for name, _ in tree.reads}
@@ -171,7 +171,7 @@ def test_a_compaction_without_new_rows_looks_nothing_up():
     tree = Tree(random.Random(5))
     higher = [tree.file(5, range(0, 50))]
     inside = [tree.file(1, [3, 9]), tree.file(2, [3, 7])]
-    lookup = Lookup(LookupRules(marks=True, merges=False), inside, higher, tree.read_positions, (KEY,))
+    lookup = LevelsAbove(LookupRules(marks=True, merges=False), inside, higher, tree.read_positions, (KEY,))
     rows = [r for b in lookup.rows([SortedRun((f,)) for f in inside], merging(tree, Deduplicate())) for r in b.to_pylist()]
     assert [row["k"] for row in rows] == [3, 7, 9]
     assert not lookup.found.vectors

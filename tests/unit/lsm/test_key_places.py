@@ -11,7 +11,7 @@ import pytest
 from paimon_py import StorageError
 from paimon_py.env import TemporarySpill
 from paimon_py.lsm import key_places as key_index
-from paimon_py.lsm.key_places import KeyIndex
+from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, grouped, keys_of, merged
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore
@@ -77,7 +77,7 @@ def play(index, kind, seed, *, hashed=None, rounds=12, size=300):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("limit", [1 << 30, 4_000])
 def test_every_key_has_the_place_it_got_last(kind, limit):
-    index = KeyIndex(TemporarySpill(), limit)
+    index = KeyPlaces(TemporarySpill(), limit)
     play(index, kind, 1)
     index.clear()
 
@@ -86,14 +86,14 @@ def test_every_key_has_the_place_it_got_last(kind, limit):
 @pytest.mark.parametrize("limit", [1 << 30, 4_000])
 def test_keys_with_the_same_hash_are_told_apart(kind, limit, monkeypatch):
     monkeypatch.setattr(key_index, "_BLOCK_KEYS", 64)
-    index = KeyIndex(StoreSpill(MemoryStore()), limit)
+    index = KeyPlaces(StoreSpill(MemoryStore()), limit)
     play(index, kind, 2, hashed=few_hashes, rounds=6, size=150)
 
 
 def test_small_blocks_and_many_files_change_nothing(monkeypatch):
     monkeypatch.setattr(key_index, "_BLOCK_KEYS", 16)
     store = MemoryStore()
-    index = KeyIndex(StoreSpill(store), 1)
+    index = KeyPlaces(StoreSpill(store), 1)
     play(index, "two longs", 3, rounds=20, size=100)
     assert 1 <= len(StoreSpill(store).paths()) <= 6, "older runs are merged and deleted"
     index.clear()
@@ -129,7 +129,7 @@ def test_the_newest_run_wins_a_merge():
 
 def test_a_failing_disk_is_named_and_nothing_is_left_on_it():
     def work(store):
-        index = KeyIndex(StoreSpill(store), 1)
+        index = KeyPlaces(StoreSpill(store), 1)
         try:
             play(index, "text", 4, rounds=5, size=4)
         finally:
@@ -157,6 +157,6 @@ def test_a_full_disk_says_where_to_put_the_index():
         def create(self):
             return Full()
 
-    index = KeyIndex(Place(), 1)
+    index = KeyPlaces(Place(), 1)
     with pytest.raises(StorageError, match=r"/full/run-1.*TMPDIR"):
         play(index, "long", 5)

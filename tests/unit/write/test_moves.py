@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paimon_py.write.bucket_counts import BucketCounts
-from paimon_py.write.moves import BY_ENGINE, Batch, Counts, packed
+from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, packed
 
 
 class OneByOne:
@@ -87,7 +87,7 @@ def one_by_one(engine, rows, places, buckets):
 def test_rows_go_where_one_after_the_other_would_go(engine, seed):
     """With room in every bucket; which bucket a key gets where they are full is a question of its own."""
     rng = np.random.default_rng(seed)
-    counts, model, places = Counts(1_000), {}, {}
+    counts, model, places = KeyCounts(1_000), {}, {}
     known: dict[int, int] = {}
     for _ in range(5):
         rows = [(int(k), int(p)) for k, p in zip(rng.integers(0, 30, 40), rng.integers(0, 3, 40), strict=True)]
@@ -108,7 +108,7 @@ def test_rows_go_where_one_after_the_other_would_go(engine, seed):
 
 
 def test_rows_that_leave_full_buckets_make_room_at_once():
-    counts = Counts(2)
+    counts = KeyCounts(2)
     counts.add(packed(np.array([0, 0]), np.array([0, 0])), 1)
     order, starts = np.arange(3), np.ones(3, np.bool_)
     moves = BY_ENGINE["deduplicate"](Batch(order, starts, np.array([1, 0, 0]), np.array([0, -1, -1])), counts)

@@ -17,7 +17,7 @@ from paimon_py.codec.file_index.keys import KeyKind
 _LENGTH_BYTES = 4
 
 
-class Groups(NamedTuple):
+class DistinctKeys(NamedTuple):
     """The distinct keys of a column in ascending order, and the rows of each.
 
     Attributes:
@@ -67,7 +67,7 @@ class Collector:
         self._numbers.append(self._kind.numbers(column).copy())
         self._valid.append(validity_mask(column))
 
-    def groups(self) -> Groups:
+    def groups(self) -> DistinctKeys:
         """What was collected."""
         if self._kind.is_text:
             return _text_groups(self._parts)
@@ -76,10 +76,10 @@ class Collector:
         keys, codes = np.unique(numbers[valid], return_inverse=True)
         all_codes = np.full(len(numbers), -1, np.int64)
         all_codes[valid] = codes
-        return Groups(keys, _no_strings(), all_codes)
+        return DistinctKeys(keys, _no_strings(), all_codes)
 
 
-def stored_keys(groups: Groups, kind: KeyKind, tails: Bytes) -> tuple[Bytes, Ints]:
+def stored_keys(groups: DistinctKeys, kind: KeyKind, tails: Bytes) -> tuple[Bytes, Ints]:
     """Every key as it is stored, followed by its row of `tails`; all of that in a row, and the size of each.
 
     Cost: no Python step per key.
@@ -112,9 +112,9 @@ def _no_strings() -> Slices:
     return Slices(padded(np.empty(0, np.uint8)), empty, empty)
 
 
-def _text_groups(parts: list[pa.Array]) -> Groups:
+def _text_groups(parts: list[pa.Array]) -> DistinctKeys:
     if not parts:
-        return Groups(np.empty(0, np.int64), _no_strings(), np.empty(0, np.int64))
+        return DistinctKeys(np.empty(0, np.int64), _no_strings(), np.empty(0, np.int64))
     encoded: pa.DictionaryArray = combine(pa.chunked_array(parts).unify_dictionaries())
     dictionary = encoded.dictionary
     bare = dictionary.cast(pa.binary())
@@ -125,4 +125,5 @@ def _text_groups(parts: list[pa.Array]) -> Groups:
     places = numpy_values(encoded.indices).astype(np.int64)
     codes = ranks[np.where(validity_mask(encoded.indices), places, -1)]
     strings = slices_of(bare)
-    return Groups(np.empty(0, np.int64), Slices(strings.data, strings.starts[order], strings.lengths[order]), codes)
+    strings = Slices(strings.data, strings.starts[order], strings.lengths[order])
+    return DistinctKeys(np.empty(0, np.int64), strings, codes)

@@ -16,7 +16,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.write.session import Writer
 
 
-class Written:
+class HandedOver:
     """Changes, each with the writer that made them."""
 
     def __init__(self, root: TableRoot, schema: TableSchema) -> None:
