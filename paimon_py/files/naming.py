@@ -18,9 +18,10 @@ class DataFileNames:
 
     __slots__ = ("_changelog_prefix", "_count", "_prefix", "_uuid", "_with_compression")
 
-    def __init__(self, options: Mapping[str, str], ids: Ids) -> None:
+    def __init__(self, options: Mapping[str, str], ids: Ids, *, prefix: str | None = None) -> None:
+        """`prefix`: of data files, in place of the option `data-file.prefix`."""
         typed = Options(options)
-        self._prefix = typed.get_str("data-file.prefix")
+        self._prefix = typed.get_str("data-file.prefix") if prefix is None else prefix
         self._changelog_prefix = typed.get_str("changelog-file.prefix")
         self._with_compression = typed.get_bool("file.suffix.include.compression")
         self._uuid = ids.uuid()

@@ -57,16 +57,18 @@ def parse_mode(text: str, option: str) -> StatsMode:
     raise OptionError(f"option {option} is {text!r}; it must be {allowed}", option=option, value=text)
 
 
-def value_modes(options: Mapping[str, str], fields: Sequence[Field], level: int) -> tuple[StatsMode, ...]:
+def value_modes(
+    options: Mapping[str, str], fields: Sequence[Field], level: int, mode: str | None = None
+) -> tuple[StatsMode, ...]:
     """The modes of a table's columns for files of one level.
 
     A column's own mode counts most; after it come the first n columns, if the option asks for them only, and the mode
-    of the level or table.
+    of the level or table; `mode` counts in place of the table's.
     """
     typed = Options(options)
     per_level = typed.get_map("metadata.stats-mode.per.level")
     name = "metadata.stats-mode.per.level" if str(level) in per_level else "metadata.stats-mode"
-    common = parse_mode(per_level.get(str(level), typed.get_str("metadata.stats-mode")), name)
+    common = parse_mode(per_level.get(str(level), mode or typed.get_str("metadata.stats-mode")), name)
     first = typed.get_int("metadata.stats-keep-first-n-columns")
     modes = []
     for position, field in enumerate(fields):

@@ -75,8 +75,18 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         return (*keys, SEQUENCE_FIELD, KIND_FIELD, *self.fields)
 
 
-def file_layout(schema: TableSchema, *, level: int = 0, source: FileSource = FileSource.APPEND) -> FileLayout:
+def file_layout(
+    schema: TableSchema,
+    *,
+    level: int = 0,
+    source: FileSource = FileSource.APPEND,
+    format_name: str | None = None,
+    stats_mode: str | None = None,
+) -> FileLayout:
     """The layout that a table's options ask for, for files of one level.
+
+    Args:
+        format_name, stats_mode: count in place of the options `file.format` and `metadata.stats-mode`.
 
     Raises:
         OptionError: an option has a bad text.
@@ -85,14 +95,16 @@ def file_layout(schema: TableSchema, *, level: int = 0, source: FileSource = Fil
     options = Options(schema.options)
     key_fields = schema.key_fields if schema.primary_keys else ()
     thin = options.get_bool("data-file.thin-mode")
-    modes = value_modes(schema.options, schema.fields, level)
+    modes = value_modes(schema.options, schema.fields, level, stats_mode)
     if thin:
         keys = {field.name for field in key_fields}
         own = {name for name in keys if f"fields.{name}.stats-mode" in schema.options}
         named = zip(schema.fields, modes, strict=True)
         modes = tuple(SYSTEM_MODE if field.name in keys - own else mode for field, mode in named)
     unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
-    format_name = options.get_map("file.format.per.level").get(str(level), options.get_str("file.format"))
+    format_name = options.get_map("file.format.per.level").get(
+        str(level), format_name or options.get_str("file.format")
+    )
     compressions = options.get_map("file.compression.per.level")
     default_target = _KEYED_TARGET_BYTES if key_fields else _APPEND_TARGET_BYTES
     return FileLayout(

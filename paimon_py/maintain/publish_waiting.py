@@ -22,7 +22,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, UsageError
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.maintain.rescale import ROUNDS, with_buckets
+from paimon_py.maintain.rescale import ROUNDS
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
@@ -32,6 +32,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.write.session import Writer
+from paimon_py.write.settings import WriterSettings
 
 
 def publish_waiting(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
@@ -111,10 +112,9 @@ class _Round:
         return result
 
     def _written(self, count: int, entries: Sequence[ManifestEntry]) -> Writer:
-        """A writer of tables with so many buckets that has the rows of these files."""
-        schema = with_buckets(self._schema, count)
-        schema = msgspec.structs.replace(schema, options={**schema.options, "write-only": "false"})
-        with Writer(self._root, schema) as writer:
+        """A writer that puts the rows of these files into so many buckets."""
+        settings = WriterSettings.of(self._schema, buckets=count, compacts=True)
+        with Writer(self._root, self._schema, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
             for entry in sorted(entries, key=_age):

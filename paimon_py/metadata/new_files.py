@@ -16,8 +16,8 @@ class NewFiles:
 
     __slots__ = ("_names", "_place", "_root")
 
-    def __init__(self, files: BucketFiles) -> None:
-        """New files of a bucket, in the names that the options of its schema ask for.
+    def __init__(self, files: BucketFiles, *, prefix: str | None = None) -> None:
+        """New files of a bucket, in the names that the options of its schema ask for; `prefix`: of these names.
 
         Raises: OptionError if the options for external paths contradict each other.
         """
@@ -25,7 +25,7 @@ class NewFiles:
         self._root = root = table.root
         directory = table.partition_directory(files.partition)
         self._place = bucket_place(root.path, table.schema, directory, files.bucket, root.env.ids)
-        self._names = DataFileNames(table.schema.options, root.env.ids)
+        self._names = DataFileNames(table.schema.options, root.env.ids, prefix=prefix)
 
     def begin(self, layout: FileLayout, first_sequence: int = 0) -> RollingWriter:
         """A writer of new files. `first_sequence`: of the first row of an append table."""

@@ -43,6 +43,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.session import Writer
+from paimon_py.write.settings import WriterSettings
 
 _NONE = DeletionVector({})
 
@@ -78,7 +79,6 @@ class AppendRows:
         self._root = root
         self._schema = schema
         self._files = TableFiles(root, schema)
-        self._quiet = msgspec.structs.replace(schema, options={**schema.options, "write-only": "true"})
         self._predicate = predicate
         self._operations = operations
         self._alone = alone
@@ -138,7 +138,8 @@ class AppendRows:
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
         """A writer for what changes beside that snapshot; if that fails, everything is deleted."""
         try:
-            with Writer(self._root, self._quiet) as writer:
+            settings = WriterSettings.of(self._schema, compacts=False)
+            with Writer(self._root, self._schema, settings) as writer:
                 yield writer
         except FileMissingError as error:
             self.discard()

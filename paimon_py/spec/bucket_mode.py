@@ -47,11 +47,14 @@ def is_cross_partition(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) and not set(schema.partition_keys) <= set(schema.primary_keys)
 
 
-def counts_anew(schema: TableSchema) -> bool:
+def counts_anew(schema: TableSchema, *, compacts: bool | None = None) -> bool:
     """Whether every writer numbers its rows from 0: the order of rows in a bucket does not matter, none is compacted.
+
+    Args:
+        compacts: whether writers compact; None: as the option `write-only` says.
 
     Source: Java `BucketedAppendFileStoreWrite`.
     """
     options = Options(schema.options)
-    unordered = not options.get_bool("bucket-append-ordered") and options.get_bool("write-only")
-    return unordered and not schema.primary_keys
+    compacts = not options.get_bool("write-only") if compacts is None else compacts
+    return not compacts and not schema.primary_keys and not options.get_bool("bucket-append-ordered")

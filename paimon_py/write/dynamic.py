@@ -30,6 +30,7 @@ from paimon_py.storage.store import FileMissingError
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
 from paimon_py.write.route import Router
+from paimon_py.write.routing import Routing
 from paimon_py.write.streams import open_stream, pieces
 
 
@@ -81,7 +82,7 @@ def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
     def note(partition: bytes, hashes: Int32s) -> Ints:
         return assigners_of(partition, hashes, channels=writers, assigners=share.assigners).astype(np.int64)
 
-    router = Router(schema, note)
+    router = Router(schema, assign=note)
     reader = open_stream(data)
     alignment = Alignment(schema, reader.schema)
     found = [router.bucket_numbers(alignment.apply(piece).batch) for batch in reader for piece in pieces(batch)]
@@ -96,14 +97,11 @@ class _Indexed(msgspec.Struct):
     is_new: bool = False
 
 
-class DynamicBuckets:
+class DynamicBuckets(Routing):
     """Assigns the rows of one writer.
 
     Partitions are loaded when the first row of each comes. Where buckets have files but no index, it is made again from
     their keys.
-
-    Attributes:
-        handed: names of the index files that were handed over last; nothing that was handed over before names them.
     """
 
     def __init__(
@@ -128,7 +126,7 @@ class DynamicBuckets:
         self._entries: dict[bytes, list[IndexEntry]] | None = None
         self._is_old = False
         self._made: list[IndexEntry] = []
-        self.handed: frozenset[str] = frozenset()
+        self.route = Router(schema, assign=self.assign).route
 
     def assign(self, partition: bytes, hashes: Int32s) -> Ints:
         """The bucket of each key of a partition, given by its hash.

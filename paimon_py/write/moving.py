@@ -20,13 +20,13 @@ from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.bucket_mode import UNAWARE
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, limited
 from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, Moves, bucket_of, packed, part_of
 from paimon_py.write.route import Routed, partition_codes, spread
+from paimon_py.write.routing import Routing
 
 _INDEX_SHARE = 16
 _MERGE_COPIES = 4
@@ -45,7 +45,7 @@ ReadKeys = Callable[[Snapshot], Iterator[LiveKeys]]
 """All keys of a snapshot, each once."""
 
 
-class MovingKeys:
+class MovingKeys(Routing):
     """Routes the rows of one writer.
 
     The keys of the table are read when the first row comes.
@@ -53,8 +53,6 @@ class MovingKeys:
     Attributes:
         memory_bytes: what the index takes at most, with the copies of a merge; what is more lies on local disk.
     """
-
-    total_buckets = UNAWARE
 
     def __init__(
         self, root: TableRoot, schema: TableSchema, snapshot: Snapshot | None, read_keys: ReadKeys | None
@@ -84,7 +82,7 @@ class MovingKeys:
         self._end: str | None = None
 
     @property
-    def base(self) -> KeyBase:
+    def keys(self) -> KeyBase:
         """What the changes that are handed over next rely on."""
         return self._follower.base
 
@@ -118,7 +116,7 @@ class MovingKeys:
 
         Raises: StorageError
         """
-        if self.base.files:
+        if self.keys.files:
             self._follower.advance(self._root.snapshots.latest())
         return list(changes)
 

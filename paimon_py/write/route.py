@@ -16,10 +16,7 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
-from paimon_py.errors import UnsupportedError
-from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import EMPTY_ROW
-from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
@@ -43,27 +40,18 @@ class Routed(NamedTuple):
 
 
 class Router:
-    """Sends rows where the schema says.
+    """Sends rows to their partitions, and there to one bucket, to buckets by a hash, or to those that are assigned."""
 
-    Raises:
-        UnsupportedError: buckets of another kind that are not assigned.
-    """
-
-    def __init__(self, schema: TableSchema, assign: Assign | None = None) -> None:
-        """`assign`: gives the buckets of keys where these are dynamic."""
-        options = Options(schema.options)
+    def __init__(self, schema: TableSchema, *, buckets: int = 1, only: int = 0, assign: Assign | None = None) -> None:
+        """`buckets`: how many a hash chooses from; `only`: the number of a bucket that is alone; `assign`: gives the
+        buckets of keys."""
         self._assign = assign
         self._key_fields = schema.key_fields
-        self.total_buckets = options.get_int("bucket")
-        self._function = options.get_enum("bucket-function.type")
+        self._buckets = buckets
+        self._function = Options(schema.options).get_enum("bucket-function.type")
         self._partition_fields = schema.partition_fields
         self._bucket_fields = tuple(schema.field(name) for name in schema.bucket_keys)
-        mode = bucket_mode(schema)
-        self._only = POSTPONE_BUCKET if mode is BucketMode.POSTPONED else 0
-        needless = mode in (BucketMode.NONE, BucketMode.POSTPONED)
-        if assign is None and self.total_buckets < 1 and not needless:
-            name = f"bucket={self.total_buckets}"
-            raise UnsupportedError(f"paimon_py writes tables with fixed buckets, this one has {name}", feature=name)
+        self._only = only
 
     def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
         """The rows of each partition and bucket that occurs, partitions and buckets in no particular order.
@@ -75,22 +63,22 @@ class Router:
         if batch.num_rows == 0:
             return []
         parts, partitions = partition_codes(batch, self._partition_fields)
-        buckets = self._buckets(batch) if self._assign is None else self._assigned(batch, parts, partitions)
+        buckets = self._hashed(batch) if self._assign is None else self._assigned(batch, parts, partitions)
         if parts is None and buckets is None:
             return [Routed(partitions[0], self._only, batch, kinds)]
-        width = max(self.total_buckets, 1) if self._assign is None or buckets is None else int(buckets.max()) + 1
+        width = self._buckets if self._assign is None or buckets is None else int(buckets.max()) + 1
         return spread(batch, kinds, _combined(parts, buckets, width), width, partitions, only=self._only)
 
     def bucket_numbers(self, batch: pa.RecordBatch) -> Codes:
         """What is assigned to each row, in their order."""
         return self._assigned(batch, *partition_codes(batch, self._partition_fields))
 
-    def _buckets(self, batch: pa.RecordBatch) -> Codes | None:
-        if self.total_buckets <= 1:
+    def _hashed(self, batch: pa.RecordBatch) -> Codes | None:
+        if self._buckets == 1:
             return None
         columns = [batch.column(field.name) for field in self._bucket_fields]
         types = [field.type for field in self._bucket_fields]
-        return bucket_numbers(columns, types, self.total_buckets, self._function)
+        return bucket_numbers(columns, types, self._buckets, self._function)
 
     def _assigned(self, batch: pa.RecordBatch, parts: Ints | None, partitions: Sequence[bytes]) -> Codes:
         """The dynamic bucket of each row, partition after partition."""

@@ -5,79 +5,37 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.leftovers import delete_compaction, delete_files, delete_handed_index_files
-from paimon_py.commit.plan import own_files
+from paimon_py.commit.plan import Bucket, own_files
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.errors import SchemaError, StorageError, UsageError
-from paimon_py.files.naming import DataFileNames
-from paimon_py.files.places import BucketPlace, bucket_place
-from paimon_py.files.writer import FileLayout, RollingWriter, file_layout
-from paimon_py.lsm.buffer import MergeBuffer
-from paimon_py.lsm.engines import engine_of
-from paimon_py.lsm.order import merge_order
-from paimon_py.lsm.spill import SpilledRuns, SpillSettings
-from paimon_py.lsm.writer import LSMWriter
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
+from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
-from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.write.align import Alignment
-from paimon_py.write.append import AppendWriter
+from paimon_py.write.bucket_kinds import routing_of
+from paimon_py.write.bucket_writer import BucketWriter
 from paimon_py.write.existing import NOTHING, Existing, summarise
-from paimon_py.write.route import Routed, Router
+from paimon_py.write.route import Routed
+from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import open_stream, pieces
 
 if TYPE_CHECKING:
-    from paimon_py.write.dynamic import DynamicBuckets, Share
-    from paimon_py.write.moving import MovingKeys, ReadKeys
+    from paimon_py.write.dynamic import Share
+    from paimon_py.write.moving import ReadKeys
 
 OPEN_FILES_MAX = 64
-_BUFFER_MAX = 1 << 30
-"""Rows of one bucket are sorted as single Arrow arrays, whose text may not exceed 2 GB."""
-
-
-class BucketWriter(Protocol):
-    """What a session asks of the writer of one partition and bucket."""
-
-    partition: bytes
-    bucket: int
-
-    @property
-    def buffered_bytes(self) -> int: ...
-
-    @property
-    def has_open_file(self) -> bool: ...
-
-    @property
-    def has_spilled(self) -> bool: ...
-
-    @property
-    def files(self) -> tuple[DataFile, ...]: ...
-
-    @property
-    def next_sequence(self) -> int: ...
-
-    def free_memory(self) -> None: ...
-
-    def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def take(self) -> tuple[DataFile, ...]: ...
-
-    def abort(self) -> None: ...
 
 
 class Writer:
@@ -88,54 +46,28 @@ class Writer:
     """
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, *, ignore_existing: bool = False, share: Share | None = None,
-        read_keys: ReadKeys | None = None,
+        self, root: TableRoot, schema: TableSchema, settings: WriterSettings | None = None, *,
+        ignore_existing: bool = False, share: Share | None = None, read_keys: ReadKeys | None = None,
     ) -> None:  # fmt: skip
-        """`ignore_existing`: what the table holds will be replaced, so sequence numbers start anew; `share`: of the
-        rows, where several writers fill dynamic buckets; `read_keys`: needed where keys move between partitions."""
-        options = Options(schema.options)
+        """`settings`: in place of what the table's options say; `ignore_existing`: what the table holds will be
+        replaced, so sequence numbers start anew; `share` and `read_keys`: see `routing_of`."""
+        settings = settings or WriterSettings.of(schema)
         self._root = root
         self._schema = schema
-        self._limit = min(options.get_memory("write-buffer-size"), _BUFFER_MAX)
-        self._spills = SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None
+        self._table = TableFiles(root, schema)
         self._snapshot = root.latest()
         base = None if ignore_existing else self._snapshot
         self._live = LiveFiles(root, base)
-        self._dynamic: DynamicBuckets | None = None
-        self._moving: MovingKeys | None = None
-        mode = bucket_mode(schema)
-        if mode is BucketMode.DYNAMIC:
-            from paimon_py.write.dynamic import DynamicBuckets
-
-            self._dynamic = DynamicBuckets(root, schema, self._live, share)
-        elif mode is BucketMode.MOVING:
-            from paimon_py.write.moving import MovingKeys
-
-            self._moving = MovingKeys(root, schema, base, read_keys)
-            self._limit -= self._moving.memory_bytes
-        self._indexes = self._dynamic or self._moving
-        self._router = self._moving or Router(schema, None if self._dynamic is None else self._dynamic.assign)
-        self._waiting: TableSchema | None = None
-        plain = mode in (BucketMode.NONE, BucketMode.POSTPONED)
-        if mode is BucketMode.POSTPONED:
-            from paimon_py.write.waiting import waiting_layout, waiting_schema
-
-            self._waiting = waiting_schema(schema, root.env.ids)
-            self._layout = waiting_layout(self._waiting)
-        else:
-            self._layout = file_layout(schema)
-        needless = ignore_existing or self._snapshot is None or plain
-        self._existing: Existing | None = NOTHING if needless else None
-        self._compaction: WriterCompaction | None = None
-        if not options.get_bool("write-only") and not plain and not is_incremental(schema):
-            self._compaction = WriterCompaction(
-                root, schema, self._live, total_buckets=self._router.total_buckets, replaces=ignore_existing
-            )
-        self._writers: dict[tuple[bytes, int], BucketWriter] = {}
-        self._sequences: dict[tuple[bytes, int], int] = {}
+        self._routing = routing_of(root, schema, self._live, buckets=settings.buckets, share=share, read_keys=read_keys)
+        self._limit = settings.buffer_bytes - self._routing.memory_bytes
+        self._open_bucket = self._routing.writers(self._table, settings)
+        self._counts_anew = counts_anew(schema, compacts=settings.compacts)
+        self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
+        self._compaction = self._compacting(replaces=ignore_existing) if settings.compacts else None
+        self._writers: dict[Bucket, BucketWriter] = {}
+        self._sequences: dict[Bucket, int] = {}
         self._chosen = PartitionChoice()
         self._checked: set[bytes] = set()
-        self._directories: dict[bytes, str] = {}
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._buffered_bytes = 0
         self._end: str | None = None
@@ -207,10 +139,9 @@ class Writer:
             base_snapshot_id=self.base.id or None,
             base_mark=self.base.mark,
             buckets=tuple(buckets),
-            keys=None if self._moving is None else self._moving.base,
+            keys=self._routing.keys,
         )
-        if self._indexes is not None:
-            self._indexes.hand_over(changes)
+        self._routing.hand_over(changes)
         return changes
 
     def restrict(self, partition: Mapping[str, object]) -> None:
@@ -230,9 +161,8 @@ class Writer:
         """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
         if self._compaction is not None:
             self._compaction.forget(changes.buckets)
-        handed = frozenset[str]() if self._dynamic is None else self._dynamic.handed
-        if self._indexes is not None:
-            self._indexes.forget(changes.buckets)
+        handed = self._routing.handed
+        self._routing.forget(changes.buckets)
         delete_handed_index_files(self._root, self._schema, changes, handed)
         for bucket in changes.buckets:
             delete_files(self._root, self._schema, bucket.partition, bucket.bucket, own_files(bucket))
@@ -242,8 +172,7 @@ class Writer:
         if self._end is None:
             self._flush_all()
             self._end = "closed"
-            if self._moving is not None:
-                self._moving.close()
+            self._routing.close()
 
     def abort(self) -> None:
         """Delete what was not handed over, and take no more rows; as many files as the store lets."""
@@ -266,6 +195,13 @@ class Writer:
         return f"Writer({self._root.path!r}, buckets={len(self._writers)}, buffered_bytes={self._buffered_bytes})"
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _compacting(self, *, replaces: bool) -> WriterCompaction | None:
+        """What compacts the buckets that are written to."""
+        if not self._routing.compacts or is_incremental(self._schema):
+            return None
+        total = self._routing.total_buckets
+        return WriterCompaction(self._root, self._schema, self._live, total_buckets=total, replaces=replaces)
 
     def _require_open(self) -> None:
         if self._end is not None:
@@ -292,7 +228,7 @@ class Writer:
         return known[1]
 
     def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        for routed in self._router.route(batch, kinds):
+        for routed in self._routing.route(batch, kinds):
             self._write(routed)
 
     def _write(self, routed: Routed) -> None:
@@ -325,30 +261,18 @@ class Writer:
             self._checked.add(partition)
         existing = self._known()
         first = self._sequences.get((partition, bucket))
-        if first is None and counts_anew(self._schema):
-            first = 0
         if first is None:
-            first = existing.next_sequence(partition, bucket)
-        place = bucket_place(self._root.path, self._schema, self._directory(partition), bucket, self._root.env.ids)
-        files = _Files(self._root, self._layout, self._waiting or self._schema, place)
-        if self._waiting is not None:
-            from paimon_py.write.waiting import WaitingWriter
-
-            return WaitingWriter(partition, self._schema, files.begin)
-        if not self._schema.primary_keys:
-            return AppendWriter(partition, bucket, first, files.begin)
-        spilled = None if self._spills is None else SpilledRuns(self._root.env.spill, self._spills)
-        buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), first, spilled)
-        return LSMWriter(partition, bucket, buffer, files.begin)
+            first = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
+        return self._open_bucket(partition, bucket, first)
 
     def _check_partition(self, partition: bytes) -> None:
         if not self._chosen(binary_array([partition])).all():
-            place = self._directory(partition)
+            place = self._table.partition_directory(partition)
             raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._chosen.text}")
         found = self._known().total_buckets.get(partition)
-        wanted = self._router.total_buckets
+        wanted = self._routing.total_buckets
         if found is not None and found != wanted:
-            place = self._directory(partition) or "the table"
+            place = self._table.label(partition)
             raise UsageError(
                 f"{place} has {found} buckets, but the option 'bucket' says {wanted}: rows would be found in the wrong "
                 f"bucket; write {place} anew with table.rescale({wanted}), or set the option back to '{found}'"
@@ -362,7 +286,7 @@ class Writer:
         return self._existing
 
     def _written(self) -> list[BucketChanges]:
-        count = self._router.total_buckets
+        count = self._routing.total_buckets
         return [
             BucketChanges(partition=one.partition, bucket=one.bucket, total_buckets=count, new_files=one.files)
             for one in self._writers.values()
@@ -381,19 +305,12 @@ class Writer:
             raise
 
     def _indexed(self, buckets: list[BucketChanges]) -> list[BucketChanges]:
-        if self._indexes is None:
-            return buckets
         try:
-            return self._indexes.with_index(buckets)
+            return self._routing.with_index(buckets)
         except BaseException:  # what was compacted is nobody's yet
             for bucket in buckets:
                 delete_compaction(self._root, self._schema, bucket)
             raise
-
-    def _directory(self, partition: bytes) -> str:
-        if partition not in self._directories:
-            self._directories[partition] = partition_directory(self._schema, partition)
-        return self._directories[partition]
 
     def _flush_all(self) -> None:
         writers = list(self._writers.values())
@@ -419,25 +336,7 @@ class Writer:
                 writer.abort()
         if self._compaction is not None:
             self._compaction.abort()
-        if self._indexes is not None:
-            self._indexes.abort()
-
-
-class _Files:
-    """Begins files of one bucket, with names of their own."""
-
-    def __init__(self, root: TableRoot, layout: FileLayout, schema: TableSchema, place: BucketPlace) -> None:
-        self._root = root
-        self._layout = layout
-        self._place = place
-        self._names = DataFileNames(schema.options, root.env.ids)
-
-    def begin(self, first_sequence: int = 0) -> RollingWriter:
-        """A writer of new files."""
-        env = self._root.env
-        return RollingWriter(
-            self._root.files, self._place, self._names, self._layout, env.clock, first_sequence=first_sequence
-        )
+        self._routing.abort()
 
 
 def _explain(error: BaseException) -> None:

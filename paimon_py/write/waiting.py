@@ -6,6 +6,7 @@ Source: format.md §7.3; Java `PostponeBucketFileStoreWrite`, `PostponeBucketWri
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -14,7 +15,6 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.codec.columns import from_numpy
-from paimon_py.env import Ids
 from paimon_py.errors import UnsupportedError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.stats import StatsMode
@@ -23,28 +23,50 @@ from paimon_py.formats.avro_schema import record_schema
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.new_files import NewFiles
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.write.append import AppendWriter
+from paimon_py.write.bucket_writer import OpenBucket
+from paimon_py.write.route import Router
+from paimon_py.write.routing import Routing
+from paimon_py.write.settings import WriterSettings
 
 _UNKNOWN_SEQUENCE = -1
 
 
-def waiting_schema(schema: TableSchema, ids: Ids) -> TableSchema:
-    """The schema with the options of files that wait: Avro where it can, and names that tell writers apart."""
-    prefix = Options(schema.options).get_str("data-file.prefix")
-    options = {"data-file.prefix": f"{prefix}-u-{ids.uuid()}-s-{int(ids.jitter() * 0x7FFF_FFFF)}-w-"}
-    if _fits_avro(schema):
-        options |= {"file.format": "avro", "metadata.stats-mode": "none"}
-    return msgspec.structs.replace(schema, options={**schema.options, **options})
+class PostponedBuckets(Routing):
+    """One bucket for the rows of a partition, until a compaction gives them theirs."""
+
+    total_buckets = POSTPONE_BUCKET
+    follows = compacts = False
+
+    def __init__(self, schema: TableSchema) -> None:
+        self.route = Router(schema, only=POSTPONE_BUCKET).route
+
+    def writers(self, table: TableFiles, settings: WriterSettings) -> OpenBucket:  # noqa: ARG002
+        """What opens the writers of partitions; names of files tell writers apart."""
+        schema, layout, ids = table.schema, waiting_layout(table.schema), table.root.env.ids
+        prefix = Options(schema.options).get_str("data-file.prefix")
+        prefix = f"{prefix}-u-{ids.uuid()}-s-{int(ids.jitter() * 0x7FFF_FFFF)}-w-"
+
+        def open_bucket(partition: bytes, bucket: int, _: int) -> WaitingWriter:
+            files = NewFiles(table.bucket(partition, bucket), prefix=prefix)
+            return WaitingWriter(partition, schema, partial(files.begin, layout))
+
+        return open_bucket
 
 
 def waiting_layout(schema: TableSchema) -> FileLayout:
-    """The layout of files that wait, from a `waiting_schema`."""
-    layout = file_layout(schema)
-    if Options(schema.options).get_str("metadata.stats-mode") != "none":
-        return layout
+    """The layout of files that wait: Avro without statistics where Avro has the types, else what the table has."""
+    if _fits_avro(schema):
+        layout = file_layout(schema, format_name="avro", stats_mode="none")
+    else:
+        layout = file_layout(schema)
+        if Options(schema.options).get_str("metadata.stats-mode") != "none":
+            return layout
     return msgspec.structs.replace(layout, key_mode=StatsMode("none"))
 
 

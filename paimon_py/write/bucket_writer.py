@@ -1,0 +1,72 @@
+"""The writer of one partition and bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import pyarrow as pa
+
+from paimon_py.files.writer import file_layout
+from paimon_py.lsm.buffer import MergeBuffer
+from paimon_py.lsm.engines import engine_of
+from paimon_py.lsm.order import merge_order
+from paimon_py.lsm.spill import SpilledRuns
+from paimon_py.lsm.writer import LSMWriter
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.new_files import NewFiles
+from paimon_py.spec.data_file import DataFile
+from paimon_py.write.append import AppendWriter
+from paimon_py.write.settings import WriterSettings
+
+
+class BucketWriter(Protocol):
+    """What a session asks of the writer of one partition and bucket."""
+
+    partition: bytes
+    bucket: int
+
+    @property
+    def buffered_bytes(self) -> int: ...
+
+    @property
+    def has_open_file(self) -> bool: ...
+
+    @property
+    def has_spilled(self) -> bool: ...
+
+    @property
+    def files(self) -> tuple[DataFile, ...]: ...
+
+    @property
+    def next_sequence(self) -> int: ...
+
+    def free_memory(self) -> None: ...
+
+    def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def take(self) -> tuple[DataFile, ...]: ...
+
+    def abort(self) -> None: ...
+
+
+OpenBucket = Callable[[bytes, int, int], BucketWriter]
+"""Partition, bucket and first sequence number → a writer of that bucket."""
+
+
+def bucket_writers(table: TableFiles, settings: WriterSettings) -> OpenBucket:
+    """What opens the writers of a table: rows are sorted by key, or stay as they come where there is no primary key."""
+    schema, layout = table.schema, file_layout(table.schema)
+
+    def open_bucket(partition: bytes, bucket: int, first_sequence: int) -> BucketWriter:
+        begin = partial(NewFiles(table.bucket(partition, bucket)).begin, layout)
+        if not schema.primary_keys:
+            return AppendWriter(partition, bucket, first_sequence, begin)
+        spilled = None if settings.spills is None else SpilledRuns(table.root.env.spill, settings.spills)
+        buffer = MergeBuffer(merge_order(schema), engine_of(schema), first_sequence, spilled)
+        return LSMWriter(partition, bucket, buffer, begin)
+
+    return open_bucket

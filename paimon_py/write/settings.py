@@ -1,0 +1,49 @@
+"""How a writer works: what the options of its table say, unless its caller says otherwise."""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.lsm.spill import SpillSettings
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+_BUFFER_MAX = 1 << 30
+"""Rows of one bucket are sorted as single Arrow arrays, whose text may not exceed 2 GB."""
+
+
+class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How one writer works.
+
+    `buckets`: so many fixed buckets in every partition; None: what the option `bucket` says. `compacts`: buckets are
+    compacted before changes are handed over. `buffer_bytes`: of rows in memory. `spills`: how rows that do not fit go
+    to local disk; None: they go to files of level 0.
+    """
+
+    buckets: int | None = None
+    compacts: bool
+    buffer_bytes: int
+    spills: SpillSettings | None
+
+    @classmethod
+    def of(cls, schema: TableSchema, *, buckets: int | None = None, compacts: bool | None = None) -> WriterSettings:
+        """The settings of a table; what is given counts in place of its options `bucket` and `write-only`.
+
+        Raises: OptionError if an option has a bad text.
+        """
+        options = Options(schema.options)
+        return cls(
+            buckets=buckets,
+            compacts=not options.get_bool("write-only") if compacts is None else compacts,
+            buffer_bytes=min(options.get_memory("write-buffer-size"), _BUFFER_MAX),
+            spills=SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None,
+        )
+
+    @classmethod
+    def in_one_run(cls, schema: TableSchema, buckets: int | None = None) -> WriterSettings:
+        """The settings of writers that make one sorted run of all rows of a bucket, however much local disk that takes.
+
+        Raises: as `of`.
+        """
+        spills = msgspec.structs.replace(SpillSettings.of(Options(schema.options)), max_bytes=SpillSettings().max_bytes)
+        return msgspec.structs.replace(cls.of(schema, buckets=buckets, compacts=False), spills=spills)
