@@ -12,13 +12,16 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 UNAWARE = -1
-"""The option `bucket` where keys or nothing decide; also the number of buckets that files without one record."""
+"""The option `bucket` where it gives no number; also the number of buckets in entries of such tables."""
 
 
 class BucketMode(enum.Enum):
-    """FIXED: by a hash of the bucket key. DYNAMIC: where the key lies already, else where there is room; MOVING: the
-    same, and keys may lie in another partition than the row names. POSTPONED: decided by a compaction. NONE: append
-    tables without buckets."""
+    """How the rows of a table find their bucket.
+
+    FIXED: by a hash of the bucket key. DYNAMIC: where the key lies already, else where there is room. MOVING: as
+    DYNAMIC, and a key may lie in another partition than its row names. POSTPONED: a compaction decides. NONE: append
+    tables without buckets.
+    """
 
     FIXED = enum.auto()
     DYNAMIC = enum.auto()
@@ -48,7 +51,7 @@ def is_cross_partition(schema: TableSchema) -> bool:
 
 
 def counts_anew(schema: TableSchema, *, compacts: bool | None = None) -> bool:
-    """Whether every writer numbers its rows from 0: the order of rows in a bucket does not matter, none is compacted.
+    """Whether every writer numbers its rows from 0: no order of rows is kept, and writers do not compact.
 
     Args:
         compacts: whether writers compact; None: as the option `write-only` says.

@@ -1,4 +1,4 @@
-"""What makes options about buckets valid: rules that Java checks, and those it only trips over when rows are written.
+"""Rules for options about buckets: those that Java checks, and those that Java trips over when rows are written.
 
 Source: format.md §7; Java `SchemaValidation.validateBucket`, `BucketFunction`, `HashBucketAssigner`, release 2.0.
 """
@@ -35,7 +35,7 @@ _POSTPONED = (
 
 
 def check_bucket_key(schema: TableSchema, options: Options) -> None:
-    """Refuse bucket keys that are not columns, or not those that may be.
+    """Refuse bucket keys that are no columns, or are columns that cannot be bucket keys.
 
     Raises: OptionError
     """
@@ -116,7 +116,7 @@ def _is_one_of(data_type: DataType, roots: frozenset[Root]) -> bool:
 
 
 def _check_counts(options: Options, names: tuple[str, ...]) -> None:
-    """Each of the options counts something, if it is given; −1 buckets at most is no limit."""
+    """Refuse an option that is given and counts nothing; −1 as the most buckets means no limit."""
     for name in names:
         value = options.get_memory(name) if name.endswith("-size-per-bucket") else options.find_int(name)
         if value is not None and value < 1 and not (name == "dynamic-bucket.max-buckets" and value == -1):

@@ -55,7 +55,7 @@ _EXPLICIT: dict[Root, frozenset[Root]] = {
     Root.TIMESTAMP: _INSTANTS | STRINGS,
     Root.TIMESTAMP_LTZ: _INSTANTS | STRINGS,
 }
-"""Without the pairs that Java lets pass here but has no code for."""
+"""Explicit casts by source type, less the pairs that Java's rules let pass and its code lacks."""
 
 
 def supports_cast(source: DataType, target: DataType, explicit: bool) -> bool:

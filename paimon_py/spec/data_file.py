@@ -82,7 +82,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identifier(entry: ManifestEntry) -> tuple[object, ...]:
-    """What makes two entries speak of the same file: level is part of it (format.md §5.4)."""
+    """The identifier of an entry, the same for all entries of a file on one level (format.md §5.4)."""
     file = entry.file
     return (
         entry.partition,

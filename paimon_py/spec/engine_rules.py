@@ -16,7 +16,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 _ANYWHERE = "last_non_null_value"
-"""The one aggregate function that a column outside sequence groups may have: partial-update does that anyway."""
+"""The only aggregate function of columns outside sequence groups: what partial-update does without a function."""
 
 _GROUP_SUFFIX = ".sequence-group"
 _REMOVE_ON_GROUP = "partial-update.remove-record-on-sequence-group"

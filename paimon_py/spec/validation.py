@@ -1,4 +1,4 @@
-"""What makes a table schema valid: the rules that Java checks before it writes a schema file.
+"""Rules that a table schema must keep; Java checks them before it writes a schema file.
 
 Each rule is a small function over the schema and its options; the first one broken raises. Rules about file formats,
 statistics and default values are in `file_rules`; what is valid but not handled here yet is in `supported`.
