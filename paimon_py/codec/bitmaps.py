@@ -33,7 +33,7 @@ def bitmap_bytes(bitmap: BitMap) -> bytes:
 
 
 def read_bitmap(data: bytes) -> tuple[BitMap, int]:
-    """A bitmap at the beginning of `data`, and its size in bytes: what it is written back as must be what was read.
+    """A bitmap at the beginning of `data`, and its size in bytes. Written again, the bitmap must give the same bytes.
 
     Raises: ValueError if the bytes are not in order.
     """

@@ -19,7 +19,7 @@ def encode_hashes(hashes: Int32s) -> bytes:
 
 
 def decode_hashes(data: bytes, count: int, path: str) -> Int32s:
-    """The hashes of a file, of which its index entry says that it holds `count`.
+    """The hashes of a file; `count` is the number that its index entry states.
 
     Raises: CorruptionError if it holds another number of bytes.
     """

@@ -28,7 +28,7 @@ from paimon_py.spec.types import Field
 
 
 class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """Some partitions of a table; called with serialized ones, it says which of them are chosen.
+    """A choice of partitions. Called with serialized partitions, the choice says which of them belong to it.
 
     `fields`: of the partition keys. `predicate`: bound to the fields, true for the chosen partitions. `rows`: the
     serialized partitions that are chosen, if they are known; then there is no predicate. `text`: what a caller said.
@@ -41,12 +41,12 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def of_rows(cls, rows: Iterable[bytes]) -> PartitionChoice:
-        """These partitions, serialized."""
+        """The choice of some serialized partitions."""
         return cls(rows=frozenset(rows))
 
     @classmethod
     def of_specs(cls, schema: TableSchema, specs: Sequence[Mapping[str, object]]) -> PartitionChoice:
-        """The partitions with the values of one of the specs; a key that a spec lacks may have any value, None is NULL.
+        """The choice of partitions that have the values of a spec; a key it lacks may have any value, None is NULL.
 
         Raises: UsageError if a name is not a partition key, or a value is none that its column can hold.
         """
@@ -59,7 +59,7 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def where(cls, schema: TableSchema, predicate: Predicate) -> PartitionChoice:
-        """The partitions for which a bound predicate, which asks for partition keys alone, is true."""
+        """The choice of partitions for which a bound predicate is true; the predicate asks for partition keys alone."""
         return cls(fields=schema.partition_fields, predicate=predicate)
 
     def __call__(self, partitions: pa.Array) -> Mask:

@@ -56,7 +56,7 @@ _KEYS = (
     _Key("nextRowId", "next_row_id", int),
     _Key("operation", "operation", str),
 )
-"""In the order of the file."""
+"""Keys in the order of the file."""
 
 _KNOWN = frozenset(key.key for key in _KEYS)
 _ITEMS = {"logOffsets": int, "properties": str}

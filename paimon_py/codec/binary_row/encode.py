@@ -244,7 +244,7 @@ def _array_bodies(sizes: Ints, child: pa.Array, element: DataType) -> Slices:
 
 
 def _without_reserved(slots: Slots) -> Slots:
-    """In arrays NULL reserves nothing: variable words become items that only values have."""
+    """Variable words as items, which only values have: NULL reserves nothing in an array."""
     if slots.tail is None:
         return slots
     width = 8 * slots.tail.shape[1]

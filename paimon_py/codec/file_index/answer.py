@@ -40,7 +40,7 @@ _WRITERS: Mapping[str, Callable[[KeyKind, Mapping[str, str]], IndexWriter]] = {
     "range-bitmap": RangeBitmapWriter,
 }
 _MANY_LITERALS = 10_000
-"""Longer lists are not asked for: they would cost more than reading."""
+"""Values that an index is asked for at most; a longer list would cost more than reading."""
 
 T = TypeVar("T")
 _WIDER: Mapping[str, Test] = {"<": "<=", ">": ">=", "!=": "not null"}

@@ -13,7 +13,7 @@ import msgspec
 from paimon_py.errors import CorruptionError
 
 PREFIX_BYTES = 16
-"""So many bytes tell how long the head is."""
+"""Bytes that tell how long the head is."""
 
 _MAGIC = 1493475289347502
 _VERSION = 1

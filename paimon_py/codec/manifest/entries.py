@@ -61,7 +61,7 @@ def read_manifests(blobs: Sequence[tuple[str, bytes]]) -> EntryColumns:
 
 
 def read_with_counts(blobs: Sequence[tuple[str, bytes]]) -> tuple[EntryColumns, list[int]]:
-    """As `read_manifests`, with the number of entries of every file."""
+    """Read manifests as `read_manifests` does, and count the entries of every file."""
     files, raw = _join(blobs)
     counts = [sum(run.entries for run in file.runs) for file in files]
     total = sum(counts)
