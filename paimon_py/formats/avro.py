@@ -39,7 +39,7 @@ CHUNK_ROWS = 8192
 """Rows that are Python objects at one time."""
 
 ZSTD_LEVEL_MAX = 22
-"""The library refuses higher levels; others take them for this one."""
+"""The highest level of zstandard here; other libraries take higher levels for this one."""
 
 _DEFAULT_READ = ReadSettings()
 _CODECS = {

@@ -48,10 +48,10 @@ class GuardedSink:
             self.position += len(data)
 
     def flush(self) -> None:
-        """Native writers ask for it; the owner of the sink decides."""
+        """Do nothing: native writers call this, and the owner of the sink decides."""
 
     def close(self) -> None:
-        """Native writers ask for it; the owner of the sink decides."""
+        """Do nothing: native writers call this, and the owner of the sink decides."""
 
     @contextlib.contextmanager
     def flowing(self) -> Iterator[None]:
@@ -85,22 +85,22 @@ class GuardedSource:
         return self._source.closed
 
     def read(self, size: int = -1) -> bytes:
-        """As the source does."""
+        """Read as the source does."""
         with _remembering(self):
             return self._source.read(size)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """As the source does."""
+        """Seek as the source does."""
         with _remembering(self):
             return self._source.seek(offset, whence)
 
     def tell(self) -> int:
-        """As the source does."""
+        """The position of the source."""
         with _remembering(self):
             return self._source.tell()
 
     def close(self) -> None:
-        """Left to the owner of the source."""
+        """Do nothing: closing is left to the owner of the source."""
 
 
 @contextlib.contextmanager

@@ -186,7 +186,7 @@ class OrcOpenFile:
 
     @contextlib.contextmanager
     def _decoding(self) -> Iterator[None]:
-        """Like `decoding`; an error of the source itself comes first."""
+        """Translate errors as `decoding` does; an error of the source itself comes first."""
         try:
             with decoding(self._path):
                 yield

@@ -22,7 +22,7 @@ _TAIL_BYTES = 16 << 10
 
 
 class SeekRead(Protocol):
-    """What of an open file is needed here."""
+    """The verbs of an open file that this module needs."""
 
     def seek(self, offset: int, whence: int = ..., /) -> int:
         """Go to a position; returns it."""
@@ -274,7 +274,7 @@ def _varint_bytes(value: int) -> bytes:
 
 
 class _Patched(io.RawIOBase):
-    """The first bytes of a file, then others; closing it leaves the file open."""
+    """A file with another end: the first bytes of a source, then other bytes. Closing leaves the source open."""
 
     def __init__(self, source: SeekRead, kept: int, end: bytes) -> None:
         self._source = source

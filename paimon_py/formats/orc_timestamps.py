@@ -201,7 +201,7 @@ def _below(tail: Tail, column: int) -> set[int]:
 
 
 def _with_children(array: pa.Array, kind: pa.DataType, children: list[pa.Array]) -> pa.Array:
-    """`array` over other children."""
+    """A nested array with the validity and offsets of `array` and with other children."""
     own = 1 if pa.types.is_struct(kind) else 2
     return pa.Array.from_buffers(
         kind, len(array), array.buffers()[:own], null_count=array.null_count, children=children

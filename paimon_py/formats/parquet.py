@@ -42,7 +42,7 @@ from paimon_py.spec.types import Atomic, Field, RowType
 _DEFAULT_READ = ReadSettings()
 
 _THREADED_VALUES = 65_536
-"""Fewer values at a time are decoded by one thread: handing them to several costs more than decoding."""
+"""Values from which on several threads decode; handing fewer to threads costs more than decoding."""
 
 
 class ParquetFormat:
@@ -147,7 +147,7 @@ class ParquetOpenFile:
         return _Column(field, target, field.name, self._schema.field(index).type.equals(target.type))
 
     def _stored_paths(self, column: _Column) -> list[str]:
-        """What to decode for a column: nothing if the file lacks it, of a ROW the wanted fields only."""
+        """The part of a column to decode: the wanted fields alone of a ROW, nothing of a column that the file lacks."""
         if column.name is None:
             return []
         stored = self._schema.field(column.name).type
@@ -180,7 +180,7 @@ class ParquetOpenFile:
     def _some(
         self, group: int, plan: Sequence[_Column], predicate: Predicate | None, rows: Ints | None
     ) -> list[tuple[int, pa.RecordBatch]] | None:
-        """Of a row group the pages that may have a match and one of the wanted rows; None if that is all of it."""
+        """The pages of a row group that may have a match and hold a wanted row; None for all pages."""
         names = [column.name for column in plan if column.name is not None]
         with decoding(self._path):
             if not names or not self._pages.can_read(group, names):

@@ -136,7 +136,7 @@ class PageReader:
         return combine(table.column(0))
 
     def _footer(self, pages: Pages, size: int, rows: int) -> bytes:
-        """Of a file that has these bytes after its magic."""
+        """The footer of a file that has `size` bytes of pages after its magic."""
         root, element = self._elements[pages.number]
         first_data = len(MAGIC) + (0 if pages.dictionary is None else pages.dictionary.size)
         column: Struct = {
@@ -211,7 +211,7 @@ def rows_between(
 
 
 def _part(column: pa.Array, start: int, count: int) -> pa.Array:
-    """Some rows, without what they were cut out of."""
+    """A copy of some rows, so that the column they are cut from can go."""
     if count == len(column):
         return column
     return column.take(from_numpy(np.arange(start, start + count), pa.int64()))

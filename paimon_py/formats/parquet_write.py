@@ -28,7 +28,7 @@ from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.spec.types import Atomic, Field
 
 LONG_VALUE_BYTES = 4000
-"""Footers have no bounds for columns with values a little above this; they are computed then."""
+"""Length of values a little above which footers lack bounds; the bounds are then computed here."""
 
 
 class ParquetFileWriter:
