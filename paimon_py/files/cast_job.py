@@ -17,7 +17,7 @@ STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
 
 
 class Cast(msgspec.Struct, frozen=True):
-    """From which type to which, and the column it happens in (for messages; nested fields by path)."""
+    """A cast: the stored type, the type that is read, and the column (for messages; nested fields by path)."""
 
     source: DataType
     target: DataType

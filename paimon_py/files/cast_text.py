@@ -23,7 +23,7 @@ def integer_to_text(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def float_to_text(array: pa.Array, job: Cast) -> pa.Array:
-    """As Java prints floats."""
+    """Floats as Java prints them."""
     return fit_text(float_texts(array), job.wanted)
 
 

@@ -64,7 +64,7 @@ def date_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
 
 
 def time_to_timestamp(array: pa.Array, job: Cast) -> pa.Array:
-    """That time on 1970-01-01."""
+    """The time of day on 1970-01-01."""
     return _timestamps(array, _integers(array), 3, job)
 
 

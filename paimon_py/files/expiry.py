@@ -27,14 +27,14 @@ _PER_MILLI = {"us": 1_000, "ns": 1_000_000}
 
 
 class RecordExpiry(msgspec.Struct, frozen=True):
-    """Rows end whose `field` lies before `oldest`, epoch seconds. A null never ends."""
+    """Ends rows whose `field` lies before `oldest` (epoch seconds). A row with a null never ends."""
 
     field: Field
     oldest: int
 
     @classmethod
     def of(cls, schema: TableSchema, now_millis: int) -> RecordExpiry | None:
-        """That of a table; None if rows do not end by age."""
+        """The expiry of a table's rows; None if rows do not end by age."""
         options = Options(schema.options)
         age = options.find_duration("record-level.expire-time")
         name = options.find_str("record-level.time-field")
@@ -43,7 +43,7 @@ class RecordExpiry(msgspec.Struct, frozen=True):
         return cls(schema.field(name), now_millis // 1000 - age // 1000)
 
     def alive(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows that have not ended, of batches that may lack the column; then all have not.
+        """The rows that have not ended. Where a batch lacks the column, no row has.
 
         Cost: 5 ns a row, and a copy of batches that lose rows.
         """

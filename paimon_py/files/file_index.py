@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _GREGORIAN_SECONDS = 86_400 * GREGORIAN_DAYS
 
 MAX_ROWS = 2**31 - 1
-"""Files with more rows have positions that indexes cannot hold."""
+"""Rows of a file with indexes at most: an index cannot hold the position of a later row."""
 
 
 Indexes = dict[str, dict[str, bytes | None]]

@@ -41,7 +41,7 @@ class Meter:
         return _WatchedStore(store, self)
 
     def opened(self, file: OpenFile, predicate: Predicate | None, rows: BitMap | None) -> FileMeter:
-        """A data file was opened, to be asked for this. What it reads to tell its parts does not count."""
+        """Count an opened data file, from which rows will be asked. Bytes that tell its parts do not count."""
         bytes_read = self.bytes_read
         parts = file.parts(predicate, rows)
         self.bytes_read = bytes_read
@@ -61,7 +61,7 @@ class FileMeter:
         self._counted = 0
 
     def took(self, position: int, count: int) -> None:
-        """Rows came, the first of them from this position."""
+        """Count rows that came, the first of them from `position`."""
         self._meter.rows_read += count
         if not self._ends or not count:
             return

@@ -22,7 +22,7 @@ from paimon_py.spec.types import Field
 
 
 class Stamps(msgspec.Struct, frozen=True):
-    """What the rows of a file get from the file.
+    """Columns that the rows of a file get from the file.
 
     `_LEVEL` is the level it lies on. With `by_snapshot` (option `sequence.snapshot-ordering`) rows that a writer
     appended have the id of their snapshot as sequence number, which the commit put into the file's entry; compacted
@@ -33,13 +33,13 @@ class Stamps(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, schema: TableSchema) -> Stamps:
-        """Those of a table."""
+        """The stamps of a table's files."""
         return cls(Options(schema.options).get_bool("sequence.snapshot-ordering"))
 
     def stored(self, file: DataFile, fields: Sequence[Field]) -> Sequence[Field]:
         """The fields to read from the file.
 
-        Raises: UnsupportedError if a sequence number is wanted of a file of which nobody knows who wrote it.
+        Raises: UnsupportedError if a sequence number is wanted and the file does not say who wrote it.
         """
         stamped = self._values(file, fields)
         return [field for field in fields if field.name not in stamped] if stamped else fields

@@ -34,7 +34,7 @@ class StatsMode(msgspec.Struct, frozen=True):
 
 
 SYSTEM_MODE = StatsMode("truncate", 128)
-"""For key columns and other system columns."""
+"""The mode of key columns and other system columns."""
 
 
 def parse_mode(text: str, option: str) -> StatsMode:

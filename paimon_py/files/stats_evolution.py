@@ -84,9 +84,9 @@ def _decoded(
 def _lowest(bounds: pa.Array, kind: DataType) -> pa.Array:
     """Lower bounds of the values as they are read.
 
-    Java's ORC files store CHAR values, and so its statistics, padded with blanks, which are taken off when they are
-    read: `"a"` lies below the bound `"a  "`. Without blanks at its end, and without all that follows a character that
-    sorts before the blank, a bound lies below every such value. Upper bounds are high enough as they are.
+    Java's ORC files hold CHAR values padded with blanks, and so do their statistics; readers take the blanks off. Then
+    the value `"a"` lies below the stored bound `"a  "`. A lower bound is safe once the blanks at its end are taken off,
+    and all that follows a character which sorts before the blank. Upper bounds are high enough as they are.
     """
     if not isinstance(kind, Atomic) or kind.root is not Root.CHAR:
         return bounds
