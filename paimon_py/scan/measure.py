@@ -1,4 +1,4 @@
-"""From counts to what `scan.explain()` says of them."""
+"""Turn counts into what `scan.explain()` says."""
 
 from __future__ import annotations
 

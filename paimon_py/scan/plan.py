@@ -1,4 +1,4 @@
-"""From live entries to splits.
+"""Plan splits from live entries.
 
 Source: format.md §17; Java `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator`, `BinPacking`.
 """

@@ -1,4 +1,4 @@
-"""From a snapshot to splits: manifests → live entries → pruned entries → sections → splits."""
+"""Plan the splits of a snapshot: manifests → live entries → pruned entries → sections → splits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Planned(msgspec.Struct, frozen=True):
         return cls((), Pushed(), Skipped())
 
     def up_to(self, limit: int | None) -> Planned:
-        """As many of the files, in order, as certainly hold so many rows; only if all rows are wanted."""
+        """The plan of the first sections that together certainly hold `limit` rows, where every row is wanted."""
         if limit is None:
             return self
         kept: list[Split] = []

@@ -57,7 +57,10 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_listed(columns: object) -> None:
-    """Raises: UsageError for one name where a list of names is needed."""
+    """Refuse one name where a list of names is needed.
+
+    Raises: UsageError
+    """
     if columns is not None and (isinstance(columns, str) or not isinstance(columns, Iterable)):
         raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
 

@@ -13,7 +13,7 @@ from paimon_py.lsm.probe import Key, KeyProbe
 
 
 def reach(predicate: Predicate, column: str) -> Callable[[pa.RecordBatch], bool] | None:
-    """Whether a batch lies wholly behind the last key that can match, and so does all that follows it in its run.
+    """A test whether a batch lies behind the last key that can match; all that follows in its run then lies there, too.
 
     Shapes: batches in key order that hold `column`, the leading key column.
     Cost: a few µs per batch; one look at its first key.

@@ -1,4 +1,4 @@
-"""From splits to batches: which columns to read, raw or merged, filtered, projected.
+"""Read splits as batches: which columns to read, raw or merged, filtered, projected.
 
 Source: format.md §17; Java `MergeFileSplitRead`, `RawFileSplitRead`.
 """
@@ -93,7 +93,7 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
     A plan holds no partition that does not match, so conditions on partitions alone need not be asked again.
 
     Args:
-        most: where there are so many rows, any number from it on will do.
+        most: with at least so many rows, any number from `most` on will do as the answer.
     """
     if request.predicate is not None and not columns_of(request.predicate) <= set(request.schema.partition_keys):
         return _count(root, request, split, most)
@@ -304,7 +304,7 @@ class _SplitReader:
 
     @contextlib.contextmanager
     def _present(self, file: DataFile) -> Iterator[None]:
-        """A file that turns out to be missing is told from one that has expired."""
+        """Tell a file that is missing from one that has expired."""
         try:
             yield
         except FileMissingError as error:
@@ -335,7 +335,7 @@ def merge_fields(
 
 
 def missing_file(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:
-    """What to raise when a file is not there that snapshot `number` names, or named before a rollback."""
+    """The error for a missing file that snapshot `number` names, or named before a rollback."""
     found = [snapshot for snapshot in (root.snapshots.find(number),) if snapshot is not None]
     kept = [*found, *(tag.snapshot for tag in root.tags.list() if tag.snapshot.id == number)]
     name = path.rpartition("/")[2]

@@ -112,7 +112,7 @@ class Scan:
         return _table(self._rows(), self.schema)
 
     def head(self, n: int = 5) -> pa.Table:
-        """At most `n` of the rows, as a table in memory."""
+        """The rows as a table in memory, at most `n` of them."""
         return self._with_limit(n).to_arrow()
 
     def count(self) -> int:

@@ -40,7 +40,7 @@ _PLACES = {
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
-    """At most one place in the table's history; none is the latest snapshot.
+    """A place in the table's history; without one, the latest snapshot.
 
     `version` is a tag's name, `watermark-<n>`, or a snapshot id, tried in this order. Times are epoch milliseconds.
     """

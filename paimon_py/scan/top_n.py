@@ -102,7 +102,7 @@ class TopN:
         self._rows = table.take(first).combine_chunks()
 
     def _threshold(self) -> Predicate | None:
-        """What a row must fulfil to come before the last one; None if all may."""
+        """The condition that a row must fulfil to come before the last row kept; None if every row may."""
         if self._rows is None or self._rows.num_rows < self._limit:
             return None
         field, descending = self._order[0]
