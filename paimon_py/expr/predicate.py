@@ -152,7 +152,7 @@ class And(_Base, frozen=True, tag="and"):
 
 
 class Or(_Base, frozen=True, tag="or"):
-    """At least one part holds."""
+    """One part holds, or more."""
 
     parts: tuple[Predicate, ...]
 

@@ -127,7 +127,7 @@ def _pair(leaf: CompareColumns, left: Bounds | None, right: Bounds | None, rows:
 
 
 def _float_pair(operator: str, known: Bounds, ends: tuple[pa.Array, ...], sure: tuple[Mask, Mask]) -> Mask:
-    """The same where one column holds floats, whose zeros writers mix up, and whose NaNs some pass over.
+    """Compare the ends as `_pair` does, where a column holds floats: writers mix up zeros, and some pass over NaN.
 
     Shapes: `ends` — least and greatest of one column, then of the other, as DOUBLE with null for NaN. `sure` — for each
         column whether its greatest end counts NaN.
@@ -242,7 +242,7 @@ def _takes_nan(leaf: Compare | In | TextMatch) -> bool:
 
 
 def _floats_may(leaf: Leaf, low: pa.Array, high: pa.Array, type_: Atomic) -> pa.Array | None:
-    """As for other values, but a zero bound may stand for either zero, since writers mix them up.
+    """Compare float bounds with a literal. A zero bound may stand for either zero, since writers mix up the two.
 
     Shapes: NaN bounds are null here. Arrow compares zeros as equal; only comparisons that tell them apart need care.
     """

@@ -36,7 +36,7 @@ def columns_of(predicate: Predicate) -> frozenset[str]:
 
 
 def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Predicate | None, Predicate | None]:
-    """(what can be said with these columns alone, the rest), together the same as the predicate.
+    """A predicate in two: what can be said with these columns alone, and the rest. Both together mean the same.
 
     Parts of an AND that also need other columns go to the rest; what they imply for `columns` alone is in the first
     result as well, so that `(p = 1 AND x > 2) OR (p = 2 AND x > 3)` prunes by p.
