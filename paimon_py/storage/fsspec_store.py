@@ -148,7 +148,7 @@ class FsspecStore:
                 self._system().makedirs(path, exist_ok=True)
 
     def rename_directory(self, source: str, target: str) -> None:
-        """Refused: these stores copy file by file, and a commit in between would be lost."""
+        """Refuse: these stores copy file by file, and a commit in between would be lost."""
         raise UnsupportedError(
             f"cannot rename {source}: {self.scheme} has no atomic rename of a directory to {target}",
             feature=f"rename on {self.scheme}",

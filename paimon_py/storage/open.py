@@ -1,4 +1,4 @@
-"""From a URL and options to a store."""
+"""Open the store that a URL lies in, by options."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:
-    """A URL is a table's name: it stands in texts, pickles and errors, where a password or signature must not."""
+    """Refuse a URL with a password or signature: as the name of a table it stands in texts, pickles and errors."""
     authority, _, rest = url.split(":", 1)[1].lstrip("/").partition("/")
     if ":" in authority.rpartition("@")[0]:
         raise UsageError(f"a {scheme}:// URL must not hold a password; give it as an option, or in the environment")

@@ -28,7 +28,7 @@ from paimon_py.errors import StorageError
 
 
 class FileMissingError(StorageError):
-    """There is no such file; callers turn it into the error of their own subject."""
+    """A file is not there. Callers turn this into the error of their own subject."""
 
     kind = "file-missing"
 
