@@ -102,15 +102,14 @@ class TableCare(ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        from paimon_py.maintain.rescale import check_rescalable, rescale, with_buckets
+        from paimon_py.maintain.rescale import check_rescalable, rescale
 
         check_writable(self._schema)
         check_rescalable(self._schema, buckets)
         chosen = choice_of(self._schema, "rescale", partitions)
-        schema = with_buckets(self._schema, buckets)
         if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
-            schema = self.alter(SetOption("bucket", str(buckets)))
-        return rescale(self._root, schema, chosen)
+            self.alter(SetOption("bucket", str(buckets)))
+        return rescale(self._root, self._schema, buckets, chosen)
 
     def compaction_tasks(
         self,

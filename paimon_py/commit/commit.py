@@ -307,7 +307,7 @@ class _Commit:
         live = []
         if latest is not None:
             live = self.root.manifests.live_entries(latest, EntryFilter(partitions=matches)).entries()
-            if bucket_mode(self.schema) is not BucketMode.POSTPONED:
+            if self.request.spares_waiting or bucket_mode(self.schema) is not BucketMode.POSTPONED:
                 live = [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
         self.foreign.own_names.update(self.own_names & {entry.file.name for entry in live})
         already = self._already()
@@ -427,7 +427,8 @@ class _Commit:
         return [entry for entry in live if (entry.partition, entry.bucket) in wanted]
 
     def _upgraded(self, adds: tuple[ManifestEntry, ...]) -> tuple[ManifestEntry, ...]:
-        if not adds or not self.schema.primary_keys or not self.options.get_bool("overwrite-upgrade"):
+        upgrades = self.request.upgrades or self.options.get_bool("overwrite-upgrade")
+        if not adds or not self.schema.primary_keys or not upgrades:
             return adds
         if not compact_part(self.numbering.current()).is_empty:
             return adds

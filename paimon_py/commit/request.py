@@ -21,7 +21,9 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     `user`: None takes one that stands for these very files. `identifier`: counts the commits of a user, None is a batch
     commit. `expected_snapshot_id`: refuse if the latest snapshot is another one. `check_files`: the changes come from
     elsewhere, so look whether their files are there. `check`: asked of
-    the latest snapshot before every attempt whether what was written still follows from it.
+    the latest snapshot before every attempt whether what was written still follows from it. `spares_waiting`: an
+    overwrite leaves rows alone that wait for their bucket. `upgrades`: new files of an overwrite go to the top level
+    though the option `overwrite-upgrade` is off.
 
     Raises:
         UsageError: a value that no snapshot can hold.
@@ -36,6 +38,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     expected_snapshot_id: int | None = None
     check_files: bool = False
     check: Callable[[Snapshot | None], Conflict | None] | None = None
+    spares_waiting: bool = False
+    upgrades: bool = False
 
     def __post_init__(self) -> None:
         if self.user is not None and not (_is_text(self.user) and self.user):

@@ -27,19 +27,14 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.visibility import skips_level_zero
 from paimon_py.write.session import Writer
+from paimon_py.write.settings import WriterSettings
 
 ROUNDS = 10
 """How often partitions are written anew if others write to them meanwhile."""
-
-
-def with_buckets(schema: TableSchema, buckets: int) -> TableSchema:
-    """The schema with this number of buckets."""
-    return msgspec.structs.replace(schema, options={**schema.options, "bucket": str(buckets)})
 
 
 def check_rescalable(schema: TableSchema, buckets: int) -> None:
@@ -55,8 +50,8 @@ def check_rescalable(schema: TableSchema, buckets: int) -> None:
         raise UsageError(f"a table with {kind} ('bucket' = '-1') cannot be rescaled")
 
 
-def rescale(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
-    """Write the partitions that have other numbers of buckets than `schema` says anew, as one overwrite.
+def rescale(root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None) -> CommitResult:
+    """Write the partitions that have other numbers of buckets anew, as one overwrite.
 
     Rows that wait for their bucket stay where they are.
 
@@ -67,7 +62,7 @@ def rescale(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, chosen).run()
+        return CommitResult() if snapshot is None else _Round(root, schema, buckets, snapshot, chosen).run()
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -76,12 +71,13 @@ class _Round:
     """One attempt, on one snapshot."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, snapshot: Snapshot, chosen: PartitionChoice | None
+        self, root: TableRoot, schema: TableSchema, buckets: int, snapshot: Snapshot, chosen: PartitionChoice | None
     ) -> None:
         self._root = root
         self._schema = schema
+        self._buckets = buckets
         self._snapshot = snapshot
-        buckets = Options(schema.options).get_int("bucket")
+        self._hides_level_zero = skips_level_zero(schema)
         live = self._live(snapshot, chosen)
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
@@ -89,31 +85,39 @@ class _Round:
     def run(self) -> CommitResult:
         if not self._partitions:
             return CommitResult()
-        skips = skips_level_zero(self._schema)
-        if skips and any(entry.file.level == 0 for entry in self._known):
+        if self._hides_level_zero and any(entry.file.level == 0 for entry in self._known):
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
-        schema = _in_one_step(self._schema) if skips else self._schema
-        require_known(self._root, schema, (entry.file for entry in self._known))
-        with Writer(self._root, schema, ignore_existing=True) as writer:
-            request = Request(schema=schema, columns=schema.names)
+        require_known(self._root, self._schema, (entry.file for entry in self._known))
+        with Writer(self._root, self._schema, self._settings, ignore_existing=True) as writer:
+            request = Request(schema=self._schema, columns=self._schema.names)
             for split in self._splits(request):
                 for batch in read_split(self._root, request, split):
                     writer.write_rows(batch, None)
             changes = writer.changes()
             try:
-                return self._commit(schema, changes)
+                return self._commit(changes)
             except CommitUnknownError:
                 raise
             except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
                 writer.discard(changes)
                 raise
 
-    def _commit(self, schema: TableSchema, changes: Changes) -> CommitResult:
+    @property
+    def _settings(self) -> WriterSettings:
+        """Of the writer. Where level 0 is not read, rows would be gone from sight until a compaction, and for good if
+        that failed: then they become one run per bucket, which the overwrite puts on the top level."""
+        if self._hides_level_zero:
+            return WriterSettings.in_one_run(self._schema, self._buckets)
+        return WriterSettings.of(self._schema, buckets=self._buckets)
+
+    def _commit(self, changes: Changes) -> CommitResult:
         changes = msgspec.structs.replace(
             changes, base_snapshot_id=self._snapshot.id, base_mark=self._snapshot.mark
         )  # fmt: skip
-        request = CommitRequest(overwrite=self._exactly, check=self._check)
-        return commit_changes(self._root, schema, changes, request)
+        request = CommitRequest(
+            overwrite=self._exactly, check=self._check, spares_waiting=True, upgrades=self._hides_level_zero
+        )
+        return commit_changes(self._root, self._schema, changes, request)
 
     @property
     def _exactly(self) -> PartitionChoice:
@@ -141,16 +145,6 @@ class _Round:
     def _live(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> list[ManifestEntry]:
         live = self._root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
         return [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
-
-
-def _in_one_step(schema: TableSchema) -> TableSchema:
-    """The schema of writers whose rows are one run per bucket, which an overwrite puts on the top level.
-
-    Where level 0 is not read, rows would be gone from sight until a compaction, and for good if that failed.
-    """
-    options = {**schema.options, "write-only": "true", "write-buffer-spillable": "true", "overwrite-upgrade": "true"}
-    options.pop("write-buffer-spill.max-disk-size", None)
-    return msgspec.structs.replace(schema, options=options)
 
 
 def _named(entry: ManifestEntry) -> tuple[object, ...]:
