@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_base import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -186,7 +186,8 @@ class MovingKeys(Routing):
             for field, column in zip(self._key_fields, live.columns, strict=True)
         )
         other = live.partition if found[at] < 0 else self._partitions[int(part_of(found[at : at + 1])[0])]
-        places = " and ".join(sorted({partition_directory(self._schema, each) for each in (live.partition, other)}))
+        files = TableFiles(self._root, self._schema)
+        places = " and ".join(sorted({files.label(each) for each in (live.partition, other)}))
         return CorruptionError(
             f"the table has the key {shown} more than once, in {places}; delete all but one of these rows",
             path=self._root.path,
