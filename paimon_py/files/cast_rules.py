@@ -12,8 +12,8 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import UnsupportedError
 from paimon_py.files import cast_nested, cast_number, cast_parse, cast_text, cast_time
-from paimon_py.files.cast import parts_of, same_type
 from paimon_py.files.cast_job import STRING, Cast
+from paimon_py.files.cast_types import parts_of, same_type
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import (
     MAX_LENGTH,

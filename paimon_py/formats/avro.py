@@ -93,12 +93,6 @@ class AvroOpenFile:
     def row_count(self) -> int | None:
         return None
 
-    def batches(
-        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        for _, batch in self.positioned_batches(columns, batch_rows=batch_rows, predicate=predicate):
-            yield batch
-
     def positioned_batches(
         self,
         columns: Sequence[str],

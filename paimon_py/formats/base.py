@@ -22,7 +22,6 @@ from paimon_py.spec.types import Field
 ROW_GROUP_ROWS = 131_072
 """Rows of one Parquet row group: small groups make ranges cheap to read, and cost little beside sparse dictionaries."""
 
-FILE_BLOCK_SIZE = "file.block-size"
 DEFAULT_BLOCK_BYTES = 128 << 20
 
 
@@ -82,18 +81,6 @@ class OpenFile(Protocol):
         """Rows in the file; None if only reading it would tell."""
         ...
 
-    def batches(
-        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """The columns called `columns`, in file order of rows.
-
-        Shapes: out — batches of at most `batch_rows` rows, columns in the order asked for, with the Arrow types of
-            the file's fields; a column that the file lacks is all null.
-            `predicate` may leave out row groups without a match; the rows that come are not filtered.
-        Raises: CorruptionError for a damaged file; UnsupportedError for what the decoder cannot represent.
-        """
-        ...
-
     def positioned_batches(
         self,
         columns: Sequence[str],
@@ -102,9 +89,14 @@ class OpenFile(Protocol):
         predicate: Predicate | None = None,
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Like `batches`, each with the position in the file of its first row.
+        """The columns called `columns`, in file order of rows, each batch with the position of its first row.
 
-        `rows`: positions that are wanted; row groups without one may be left out, with `by_page` rows of others, too.
+        Shapes: out — batches of at most `batch_rows` rows, columns in the order asked for, with the Arrow types of
+            the file's fields; a column that the file lacks is all null.
+            `predicate` may leave out row groups without a match; the rows that come are not filtered.
+            `rows`: positions that are wanted; row groups without one may be left out, with `by_page` rows of others,
+            too.
+        Raises: CorruptionError for a damaged file; UnsupportedError for what the decoder cannot represent.
         """
         ...
 

@@ -95,12 +95,6 @@ class OrcOpenFile:
         count: int = self._file.nrows
         return count
 
-    def batches(
-        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        for _, batch in self.positioned_batches(columns, batch_rows=batch_rows, predicate=predicate):
-            yield batch
-
     def positioned_batches(
         self,
         columns: Sequence[str],

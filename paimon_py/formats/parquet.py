@@ -95,12 +95,6 @@ class ParquetOpenFile:
         count: int = self._file.metadata.num_rows
         return count
 
-    def batches(
-        self, columns: Sequence[str], *, batch_rows: int, predicate: Predicate | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        for _, batch in self.positioned_batches(columns, batch_rows=batch_rows, predicate=predicate):
-            yield batch
-
     def positioned_batches(
         self,
         columns: Sequence[str],

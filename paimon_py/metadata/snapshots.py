@@ -5,15 +5,14 @@ Source: format.md §1.3, §2, §4.1; Java `SnapshotManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
-from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
+from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.env import Clock, SystemClock
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
-from paimon_py.metadata.hints import raise_hint, read_hint
+from paimon_py.metadata.hints import read_hint
 from paimon_py.spec.layout import (
     SNAPSHOT_PREFIX,
     earliest_hint_path,
@@ -186,33 +185,6 @@ class Snapshots:
                 f"no snapshot of {self._path} has reached watermark {watermark}", path=self._path
             )
         return found
-
-    def latest_of_user(self, user: str, *, stop: Callable[[Snapshot], bool] | None = None) -> Snapshot | None:
-        """The newest snapshot that `user` committed, walking back from the latest until one is gone or `stop` says so.
-
-        Cost: one get per snapshot passed.
-        """
-        latest = self.latest()
-        while latest is not None:
-            if latest.commit_user == user:
-                return latest
-            if latest.id <= 1 or (stop is not None and stop(latest)):
-                return None
-            latest = self.find(latest.id - 1)
-        return None
-
-    def publish(self, snapshot: Snapshot) -> bool:
-        """Make a snapshot visible. True if this call did it, False if the id was taken.
-
-        The LATEST hint is raised afterwards; whether that works does not matter.
-
-        Raises:
-            StorageUnknownError: the store did not say whether the snapshot was created.
-        """
-        created = self._store.put_new(snapshot_path(self._path, snapshot.id), snapshot_to_json(snapshot))
-        if created:
-            raise_hint(self._store, latest_hint_path(self._path), snapshot.id)
-        return created
 
     def _read(self, path: str) -> Snapshot:
         """Decode a file; read it again while it does not end like JSON: its writer may be in the middle of it."""

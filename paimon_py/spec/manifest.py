@@ -5,12 +5,9 @@ Source: format.md §5, §10.1; Java `ManifestFileMeta`, `FileEntry.mergeEntries`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
-from paimon_py.errors import CorruptionError
-from paimon_py.spec.data_file import EMPTY_STATS, FileKind, ManifestEntry, Stats, identifier
+from paimon_py.spec.data_file import EMPTY_STATS, FileKind, Stats
 
 DELETION_VECTORS = "DELETION_VECTORS"
 """Index type of deletion vectors in index manifests."""
@@ -78,23 +75,3 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     deletion_vectors: tuple[DeletionVectorRange, ...] | None = None
     external_path: str | None = None
     global_index: GlobalIndex | None = None
-
-
-def fold(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Reduce entries, in order, to the ADDs that live and the DELETEs that met no ADD.
-
-    Raises:
-        CorruptionError: a file is added twice.
-    """
-    alive: dict[tuple[object, ...], ManifestEntry] = {}
-    for entry in entries:
-        key = identifier(entry)
-        if entry.kind is FileKind.ADD:
-            if key in alive:
-                raise CorruptionError(f"file {entry.file.name} is added twice", path=entry.file.name)
-            alive[key] = entry
-        elif key in alive and alive[key].kind is FileKind.ADD:
-            del alive[key]
-        else:
-            alive[key] = entry
-    return list(alive.values())

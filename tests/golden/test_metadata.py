@@ -9,7 +9,7 @@ import fastavro
 import golden
 import pytest
 from locate import CORPUS
-from unit.codec.manifest.manifest_entries import by_fastavro, stats_by_fastavro
+from unit.codec.manifest.manifest_entries import by_fastavro, fold, stats_by_fastavro
 
 from paimon_py.codec.avro import header_bytes, read_header
 from paimon_py.codec.manifest import entries as manifest_avro
@@ -27,7 +27,6 @@ from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
-from paimon_py.spec.manifest import fold
 from paimon_py.storage.local_store import LocalStore
 
 _SAMPLE = ("manifest-", "dv32-", "travel-tags", "mixed-")

@@ -92,6 +92,22 @@ def test_all_names_are_there_without_pyspark_and_calls_say_what_to_install():
     assert found["signature"].startswith("(source: 'object', spark: 'SparkSession | None' = None, *, truncate_nanos: ")
 
 
+TWICE = {
+    "Snapshot": "what a user holds, and the format's value inside it, which only `spec` and what builds on it see",
+    "Tag": "the same",
+}
+
+
+def test_one_class_name_means_one_thing():
+    where = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                where.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: files for name, files in where.items() if len(files) > 1 and name not in TWICE} == {}
+    assert all(len(where[name]) > 1 for name in TWICE)
+
+
 def test_package_is_typed():
     assert (PACKAGE / "py.typed").exists()
 

@@ -20,7 +20,7 @@ from paimon_py.codec.columns import (
     word_view,
 )
 from paimon_py.errors import UnsupportedError
-from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
+from paimon_py.spec.types import Atomic, DataType, Root
 
 INLINE_LIMIT = 7
 COMPACT_DECIMAL = 18
@@ -71,11 +71,6 @@ def is_wide_timestamp(kind: DataType) -> bool:
 def is_text(kind: DataType) -> bool:
     """Whether values are byte strings: inline up to seven bytes."""
     return isinstance(kind, Atomic) and kind.root in _TEXTS
-
-
-def is_nested(kind: DataType) -> bool:
-    """Whether values are arrays, maps, multisets or rows."""
-    return isinstance(kind, (ArrayType, MapType, MultisetType, RowType))
 
 
 def element_width(kind: DataType) -> int:

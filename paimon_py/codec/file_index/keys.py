@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, numpy_values, slices_of
+from paimon_py.codec.columns import Bytes, Ints, Mask, numpy_values
 from paimon_py.expr.literal import (
     NANOS_PER_SECOND,
     BinaryValue,
@@ -123,11 +123,6 @@ class KeyKind(msgspec.Struct, frozen=True):
         if self.type.root is Root.BOOLEAN:
             raw = np.minimum(np.abs(raw), 1)
         return _ordered(raw, self.width) if self.type.root in _FLOATS else raw
-
-
-def strings_of(column: pa.Array) -> Slices:
-    """The byte strings of a text or binary column."""
-    return slices_of(column)
 
 
 def _precision(type_: Atomic) -> int:

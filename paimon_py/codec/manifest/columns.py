@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.avro_shape import Shape, reader, shape_of
+from paimon_py.codec.avro_shape import Shape, reader
 from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, from_numpy, from_slices, numpy_values, word_view
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
@@ -250,11 +250,6 @@ def concat(parts: Sequence[EntryColumns]) -> EntryColumns:
         offset += last - first
     buffers.append(np.zeros(SPARE_BYTES, np.uint8))
     return EntryColumns(np.concatenate(buffers), np.concatenate(tables, axis=1), tuple(schemas))
-
-
-def shapes_of(columns: EntryColumns) -> list[Shape]:
-    """The shapes of `columns.schemas`."""
-    return [shape_of(text, "manifest") for text in columns.schemas]
 
 
 class _Values:

@@ -23,11 +23,6 @@ class Wide(NamedTuple):
         """Of 64-bit integers."""
         return cls(values.view(np.uint64), values >> 63)
 
-    @classmethod
-    def of_halves(cls, halves: Words) -> Wide:
-        """Of pairs, low word first, as `numpy_values` gives them for decimals."""
-        return cls(np.ascontiguousarray(halves[:, 0]), np.ascontiguousarray(halves[:, 1]).view(np.int64))
-
     def at(self, rows: Ints | Mask) -> Wide:
         """Those at `rows`."""
         return Wide(self.low[rows], self.high[rows])

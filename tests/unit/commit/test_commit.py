@@ -42,6 +42,7 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 from paimon_py.testing.counting_store import CountingStore
+from paimon_py.testing.snapshots import put_snapshot
 
 
 def commit_file(store, table_schema, name, *, base=None, rows=1, sequences=(0, 0), owner=None, **request):
@@ -438,14 +439,15 @@ def test_index_files_of_overwritten_partitions_are_dropped():
     )
     empty, size = root.manifests.write_list([])
     base, base_size = root.manifests.write_list(root.manifests.base_and_delta(root.snapshots.latest()))
-    assert root.snapshots.publish(
+    put_snapshot(
+        root,
         msgspec.structs.replace(
             indexed,
             delta_manifest_list=empty,
             delta_manifest_list_size=size,
             base_manifest_list=base,
             base_manifest_list_size=base_size,
-        )
+        ),
     )
     changes = changes_of(in_partition(3, "new", keys=(7, 9)), base=2)
     do_commit(root_on(store, "v"), PARTITIONED, changes, overwrite=DynamicOverwrite())

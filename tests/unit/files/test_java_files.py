@@ -8,6 +8,7 @@ import locate
 import msgspec
 import pyarrow as pa
 import pytest
+from unit.codec.manifest.manifest_entries import fold
 from unit.files.build import FixedClock, FixedIds
 
 from paimon_py.codec.binary_row import decode
@@ -21,7 +22,6 @@ from paimon_py.files.physical import readable_fields
 from paimon_py.files.reader import read_file
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.spec.data_file import FileSource
-from paimon_py.spec.manifest import fold
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.memory_store import MemoryStore
 

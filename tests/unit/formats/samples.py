@@ -98,10 +98,15 @@ def open_bytes(format_name, data, fields, path="/t/f", settings=None):
     return format_of(format_name).open(io.BytesIO(data), path, fields, len(data), settings or ReadSettings())
 
 
+def batches_of(opened, columns, **options):
+    """The rows of an open file in batches, without their positions."""
+    return (batch for _, batch in opened.positioned_batches(columns, **options))
+
+
 def read(format_name, data, fields, columns=None, **options):
     names = [field.name for field in fields] if columns is None else columns
     opened = open_bytes(format_name, data, fields)
-    batches = list(opened.batches(names, batch_rows=options.pop("batch_rows", 1000), **options))
+    batches = list(batches_of(opened, names, batch_rows=options.pop("batch_rows", 1000), **options))
     opened.close()
     return pa.Table.from_batches(batches) if batches else None
 

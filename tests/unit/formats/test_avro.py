@@ -15,7 +15,7 @@ from paimon_py.formats.avro_schema import record_schema
 from paimon_py.formats.decimal_bytes import from_bytes, to_bytes
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, RowType
-from tests.unit.formats.samples import fields_of, make_batch, read, rows_of, write
+from tests.unit.formats.samples import batches_of, fields_of, make_batch, read, rows_of, write
 
 
 def test_the_schema_is_javas():
@@ -153,7 +153,7 @@ def test_a_file_that_ends_after_a_block_is_damaged():
     cut = whole.rindex(whole[-16:], 0, -16) + 16
     assert cut < len(whole)
     with pytest.raises(CorruptionError, match="ends after"):
-        list(AvroFormat().open(io.BytesIO(whole[:cut]), "/f", fields, len(whole)).batches(["c0"], batch_rows=100))
+        list(batches_of(AvroFormat().open(io.BytesIO(whole[:cut]), "/f", fields, len(whole)), ["c0"], batch_rows=100))
 
 
 def test_blocks_hold_about_64_kilobytes():

@@ -11,7 +11,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import CorruptionError, OptionError, SchemaError, StorageError, UnsupportedError
 from paimon_py.formats.base import WriteSettings
 from paimon_py.formats.registry import by_extension, format_of
-from tests.unit.formats.samples import every_type, fields_of, make_batch, open_bytes, read, rows_of, write
+from tests.unit.formats.samples import batches_of, every_type, fields_of, make_batch, open_bytes, read, rows_of, write
 
 FORMATS = ("parquet", "orc", "avro")
 formats = pytest.mark.parametrize("name", FORMATS)
@@ -100,7 +100,7 @@ def test_columns_come_in_the_order_asked_and_missing_ones_are_null(name):
 def test_no_columns_still_have_rows(name):
     fields = fields_of("INT")
     data, _ = write(name, fields, [pa.record_batch({"c0": pa.array(range(100), pa.int32())})])
-    assert sum(b.num_rows for b in open_bytes(name, data, fields).batches([], batch_rows=30)) == 100
+    assert sum(b.num_rows for b in batches_of(open_bytes(name, data, fields), [], batch_rows=30)) == 100
     absent = fields_of("INT", "STRING")
     assert read(name, data, absent, ["c1"])["c1"].null_count == 100
 
@@ -215,7 +215,7 @@ def test_an_error_of_the_source_is_raised_as_it_is(name):
             raise StorageError("connection lost", operation="read", transient=True)
 
     with pytest.raises(StorageError, match="connection lost"):
-        list(format_of(name).open(Broken(data), "/f", fields, len(data)).batches(["c0"], batch_rows=10))
+        list(batches_of(format_of(name).open(Broken(data), "/f", fields, len(data)), ["c0"], batch_rows=10))
 
 
 @formats
@@ -225,7 +225,7 @@ def test_a_file_cut_anywhere_is_damaged(name):
     for length in [*range(0, 40), *range(40, len(data), 37), len(data) - 1]:
         with pytest.raises(CorruptionError) as error:
             opened = format_of(name).open(io.BytesIO(data[:length]), "/t/cut", fields, len(data))
-            list(opened.batches(["c0", "c1", "c2"], batch_rows=100))
+            list(batches_of(opened, ["c0", "c1", "c2"], batch_rows=100))
         assert error.value.path == "/t/cut"
 
 
@@ -253,11 +253,8 @@ def test_a_flipped_bit_among_the_values_is_noticed_or_harmless(name):
 def test_junk_is_damaged(name):
     for junk in (b"", b"PAR1", b"Obj\x01", b"ORC", b"PAR1" * 10, b"\xff" * 500, b"Obj\x01" + b"\xff" * 50):
         with pytest.raises(CorruptionError):
-            list(
-                format_of(name)
-                .open(io.BytesIO(junk), "/junk", fields_of("INT"), len(junk))
-                .batches(["c0"], batch_rows=1)
-            )
+            opened = format_of(name).open(io.BytesIO(junk), "/junk", fields_of("INT"), len(junk))
+            list(batches_of(opened, ["c0"], batch_rows=1))
 
 
 @formats

@@ -23,6 +23,7 @@ from paimon_py.formats.orc_zones import base_seconds, wall_seconds
 from paimon_py.formats.reshape import reshape
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
+from tests.unit.formats.samples import batches_of
 
 # Written by Java Paimon 2.0.0 in Asia/Shanghai: years 1, 1812, 1900, 1969, 2024, 9999 and nulls.
 SHANGHAI = base64.b85decode(
@@ -53,7 +54,7 @@ def fields(**replaced):
 
 def read(data, columns, **replaced):
     opened = OrcFormat().open(io.BytesIO(data), "f.orc", fields(**replaced), len(data))
-    table = pa.Table.from_batches(list(opened.batches(columns, batch_rows=4)))
+    table = pa.Table.from_batches(list(batches_of(opened, columns, batch_rows=4)))
     table.validate(full=True)
     kinds = dict(COLUMNS) | replaced
     return golden.normalise(table, [[name, kinds[name]] for name in columns])

@@ -19,7 +19,7 @@ from paimon_py.formats.parquet import ParquetFormat
 from paimon_py.formats.parquet_footer import fixed_to_int96, int96_to_fixed, split_tail, tail, with_root_name
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
-from tests.unit.formats.samples import every_type, fields_of, make_batch, open_bytes, read, rows_of, write
+from tests.unit.formats.samples import batches_of, every_type, fields_of, make_batch, open_bytes, read, rows_of, write
 
 
 def metadata_of(data):
@@ -221,10 +221,10 @@ def test_only_the_columns_asked_for_are_read():
     source = Counting(data)
     opened = ParquetFormat().open(source, "/f", fields, len(data), ReadSettings(buffer_size_bytes=0))
     before = source.taken
-    assert sum(b.num_rows for b in opened.batches(["c3"], batch_rows=1000)) == 5000
+    assert sum(b.num_rows for b in batches_of(opened, ["c3"], batch_rows=1000)) == 5000
     assert source.taken - before < len(data) / 15
     before = source.taken
-    assert sum(b.num_rows for b in opened.batches([], batch_rows=1000)) == 5000
+    assert sum(b.num_rows for b in batches_of(opened, [], batch_rows=1000)) == 5000
     assert source.taken == before
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unit.codec.manifest import manifest_entries
 from unit.codec.manifest.manifest_entries import added, entry, row
 
 from paimon_py.codec.manifest.entries import read_manifests, write_manifest
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.fold import check_unique, fold, identifiers, live
-from paimon_py.spec import manifest
 from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
 
 
@@ -79,7 +79,7 @@ def test_random_lives_fold_as_the_definition_says(seed):
             entries.append(one)
     start = draw.randrange(len(entries))
     for part in (entries, entries[start:]):
-        expected = manifest.fold(part)
+        expected = manifest_entries.fold(part)
         folded = fold(columns_of(part))
         columns = columns_of(part)
         assert columns.take(folded.alive).entries() == [one for one in expected if one.kind is FileKind.ADD]

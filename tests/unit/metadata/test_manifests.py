@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from unit.codec.manifest.manifest_entries import added, entry, row
+from unit.codec.manifest.manifest_entries import added, entry, fold, row
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.env import Env, SerialPool
@@ -12,7 +12,7 @@ from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.spec.data_file import EMPTY_ROW, FileKind, ManifestEntry
-from paimon_py.spec.manifest import IndexEntry, fold
+from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 from paimon_py.spec.types import Atomic, Root
 from paimon_py.storage.memory_store import MemoryStore

@@ -5,6 +5,7 @@ import pytest
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, StorageError
+from paimon_py.metadata.hints import raise_hint
 from paimon_py.metadata.snapshots import ReadPolicy, Snapshots
 from paimon_py.spec.snapshot import MIN_LONG, CommitKind, Snapshot
 from paimon_py.storage.memory_store import MemoryStore
@@ -198,32 +199,13 @@ def test_watermark_that_was_never_reached_is_an_error(watermarks):
         marked(*watermarks).by_watermark(3)
 
 
-def test_latest_of_user_walks_back_to_the_oldest():
+def test_a_hint_is_raised_and_never_lowered():
     store = MemoryStore()
-    snapshots = table(4, 5, 6, 7, store=store)
-    store.put(f"{ROOT}/snapshot/snapshot-5", snapshot_to_json(snapshot(5, commit_user="me")))
-    assert snapshots.latest_of_user("me") == snapshot(5, commit_user="me")
-    assert snapshots.latest_of_user("nobody") is None
-    assert snapshots.latest_of_user("me", stop=lambda passed: passed.id <= 6) is None
-    assert table().latest_of_user("me") is None
-
-
-def test_publishing_creates_once_and_raises_the_hint():
-    store = MemoryStore()
-    snapshots = Snapshots(store, ROOT)
-    assert snapshots.publish(snapshot(1)) is True
-    assert snapshots.publish(snapshot(1, commit_user="other")) is False
-    assert snapshots.get(1) == snapshot(1)
-    assert store.get(f"{ROOT}/snapshot/LATEST") == b"1"
-    assert snapshots.publish(snapshot(2)) is True
-    assert store.get(f"{ROOT}/snapshot/LATEST") == b"2"
-
-
-def test_publishing_never_lowers_the_hint():
-    store = MemoryStore()
-    snapshots = table(5, store=store, latest=5)
-    assert snapshots.publish(snapshot(4)) is True
+    table(5, store=store, latest=5)
+    raise_hint(store, f"{ROOT}/snapshot/LATEST", 4)
     assert store.get(f"{ROOT}/snapshot/LATEST") == b"5"
+    raise_hint(store, f"{ROOT}/snapshot/LATEST", 6)
+    assert store.get(f"{ROOT}/snapshot/LATEST") == b"6"
 
 
 def test_hint_that_cannot_be_written_does_not_matter():
@@ -231,9 +213,10 @@ def test_hint_that_cannot_be_written_does_not_matter():
         def put(self, path, data, *, within=None):
             raise StorageError("disk full", path=path, operation="put")
 
-    snapshots = Snapshots(NoPut(), ROOT)
-    assert snapshots.publish(snapshot(1)) is True
-    assert snapshots.latest() == snapshot(1)
+    store = NoPut()
+    store.put_new(f"{ROOT}/snapshot/snapshot-1", snapshot_to_json(snapshot(1)))
+    raise_hint(store, f"{ROOT}/snapshot/LATEST", 1)
+    assert Snapshots(store, ROOT).latest() == snapshot(1)
 
 
 def test_good_hint_needs_no_listing():

@@ -13,6 +13,7 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.scan.split import Split
 from paimon_py.spec.layout import snapshot_path
+from paimon_py.testing.snapshots import put_snapshot
 from tests.unit.scan.build import opened, rows, table
 
 FIELDS = [("p", "STRING"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
@@ -43,7 +44,7 @@ def kill(made, dead: dict[int, list[int]], *, rolling: bool = False, **changes) 
     index = writer.write_rolling(vectors) if rolling else [writer.write(vectors)]
     described = [msgspec.structs.replace(entry, **changes) for entry in index]
     name, _ = root.manifests.write_index(described)
-    root.snapshots.publish(msgspec.structs.replace(latest, id=latest.id + 1, index_manifest=name))
+    put_snapshot(root, msgspec.structs.replace(latest, id=latest.id + 1, index_manifest=name))
     return index
 
 
@@ -94,7 +95,7 @@ def test_unknown_cardinalities_are_read_from_the_vectors(plain):
     (entry,) = root.manifests.read_index(latest.index_manifest)
     unknown = tuple(msgspec.structs.replace(part, cardinality=None) for part in entry.deletion_vectors)
     name, _ = root.manifests.write_index([msgspec.structs.replace(entry, deletion_vectors=unknown)])
-    root.snapshots.publish(msgspec.structs.replace(latest, id=latest.id + 1, index_manifest=name))
+    put_snapshot(root, msgspec.structs.replace(latest, id=latest.id + 1, index_manifest=name))
     assert plain.scan().count() == len(ALIVE)
 
 
@@ -255,6 +256,6 @@ def test_wrong_places_in_the_index_manifest_are_refused(plain):
     ]
     for number, parts in enumerate(wrong, latest.id + 1):
         name, _ = root.manifests.write_index([msgspec.structs.replace(entry, deletion_vectors=parts)])
-        root.snapshots.publish(msgspec.structs.replace(latest, id=number, index_manifest=name))
+        put_snapshot(root, msgspec.structs.replace(latest, id=number, index_manifest=name))
         with pytest.raises(CorruptionError):
             plain.scan(snapshot_id=number).to_arrow()

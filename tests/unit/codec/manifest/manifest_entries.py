@@ -9,9 +9,30 @@ import struct
 
 import fastavro
 
-from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, FileSource, ManifestEntry, Stats
+from paimon_py.errors import CorruptionError
+from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, FileSource, ManifestEntry, Stats, identifier
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def fold(entries):
+    """Reduce entries, in order, to the ADDs that live and the DELETEs that met no ADD.
+
+    Raises:
+        CorruptionError: a file is added twice.
+    """
+    alive = {}
+    for entry in entries:
+        key = identifier(entry)
+        if entry.kind is FileKind.ADD:
+            if key in alive:
+                raise CorruptionError(f"file {entry.file.name} is added twice", path=entry.file.name)
+            alive[key] = entry
+        elif key in alive and alive[key].kind is FileKind.ADD:
+            del alive[key]
+        else:
+            alive[key] = entry
+    return list(alive.values())
 
 
 def row(*values: int) -> bytes:

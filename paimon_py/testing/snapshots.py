@@ -1,0 +1,17 @@
+"""Snapshots that no commit makes: what tests put into a table to see how it is read."""
+
+from __future__ import annotations
+
+from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import snapshot_path
+from paimon_py.spec.snapshot import Snapshot
+
+
+def put_snapshot(root: TableRoot, snapshot: Snapshot) -> None:
+    """Store a snapshot under its id, which must be free.
+
+    Raises: AssertionError if there is such a snapshot.
+    """
+    if not root.store.put_new(snapshot_path(root.path, snapshot.id), snapshot_to_json(snapshot)):
+        raise AssertionError(f"snapshot {snapshot.id} is there already")
