@@ -1,4 +1,4 @@
-"""Every page, section and decision that a docstring, a comment or a page cites is there."""
+"""Every page, section, decision and module that a docstring, a comment or a page cites is there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _SECTION = re.compile(r"§\s?(\d+(?:\.\d+)*)(?:-(\d+\.\d+))?")
 _LETTER = re.compile(r"\(([a-z])\)")
 _DECISION = re.compile(r"(?:docs/decisions/|\b[Dd]ecision )(\d+)")
 _FOLDER = re.compile(r"\bdocs/([\w-]+)(?![\w/.-]*\.\w)")
-_CITES = re.compile(r"\.md\b|§|docs/|[Dd]ecision \d")
+_MODULE = re.compile(r"`((?:[a-z_]+/)*[a-z_]+\.py)`")
+_CITES = re.compile(r"\.md\b|§|docs/|[Dd]ecision \d|\.py`")
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -61,6 +62,9 @@ def dead(text: str, beside: Path, numbers: dict[str, set[str]], *, own: str | No
         folders = (beside,) if page == "README.md" else (beside, DOCS, ROOT)
         if not any((folder / page).is_file() for folder in folders):
             missing.append(f"no page {page}")
+    for module in _MODULE.findall(text):
+        if not any((folder / module).is_file() for folder in (beside, ROOT, ROOT / "paimon_py", ROOT / "tests")):
+            missing.append(f"no module {module}")
     for page, places in [*_SECTIONS.findall(text), (own, _SECTIONS.sub(" ", text))]:
         cited = [number for pair in _SECTION.findall(places) for number in pair if number]
         if page == "reliability.md":
@@ -103,6 +107,7 @@ def test_what_docstrings_and_comments_cite_is_there(numbers):
         ("see nowhere.md", ["no page nowhere.md"]),
         ("measurements in docs/performance.", ["no docs/performance"]),
         ("docs/decisions/0099", ["no decision 0099"]),
+        ("as `spec/types.py` and `test_citations.py` do", ["no module test_citations.py"]),
     ],
 )
 def test_a_dead_citation_is_seen(text, faults, numbers):
