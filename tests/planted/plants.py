@@ -1,0 +1,440 @@
+"""Planted bugs: how the package would be wrong, and which tests should say so.
+
+A plant replaces one snippet of the package, which must be found exactly once in it, in whatever file. After a change of
+the code that a snippet shows, write the same bug into the new code.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Plant(NamedTuple):
+    """`name`: the bug. `old`, `new`: a snippet of the package and what replaces it. `judges`: tests, below `tests/`."""
+
+    name: str
+    old: str
+    new: str
+    judges: tuple[str, ...]
+
+
+def plant(name: str, old: str, new: str, *judges: str) -> Plant:
+    return Plant(name, old, new, judges)
+
+
+MERGING = (
+    plant(
+        "a merge window ends on the first key of another run",
+        "probe.key(len(probe) - 1) >= limit)",
+        "probe.key(len(probe) - 1) > limit)",
+        "unit/lsm/test_merge.py",
+    ),
+    plant(
+        "negative zero and zero are one key",
+        "wide = numpy_values(array).astype(np.float64)",
+        "wide = numpy_values(array).astype(np.float64) + 0.0",
+        "unit/lsm/test_order.py",
+    ),
+    plant(
+        "every NaN is a key of its own",
+        "words[np.isnan(wide)] = np.uint64((1 << 64) - 1)",
+        "pass",
+        "unit/lsm/test_order.py",
+    ),
+    plant(
+        "decimals beyond 64 bits are ordered by their lower words alone",
+        "return [_ranged(high ^ _SIGN, valid), _ranged(low, valid)]",
+        "return [_ranged(low, valid)]",
+        "unit/lsm/test_order.py",
+    ),
+    plant(
+        "nulls among descending sequence fields are the newest",
+        "head = parts[:1] if nullable else []",
+        "head: list[Part] = []",
+        "unit/lsm/test_order.py",
+    ),
+    plant(
+        "with one sequence number an add does not come after a delete",
+        "return [(values & 1 == 0).astype(np.uint64)]",
+        "return [(values & 1 == 1).astype(np.uint64)]",
+        "unit/lsm/test_merge.py",
+    ),
+    plant(
+        "files that touch in one key are not merged",
+        "begins = np.flatnonzero(min_ranks[order][1:] > reach[:-1]) + 1",
+        "begins = np.flatnonzero(min_ranks[order][1:] >= reach[:-1]) + 1",
+        "unit/lsm/test_intervals.py",
+    ),
+    plant(
+        "two files with a common key share a sorted run",
+        "if ends and ends[0][0] < low:",
+        "if ends and ends[0][0] <= low:",
+        "unit/lsm/test_intervals.py",
+    ),
+    plant(
+        "spilled runs are merged too early where versions come between",
+        "engine=EveryRow() if plan.repeats else plan.engine, drop_deletes=False)",
+        "drop_deletes=False)",
+        "unit/lsm/test_spill.py",
+    ),
+    plant(
+        "rows after a spill begin with the sequence number of the spilled ones",
+        "first = self._first_sequence + self._spilled_rows\n            count",
+        "first = self._first_sequence\n            count",
+        "unit/lsm/test_spill.py",
+    ),
+    plant(
+        "first-row keeps the newest row",
+        "if adds.all():\n            return Merged(groups.oldest_rows)",
+        "if adds.all():\n            return Merged(groups.newest_rows)",
+        "unit/lsm/test_first_row.py",
+    ),
+    plant(
+        "ignored deletes still win",
+        "newest_add = np.maximum.reduceat(positions, groups.firsts)",
+        "newest_add = groups.ends - 1",
+        "unit/lsm/test_deduplicate.py",
+    ),
+    plant(
+        "a sum of decimals wraps at 64 bits",
+        "if most * longest <= _LONG and most <",
+        "if most <",
+        "unit/lsm/test_aggregates.py",
+    ),
+    plant(
+        "retracted values are added to a sum",
+        "signed = part.values if fold.retracts is None else np.where(fold.retracts, -part.values, part.values)",
+        "signed = part.values",
+        "unit/lsm/test_aggregates.py",
+    ),
+    plant(
+        "a partial update takes what a sequence group says is older",
+        "placed = segments << self.bits | numbers\n        newest: Mask = placed == np.maximum.accumulate(placed)",
+        "newest: Mask = numbers >= 0",
+        "unit/lsm/test_partial_update.py",
+    ),
+    plant(
+        "deletes end although older rows lie above",
+        "return settings.deletion_vectors or output_level >= max((run.level for run in runs), default=-1)",
+        "return settings.deletion_vectors or output_level > 0",
+        "unit/compaction/test_picker.py",
+        "golden/test_lsm.py",
+    ),
+    plant(
+        "the picker waits for one run more than the trigger",
+        "if count < trigger:\n            return None",
+        "if count <= trigger:\n            return None",
+        "unit/compaction/test_picker.py",
+        "golden/test_lsm.py",
+    ),
+    plant(
+        "the picker counts the last run into the size amplification",
+        "if sum(self.sizes[:-1]) * 100 > self.settings",
+        "if sum(self.sizes) * 100 > self.settings",
+        "unit/compaction/test_picker.py",
+        "golden/test_lsm.py",
+    ),
+    plant(
+        "level 0 is read oldest first",
+        "return -file.max_sequence, file.min_sequence",
+        "return file.max_sequence, file.min_sequence",
+        "unit/compaction/test_picker.py",
+        "golden/test_lsm.py",
+    ),
+)
+
+BYTES = (
+    plant(
+        "a text of seven bytes leaves its slot in a BinaryRow",
+        "long = lengths > INLINE_LIMIT",
+        "long = lengths >= INLINE_LIMIT",
+        "unit/codec/binary_row",
+    ),
+    plant(
+        "DECIMAL(18) is stored wide in a BinaryRow",
+        "COMPACT_DECIMAL = 18",
+        "COMPACT_DECIMAL = 17",
+        "unit/codec/binary_row",
+    ),
+    plant(
+        "the hash of a BinaryRow forgets its length",
+        "out: Hashes = hashes ^ np.asarray(length, np.uint32)",
+        "out: Hashes = hashes ^ np.uint32(0)",
+        "unit/codec/binary_row",
+    ),
+    plant(
+        "the bucket of a negative hash is the mathematical remainder",
+        "np.abs(np.fmod(hash_rows(columns, types), np.int32(buckets)))",
+        "np.mod(hash_rows(columns, types), np.int32(buckets))",
+        "unit/codec/test_buckets.py",
+    ),
+    plant(
+        "a varint loses the sign of its zigzag",
+        "value &= 0xFFFF_FFFF_FFFF_FFFF\n    return (value >> 1) ^ -(value & 1), position + 1",
+        "value &= 0xFFFF_FFFF_FFFF_FFFF\n    return value >> 1, position + 1",
+        "unit/codec/test_avro.py",
+        "unit/codec/test_avro_shape.py",
+    ),
+    plant(
+        "a nullable value of Avro names the other branch",
+        'emit(b"\\x00" if value is None else b"\\x02")',
+        'emit(b"\\x02" if value is None else b"\\x00")',
+        "unit/codec/test_avro_shape.py",
+        "unit/codec/test_avro.py",
+    ),
+    plant(
+        "the checksum of a deletion vector is not compared",
+        "if zlib.crc32(body) != expected:",
+        "if expected < 0:",
+        "unit/codec/test_deletion_vectors.py",
+    ),
+    plant(
+        "a deletion vector is read one row late",
+        "dead.within(position, position + batch.num_rows) - position",
+        "dead.within(position + 1, position + batch.num_rows) - position",
+        "unit/scan/test_deletions.py",
+        "unit/files/test_reader.py",
+    ),
+    plant(
+        "a hash index is written lowest byte first",
+        'return hashes.astype(">i4").tobytes()',
+        'return hashes.astype("<i4").tobytes()',
+        "unit/write/test_dynamic_buckets.py",
+    ),
+    plant(
+        "a bitmap index answers for the next key where it lacks one",
+        "if at < len(self.keys) and self.keys[at] == key else None",
+        "if at < len(self.keys) else None",
+        "unit/codec/test_file_index.py",
+    ),
+    plant(
+        "a bloom filter sets the bits of half of its hashes",
+        "steps = np.arange(1, count + 1, dtype=np.int32)[:, None]",
+        "steps = np.arange(0, count, dtype=np.int32)[:, None]",
+        "unit/codec/test_file_index.py",
+    ),
+    plant(
+        "ORC timestamps before 1970 are one second late",
+        "seconds -= (seconds < 0) & (nanos > 999_999)",
+        "pass",
+        "unit/formats/test_orc_timestamps.py",
+    ),
+    plant(
+        "microseconds before 1970 are cut towards zero in a BinaryRow",
+        "millis = values // per_milli",
+        "millis = np.trunc(values / per_milli).astype(np.int64)",
+        "unit/codec/binary_row",
+    ),
+    plant(
+        "decimals are rounded down where a column gets a smaller scale",
+        'round_mode="half_towards_infinity"',
+        'round_mode="towards_zero"',
+        "unit/files/test_cast.py",
+    ),
+    plant(
+        "decimals that a narrower column cannot hold keep their digits",
+        "return pc.cast(pc.if_else(fits, wide, pa.scalar(None, wide.type)), target)",
+        "return pc.cast(pc.if_else(fits, wide, high), target)",
+        "unit/files/test_cast.py",
+    ),
+)
+
+READING = (
+    plant(
+        "the upper bound of a long text is cut like the lower one",
+        "code = ord(high[at]) + 1",
+        "code = ord(high[at])",
+        "unit/files/test_stats.py",
+    ),
+    plant(
+        "files are pruned although nobody counted their nulls",
+        "return bits if not mask.null_count else bits | ~_bits(mask.buffers()[0], mask.offset, size)",
+        "return bits if not mask.null_count else bits & _bits(mask.buffers()[0], mask.offset, size)",
+        "unit/expr/test_prune.py",
+    ),
+    plant(
+        "files of a value and of NaN are pruned by comparisons with larger values",
+        'return leaf.operator in (("==",) if leaf.literal != leaf.literal else ("!=", ">", ">="))',
+        'return leaf.operator in (("==",) if leaf.literal != leaf.literal else ("!=",))',
+        "unit/expr/test_prune.py",
+    ),
+    plant(
+        "a backslash in LIKE escapes nothing",
+        'if sign == "\\\\" and position + 1 < len(pattern):',
+        'if sign == "\\\\" and position + 1 < 0:',
+        "unit/expr",
+    ),
+    plant(
+        "LIKE stops at the end of a line",
+        'return "(?s)\\\\A"',
+        'return "\\\\A"',
+        "unit/expr",
+    ),
+    plant(
+        "columns of older files are found by name",
+        "by_id = {field.id: field for field in file_fields}\n        self.sources = tuple(by_id[field.id] for field in"
+        " read_fields if field.id in by_id)",
+        "names = {field.name: field for field in file_fields}\n        by_id = {field.id: names[field.name] for field in"
+        " read_fields if field.name in names}\n        self.sources = tuple(by_id[field.id] for field in read_fields"
+        " if field.id in by_id)",
+        "unit/files/test_evolve.py",
+    ),
+    plant(
+        "a predicate finds the columns of older files by name",
+        "field = next((field for field in fields if field.id == field_id), None)",
+        "field = next((field for field in fields if field.name == ref.name), None)",
+        "unit/expr/test_split.py",
+    ),
+    plant(
+        "bounds of a column that a file lacks count no nulls",
+        "null_count=from_numpy(entries.row_count, pa.int64()))",
+        "null_count=from_numpy(entries.row_count * 0, pa.int64()))",
+        "unit/files/test_stats_evolution.py",
+    ),
+    plant(
+        "a limit leaves out files before rows are filtered",
+        "return planned if self._order or self._where is not None else planned.up_to(self._limit)",
+        "return planned if self._order else planned.up_to(self._limit)",
+        "unit/scan/test_scan.py",
+        "unit/scan/test_pushdown_life.py",
+    ),
+    plant(
+        "the first rows of an order lose those that tie in its first column",
+        "return bind(column >= last if descending else column <= last, [field])",
+        "return bind(column > last if descending else column < last, [field])",
+        "unit/scan/test_top_n.py",
+    ),
+    plant(
+        "a lookup remembers the snapshot that a rollback took away",
+        "if state is None or state.snapshot != snapshot or",
+        "if state is None or state.snapshot.id != snapshot.id or",
+        "unit/lookup",
+    ),
+    plant(
+        "a null inside a row is a row of nulls",
+        "bitmap, nulls = bitmap_of(nulls_or_none(rows))\n    return pa.Array.from_buffers(kind, len(rows), [bitmap]",
+        "nulls = 0\n    return pa.Array.from_buffers(kind, len(rows), [None]",
+        "unit/files/test_evolve.py",
+        "unit/files/test_cast.py",
+    ),
+    plant(
+        "rows older than the oldest time by less than a second end",
+        "ended: Mask = _seconds(times) < self.oldest",
+        "ended: Mask = _seconds(times) <= self.oldest",
+        "unit/files/test_expiry.py",
+    ),
+)
+
+COMMITTING = (
+    plant(
+        "an entry is another file if only its level differs is forgotten",
+        "        columns.level,\n        same[extra_codes],",
+        "        same[extra_codes],",
+        "unit/metadata/test_fold.py",
+    ),
+    plant(
+        "a DELETE ends all files of its manifest",
+        "alive[rows] = added & ~np.isin(codes, codes[deleted])",
+        "alive[rows] = False",
+        "unit/metadata/test_fold.py",
+    ),
+    plant(
+        "the hint is trusted although newer snapshots are there",
+        "if hinted is not None and not self._exists(hint + 1) and hint >=",
+        "if hinted is not None and hint >=",
+        "unit/metadata/test_snapshots.py",
+    ),
+    plant(
+        "a hint is lowered",
+        "if current is None or current < value:",
+        "if current is None or current != value:",
+        "unit/metadata/test_snapshots.py",
+    ),
+    plant(
+        "a local file that is there is replaced by put_new",
+        "os.link(temporary, path)\n",
+        "os.replace(temporary, path)\n",
+        "unit/storage/test_local_store.py",
+    ),
+    plant(
+        "a put_new whose answer was lost is tried again by the store",
+        "return self._store.put_new(path, data, within=within)",
+        "return self._retried(lambda: self._store.put_new(path, data, within=within))",
+        "unit/storage/test_retry.py",
+    ),
+    plant(
+        "a bucket's file is deleted twice without a word",
+        "alive.remove(key)\n",
+        "pass\n",
+        "unit/commit/test_conflicts.py",
+    ),
+    plant(
+        "files of one level may overlap in one key",
+        "if before.max_rank >= after.min_rank:",
+        "if before.max_rank > after.min_rank:",
+        "unit/commit/test_conflicts.py",
+    ),
+    plant(
+        "rows of a column that became NOT NULL are committed",
+        "if written.nullable and not latest.nullable:",
+        "if written.nullable and not latest.nullable and not where:",
+        "unit/commit/test_conflicts.py",
+    ),
+    plant(
+        "new sequence numbers begin again at the largest one",
+        "return self.max_sequences.get((partition, bucket), -1) + 1",
+        "return self.max_sequences.get((partition, bucket), 0)",
+        "unit/write/test_existing.py",
+        "unit/write/test_session.py",
+    ),
+    plant(
+        "a union of hash indexes forgets what others added",
+        "now[bucket] = np.union1d(current, added)",
+        "now[bucket] = added",
+        "unit/write/test_dynamic_buckets.py",
+    ),
+    plant(
+        "a dynamic bucket takes one key more than it should",
+        "taken = min(left, target - size)",
+        "taken = min(left, target - size + 1)",
+        "unit/write/test_bucket_assigner.py",
+    ),
+    plant(
+        "an assigner opens the buckets of another",
+        "self._next += self._settings.count",
+        "self._next += 1",
+        "unit/write/test_bucket_assigner.py",
+    ),
+    plant(
+        "an overwrite replaces all partitions but its own",
+        "return lambda partitions: numpy_values(pc.is_in(partitions, value_set=wanted))",
+        "return lambda partitions: ~numpy_values(pc.is_in(partitions, value_set=wanted))",
+        "unit/commit/test_commit.py",
+    ),
+    plant(
+        "a manifest that deletes files may stay as it is in a full compaction",
+        "return file.deleted_files > 0 or file.size_bytes",
+        "return file.size_bytes",
+        "unit/metadata/test_manifest_merge.py",
+    ),
+    plant(
+        "new rows of two insert clauses are checked one clause at a time",
+        "self._require_distinct(np.concatenate([rows for _, rows in chosen]))",
+        "[self._require_distinct(rows) for _, rows in chosen]",
+        "unit/rows/test_merge_limits.py",
+    ),
+    plant(
+        "a SAS token is no secret",
+        '"sas_token", ',
+        "",
+        "unit/storage/test_fsspec_store.py",
+    ),
+    plant(
+        "credentials of a store are pickled",
+        "if name not in SECRET_ARGUMENTS}",
+        "if name}",
+        "unit/storage/test_fsspec_store.py",
+    ),
+)
+
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING)
