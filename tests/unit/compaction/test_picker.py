@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from java_picks import random_question
 
-from paimon_py.compaction.levels import level_runs
+from paimon_py.compaction.levels import LevelRun, level_runs
 from paimon_py.compaction.picker import PickerSettings, PickerState, Wait, drop_deletes, pick, pick_full
 from paimon_py.compaction.steps import Rewrite, Upgrade
+from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 
 SEEDS = range(600)
@@ -82,3 +83,22 @@ def test_picks_bring_a_bucket_back_under_the_stop_trigger(options, before, after
     choice, _ = pick(level_runs(state.files), settings, PickerState(), 0, 0)
     assert not isinstance(choice, Wait)
     assert after - len(choice.files) + 1 <= settings.compaction_trigger
+
+
+def file_of(name, size, sequence=0):
+    return DataFile(name=name, size_bytes=size, row_count=1, min_sequence=sequence, max_sequence=sequence, schema_id=0, level=0)
+
+
+@pytest.mark.parametrize(("sizes", "taken"), [
+    ((1, 199, 100), 0), ((1, 200, 100), 3), ((100, 100, 100), 3), ((1, 2, 100), 0), ((1, 150, 70, 60), 4),
+])  # fmt: skip
+def test_all_is_taken_where_the_others_are_more_than_two_of_the_last_run(sizes, taken):
+    runs = [LevelRun(0 if at < len(sizes) - 1 else 5, (file_of(f"f{at}", size),)) for at, size in enumerate(sizes)]
+    settings = PickerSettings(compaction_trigger=3, max_size_amplification=200)
+    choice, _ = pick(tuple(runs), settings, PickerState(), 0, 12)
+    assert len(() if isinstance(choice, Wait) else choice.files) == taken
+
+
+def test_files_of_level_0_are_runs_from_the_newest_to_the_oldest():
+    files = [file_of(f"f{number}", 1, number) for number in (3, 9, 1, 7)]
+    assert [run.files[0].name for run in level_runs(files)] == ["f9", "f7", "f3", "f1"]
