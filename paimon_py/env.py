@@ -54,7 +54,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Unique names and random numbers."""
+    """Unique names, random numbers, and which process this is."""
 
     def uuid(self) -> str:
         """A fresh random UUID in its usual text form."""
@@ -62,6 +62,10 @@ class Ids(Protocol):
 
     def jitter(self) -> float:
         """A random number in [0, 1)."""
+        ...
+
+    def process(self) -> int:
+        """The process that asks: another number after a fork."""
         ...
 
 
@@ -131,6 +135,9 @@ class SystemIds:
 
     def jitter(self) -> float:
         return int.from_bytes(os.urandom(6), "big") / (1 << 48)
+
+    def process(self) -> int:
+        return os.getpid()
 
 
 class SerialPool:

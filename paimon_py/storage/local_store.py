@@ -123,7 +123,7 @@ class LocalStore:
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         with _translated("open_write", path):
             descriptor = self._create(path, within)
-            return cast(BinaryIO, _NewFile(descriptor, path, durable=self.fsync))
+            return cast(BinaryIO, _NewFile(descriptor, path, self._ids, durable=self.fsync))
 
     def make_directory(self, path: str) -> None:
         with _translated("make_directory", path):
@@ -163,14 +163,21 @@ class LocalStore:
 
 
 class _NewFile(io.BufferedWriter):
-    """A file being written; durable together with its name once `close` has returned."""
+    """A file being written; durable together with its name once `close` has returned.
 
-    def __init__(self, descriptor: int, path: str, *, durable: bool) -> None:
+    A forked child shares the file with its parent: there nothing is written, and closing leaves the file alone.
+    """
+
+    def __init__(self, descriptor: int, path: str, ids: Ids, *, durable: bool) -> None:
         super().__init__(io.FileIO(descriptor, "wb"), _WRITE_BUFFER_BYTES)
         self._path = path
+        self._ids = ids
+        self._process = ids.process()
         self._durable = durable
 
     def write(self, data: object) -> int:
+        if self._ids.process() != self._process:
+            raise StorageError(f"{self._path} is being written by another process", path=self._path, operation="write")
         try:
             return super().write(data)  # type: ignore[arg-type]
         except OSError as error:
@@ -182,6 +189,9 @@ class _NewFile(io.BufferedWriter):
 
     def close(self) -> None:
         if self.closed:
+            return
+        if self._ids.process() != self._process:
+            self.raw.close()
             return
         with _translated("close", self._path):
             try:

@@ -53,6 +53,7 @@ class Writer:
         replaced, so sequence numbers start anew; `share` and `read_keys`: see `routing_of`."""
         settings = settings or WriterSettings.of(schema)
         self._root = root
+        self._process = root.env.ids.process()
         self._schema = schema
         self._table = TableFiles(root, schema)
         self._snapshot = root.latest()
@@ -85,7 +86,8 @@ class Writer:
 
         Raises:
             SchemaError: the columns do not fit (all are listed, nothing was written), or a value does not.
-            UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow.
+            UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow; or the writer
+                was opened in another process.
             After an error other than of the columns alone the writer is given up and its files are deleted.
         """
         self._add(data, fills_nulls=True)
@@ -124,7 +126,9 @@ class Writer:
         Raises:
             StorageError: the store failed; the writer is given up and its files are deleted.
             CorruptionError: a file to compact is damaged; likewise.
+            UsageError: the writer was given up, or opened in another process.
         """
+        self._require_process()
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
         self._flush_all()
@@ -169,13 +173,16 @@ class Writer:
 
     def close(self) -> None:
         """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
-        if self._end is None:
+        if self._end is None and self._is_of_this_process():
             self._flush_all()
             self._end = "closed"
             self._routing.close()
 
     def abort(self) -> None:
-        """Delete what was not handed over, and take no more rows; as many files as the store lets."""
+        """Delete what was not handed over, and take no more rows; as many files as the store lets.
+
+        In a process that was forked since the writer was opened nothing is deleted: all is the parent's.
+        """
         if self._end in (None, "closed"):
             self._give_up("been aborted")
 
@@ -203,7 +210,16 @@ class Writer:
         total = self._routing.total_buckets
         return WriterCompaction(self._root, self._schema, self._live, total_buckets=total, replaces=replaces)
 
+    def _is_of_this_process(self) -> bool:
+        """False in a forked child: buffers, open files and what is on disk are the parent's, which goes on."""
+        return self._root.env.ids.process() == self._process
+
+    def _require_process(self) -> None:
+        if not self._is_of_this_process():
+            raise UsageError("this writer was opened in another process; open one in each process")
+
     def _require_open(self) -> None:
+        self._require_process()
         if self._end is not None:
             raise UsageError(f"this writer has {'been ' if self._end == 'closed' else ''}{self._end}; open a new one")
 
@@ -329,6 +345,8 @@ class Writer:
     def _give_up(self, end: str) -> None:
         """Delete what can be deleted; the error that led here matters more than one of the clean-up."""
         self._end = end
+        if not self._is_of_this_process():
+            return
         writers, self._writers = list(self._writers.values()), {}
         self._buffered_bytes = 0
         for writer in writers:

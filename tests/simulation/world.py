@@ -72,6 +72,9 @@ class Ids:
     def uuid(self):
         return f"{self.owner}-{next(self.numbers)}"
 
+    def process(self):
+        return int.from_bytes(self.owner.encode(), "big")
+
     def jitter(self):
         return 0.5
 

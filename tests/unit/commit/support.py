@@ -58,6 +58,9 @@ class Ids:
     def uuid(self):
         return f"{self.owner}{next(self.numbers)}"
 
+    def process(self):
+        return 1
+
     def jitter(self):
         return 0.5
 

@@ -23,6 +23,9 @@ class FixedIds:
     def uuid(self):
         return "u-u"
 
+    def process(self):
+        return 1
+
 
 def fields(*columns):
     """`(id, name, type)` as fields."""

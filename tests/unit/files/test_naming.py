@@ -17,3 +17,23 @@ def test_prefixes_and_compression_follow_the_options():
     assert names.changelog("parquet", "gzip") == "log-u-u-1.gz.parquet"
     assert names.data("parquet", "snappy") == "part-u-u-2.snappy.parquet"
     assert names.data("parquet", "none") == "part-u-u-3.parquet"
+
+
+def test_each_process_of_a_fork_has_names_of_its_own():
+    class Ids:
+        pid, drawn = 7, 0
+
+        def uuid(self):
+            self.drawn += 1
+            return f"u{self.drawn}"
+
+        def process(self):
+            return self.pid
+
+    ids = Ids()
+    names = DataFileNames({}, ids)
+    assert names.data("avro", "none") == "data-u1-0.avro"
+    ids.pid = 8
+    assert [names.data("avro", "none") for _ in range(2)] == ["data-u2-1.avro", "data-u2-2.avro"]
+    ids.pid = 9
+    assert names.changelog("avro", "none") == "changelog-u3-3.avro"

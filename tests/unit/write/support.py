@@ -29,6 +29,9 @@ class CountingIds:
     def uuid(self):
         return f"u{next(self.numbers)}"
 
+    def process(self):
+        return 1
+
     def jitter(self):
         return 0.5
 
