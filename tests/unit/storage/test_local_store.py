@@ -3,6 +3,8 @@ import multiprocessing
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -152,6 +154,38 @@ def test_a_tree_that_never_gets_empty_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "rmtree", busy)
     with pytest.raises(StorageError, match="others keep changing"):
         LocalStore().delete_tree(str(tmp_path))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
+def test_a_forked_child_adds_nothing_to_a_file_of_its_parent(tmp_path):
+    script = (
+        "import gc, os, sys\n"
+        "from paimon_py.errors import StorageError\n"
+        "from paimon_py.storage.local_store import LocalStore\n"
+        "def fork(end):\n"
+        "    process = os.fork()\n"
+        "    if process == 0:\n"
+        "        end()\n"
+        "        sys.exit(0)\n"
+        "    assert os.waitpid(process, 0)[1] == 0\n"
+        "def refused():\n"
+        "    try:\n"
+        "        sink.write(b'x' * 200_000)\n"
+        "    except StorageError as error:\n"
+        "        assert 'another process' in str(error)\n"
+        "    else:\n"
+        "        os._exit(3)\n"
+        "sink = LocalStore().open_write(sys.argv[1])\n"
+        "sink.write(b'abc')\n"
+        "fork(lambda: sink.close())\n"
+        "fork(lambda: None)\n"
+        "fork(refused)\n"
+        "sink.write(b'def')\n"
+        "sink.close()\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "f")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "f").read_bytes() == b"abcdef"
 
 
 def test_a_file_is_written_once(tmp_path):
