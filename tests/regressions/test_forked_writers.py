@@ -15,7 +15,7 @@ from paimon_py.env import Env, SerialPool, SystemIds
 from paimon_py.storage.memory_store import MemoryStore
 
 KINDS = {
-    "append": ({"bucket": "1", "bucket-key": "a", "target-file-row-num": "1000"}, []),
+    "append": ({"bucket": "1", "bucket-key": "a", "write-buffer-size": "1 kb"}, []),
     "flushing": ({"bucket": "1", "write-buffer-size": "1 kb", "write-buffer-spillable": "false"}, ["a"]),
     "spilling": ({"bucket": "1", "write-buffer-size": "1 kb"}, ["a"]),
     "dynamic": ({"bucket": "-1"}, ["a"]),
