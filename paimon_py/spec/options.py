@@ -15,9 +15,9 @@ from typing import TypeVar
 import msgspec
 
 from paimon_py.errors import OptionError
-from paimon_py.spec import option_rows, option_rows_more
 from paimon_py.spec.option_names import FALLBACKS, check_names
-from paimon_py.spec.option_rows import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME
+from paimon_py.spec.option_rows import ROWS
+from paimon_py.spec.option_rows.kinds import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME
 
 __all__ = ["OPTIONS", "Option", "Options", "check_names", "check_values"]
 
@@ -43,9 +43,7 @@ class Option(msgspec.Struct, frozen=True):
         return tuple(self.type.split("|")) if "|" in self.type else ()
 
 
-OPTIONS: Mapping[str, Option] = {
-    row[0]: Option(*row, FALLBACKS.get(row[0], ())) for row in (*option_rows.ROWS, *option_rows_more.ROWS)
-}
+OPTIONS: Mapping[str, Option] = {row[0]: Option(*row, FALLBACKS.get(row[0], ())) for row in ROWS}
 """Every table option by name."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
