@@ -76,7 +76,7 @@ class Manifests:
         return list(files)
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestFile]:
-        """The manifests whose entries, folded, are the files of a snapshot.
+        """The manifests of a snapshot; their entries, folded, are its live files.
 
         Raises:
             SnapshotExpiredError: the snapshot was expired meanwhile.

@@ -17,7 +17,7 @@ from paimon_py.storage.store import Store
 class TableRoot:
     """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`, and `.files` for data files.
 
-    Two roots of one path on one store speak of the same table. Pickles carry the store (without secrets) and path;
+    Two roots with the same path and store are the same table. Pickles carry the store (without secrets) and path;
     the receiving process gets the machine's own environment.
     """
 
