@@ -30,6 +30,7 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
+from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
@@ -112,6 +113,7 @@ __all__ = [
     "col",
     "convert_from_spark",
     "convert_to_spark",
+    "lit",
 ]
 
 
