@@ -96,11 +96,15 @@ class Table(TableCare):
             UsageError: Java's rules forbid a change; nothing is written.
             CommitRetriesExhaustedError: others changed the schema at every attempt.
         """
-        options = (change for change in changes if isinstance(change, (SetOption, RemoveOption)))
+        options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
             from paimon_py.maintain.publish_waiting import require_none_waiting
 
             require_none_waiting(self._root)
+        from paimon_py.metadata.idle_warning import warn_of_idle_options
+
+        set_now = {change.name: change.value for change in options if isinstance(change, SetOption)}
+        warn_of_idle_options(self._root, set_now)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
             clock=self._root.env.clock,

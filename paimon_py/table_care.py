@@ -68,8 +68,10 @@ class TableCare(ABC):
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
         from paimon_py.compaction.compact import Compactor
+        from paimon_py.metadata.idle_warning import warn_of_idle_options
 
         check_compactable(self._schema)
+        warn_of_idle_options(self._root, self._schema.options)
         if progress is not None and not callable(progress):
             raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
