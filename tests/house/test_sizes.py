@@ -19,7 +19,6 @@ MANY_METHODS: dict[str, str] = {
     "commit/commit.py:_Commit": "until planning is a function of a proposal",
     "expr/predicate.py:Column": "one method per comparison that a user may write",
     "scan/scan.py:Scan": "the public ways to see rows, each short",
-    "storage/fsspec_store.py:FsspecStore": "twelve verbs of a store, and what makes each of them safe",
     "table.py:Table": "the public verbs of a table, each short",
     "testing/store_suite.py:StoreSuite": "one method per promise of a store",
     "write/session.py:Writer": "the public writer, and the steps of rows on their way to a bucket",
