@@ -20,7 +20,6 @@ from paimon_py.errors import (
     NotFoundError,
     OptionError,
     PaimonError,
-    PaimonWarning,
     SchemaError,
     SnapshotExpiredError,
     SnapshotNotFoundError,
@@ -31,7 +30,6 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
@@ -86,7 +84,6 @@ __all__ = [
     "NotFoundError",
     "OptionError",
     "PaimonError",
-    "PaimonWarning",
     "Predicate",
     "RemoveOption",
     "RenameColumn",
@@ -115,7 +112,6 @@ __all__ = [
     "col",
     "convert_from_spark",
     "convert_to_spark",
-    "lit",
 ]
 
 

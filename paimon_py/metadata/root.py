@@ -17,11 +17,11 @@ from paimon_py.storage.store import Store
 class TableRoot:
     """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`, and `.files` for data files.
 
-    Two roots with the same path and store are the same table. Pickles carry the store (without secrets) and path;
+    Two roots of one path on one store speak of the same table. Pickles carry the store (without secrets) and path;
     the receiving process gets the machine's own environment.
     """
 
-    __slots__ = ("env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags", "warned_of")
+    __slots__ = ("env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags")
 
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
@@ -33,7 +33,6 @@ class TableRoot:
         self.schemas = Schemas(store, path)
         self.tags = Tags(store, path)
         self.manifests = Manifests(store, path, env)
-        self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table is empty.

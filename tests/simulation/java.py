@@ -6,7 +6,6 @@ Source: Java `ExpireSnapshotsImpl`, `SnapshotDeletion`, `RollbackHelper`, `FileS
 from __future__ import annotations
 
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.files.places import file_paths
 from paimon_py.metadata.deletion_files import index_file_path
 from paimon_py.spec.data_file import FileKind
@@ -74,12 +73,3 @@ def roll_back(root, back):
     root.store.put(latest_hint_path(root.path), str(ids[-1 - back]).encode())
     for later in reversed(ids[-back:]):
         root.store.delete(snapshot_path(root.path, later))
-
-
-def publish_by_exists(root, snapshot):
-    """Publish as Java does on a local disk: look whether the file is there, then put it there whatever is."""
-    path = snapshot_path(root.path, snapshot.id)
-    if root.store.stat(path) is not None:
-        return False
-    root.store.put(path, snapshot_to_json(snapshot))
-    return True

@@ -56,6 +56,9 @@ KINDS = {
     "keyed, partitions": Kind({**KEYED, **MANIFESTS}, ("p", "k"), ("p",)),
     "keyed, eager": Kind(EAGER, ("k",)),
     "keyed, vectors": Kind({**EAGER, "deletion-vectors.enabled": "true"}, ("k",)),
+    "keyed, vectors apart": Kind(
+        {**EAGER, "deletion-vectors.enabled": "true", "write-only": "true", "num-levels": "6"}, ("k",)
+    ),
     "dynamic": Kind(DYNAMIC, ("k",)),
     "dynamic, eager": Kind({**DYNAMIC, "num-sorted-run.compaction-trigger": "2"}, ("k",)),
 }
@@ -79,13 +82,13 @@ def row_key(kind, row):
 
 
 class Prepared(NamedTuple):
-    """A table, its clock's seconds, changes to commit (bytes and their deed), and the deeds that are in the table."""
+    """A table, its clock's seconds, changes to commit (bytes and their deed), and the snapshots of those that are in the table."""
 
     store: MemoryStore
     seconds: float
     changes: tuple
     compactions: tuple
-    done: frozenset
+    done: dict
 
 
 class Stage:
@@ -96,7 +99,7 @@ class Stage:
         self.clock = Clock()
         self.store = MemoryStore(clock=self.clock)
         self.count = 0
-        self.done = set()
+        self.done = {}
         self.changes = []
         self.compactions = []
         one = KINDS[kind]
@@ -129,7 +132,7 @@ class Stage:
     def commit(self, number, **how):
         changes, deed = self.changes[number]
         result = self.table().commit(changes, **how)
-        self.done.add(deed.key)
+        self.done[deed.key] = result.snapshot_ids[0]
         self.clock.seconds += 1
         return result
 
@@ -141,7 +144,7 @@ class Stage:
 
     def ready(self):
         return Prepared(
-            self.store, self.clock.seconds, tuple(self.changes), tuple(self.compactions), frozenset(self.done)
+            self.store, self.clock.seconds, tuple(self.changes), tuple(self.compactions), self.done
         )
 
 
@@ -189,26 +192,39 @@ def late_expired(stage):
 
 def compacted(stage):
     """A compaction that was committed, tagged, and whose snapshot has expired since."""
-    stage.commit(stage.prepare((1, 2)))
-    stage.commit(stage.prepare((2, 3)))
-    if KINDS[stage.kind].options.get("deletion-vectors.enabled"):
-        delete_marked(stage)
+    if stage.kind == "keyed, vectors apart":
+        marked(stage)
+        return
+    for keys in ((1, 2), (2, 3), (1, 4)):
+        stage.commit(stage.prepare(keys))
+    if KINDS[stage.kind].options.get("deletion-vectors.enabled") and not KINDS[stage.kind].key:
+        stage.table().delete("k = 3")
     stage.plan()
     for changes in stage.compactions:
         stage.table().commit(changes)
     stage.table().create_tag("early")
     stage.commit(stage.prepare((1, 4)))
+    stage.commit(stage.prepare((2, 4)))
     stage.table().compact(full=True)
     stage.commit(stage.prepare((5,)))
     java.expire(stage.root(), 1)
     stage.prepare((6,))
 
 
-def delete_marked(stage):
-    """Delete a row, so that there is a deletion vector."""
-    if not KINDS[stage.kind].key:
-        stage.table().delete("k = 3")
-        stage.done.add("deleted 3")
+def marked(stage):
+    """The same of a compaction whose file is live still, while its deletion vectors have been replaced."""
+    stage.commit(stage.prepare(range(1, 2500)))
+    stage.table().compact(full=True)
+    for keys in (range(1, 600), range(500, 800)):
+        stage.commit(stage.prepare(keys))
+    stage.plan(full=False)
+    stage.table().commit(stage.compactions[0])
+    stage.table().create_tag("early")
+    for keys in ((2401, 1), (2402, 2)):
+        stage.commit(stage.prepare(keys))
+    stage.table().compact()
+    java.expire(stage.root(), 1)
+    stage.prepare((6,))
 
 
 def indexed(stage):

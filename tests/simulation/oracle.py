@@ -54,8 +54,7 @@ class Oracle:
             elif is_tag(path):
                 lineage.tags[path.rsplit("/", 1)[1]] = self._tag(lineage, data)
         for info in lineage.there.values():
-            info.deeds = done
-        lineage.newest_deeds = done
+            info.deeds = frozenset(key for key, number in done.items() if number <= info.snapshot.id)
 
     def judge(self):
         for effect in self.world.journal:
@@ -89,6 +88,8 @@ class Oracle:
             return
         lineage = next((self.lineages[root] for root in self.lineages if path.startswith(root + "/")), None)
         if lineage is None:
+            if "/schema/" in path and effect.verb != "delete":
+                self.wrong.append(f"{effect.call} brings a table back to life: {path}")
             if is_snapshot(path) and effect.verb != "delete":
                 lineage = self.lineages[path.rsplit("/snapshot/", 1)[0]] = Lineage()
                 lineage.lost = True
@@ -147,7 +148,7 @@ class Oracle:
         snapshot = snapshot_of(data)
         taken = lineage.there.get(snapshot.id)
         if taken is not None:
-            if taken.call and taken.call.end == "done":
+            if not (effect.call and effect.call.what.startswith("java")):
                 self.wrong.append(f"{effect.call} put snapshot {snapshot.id} over that of {taken.call}")
             taken.fate = "replaced"
         parent = lineage.known.get(snapshot.id - 1)
@@ -218,7 +219,8 @@ class Oracle:
         lineage = self.lineage()
         infos = [info for one in self.lineages.values() for info in one.all]
         newest = lineage.there[max(lineage.there)] if lineage.there else None
-        deeds = newest.deeds if newest else lineage.newest_deeds
+        deeds = newest.deeds if newest else frozenset()
+        moved = any(call.what in ("rename", "drop") for call in self.world.calls)
         for call in self.world.calls:
             mine = [info for info in infos if info.call is call]
             standing = [info for info in mine if info.fate != "withdrawn"]
@@ -228,7 +230,7 @@ class Oracle:
                 if any(info.deed for info in standing):
                     self.wrong.append(f"{call} failed, but snapshot {standing[0].snapshot.id} is there")
                 kind = type(call.error).__name__
-                if not call.faulty and call.what != "expire" and kind in ("CorruptionError", "StorageError", "FileMissingError"):
+                if not call.faulty and not moved and call.what != "expire" and kind in ("CorruptionError", "StorageError", "FileMissingError"):
                     self.wrong.append(f"{call} raised {call.error!r}")
             elif call.end == "done" and call.deed is not None and has_result(call.result):
                 applied = [info for info in infos if info.deed and info.deed.parts & call.deed.parts]
@@ -275,7 +277,6 @@ class Lineage:
         self.all = []
         self.tags = {}
         self.lost = False
-        self.newest_deeds = frozenset()
 
 
 def has_result(result):

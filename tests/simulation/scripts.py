@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from typing import NamedTuple
 
-from simulation.kinds import KINDS, NAME, PATH, copied, prepared
+from simulation.kinds import NAME, PATH, copied, prepared
 from simulation.oracle import Oracle
 from simulation.verbs import program
-from simulation.world import Clock, Event, Ids, Random, Scripted, World, below
+from simulation.world import Clock, Event, Ids, Scripted, When, World, below
 
 from paimon_py import PaimonError, Table
 from paimon_py.env import Env, SerialPool
@@ -53,16 +52,26 @@ def files_of(store):
     return [(path, store.get(path)) for path in below(store, "/w")]
 
 
+class Passing(Clock):
+    """A clock that goes on whenever somebody looks at it."""
+
+    def elapsed(self):
+        self.seconds += 0.001
+        return self.seconds
+
+
 def read_back(store, clock, oracle):
     """Whether readers find what the oracle says, and the next commit succeeds."""
     lineage = oracle.lineage()
     path = next(path for path, one in oracle.lineages.items() if one is lineage)
-    root = TableRoot(store, path, Env(clock, Ids("reader"), SerialPool()))
+    root = TableRoot(store, path, Env(Passing(clock.seconds), Ids("reader"), SerialPool()))
     try:
         table = Table(root, root.schemas.latest(), NAME)
         wanted = [(info, {}) for info in [lineage.there[max(lineage.there)]] if lineage.there] if lineage.there else []
         wanted += [(info, {"tag": name.removeprefix("tag-")}) for name, info in sorted(lineage.tags.items())]
         for info, how in wanted:
+            if info.snapshot.schema_id != table.schema.id and "vectors" in oracle.kind:
+                continue  # the option below does not reach a snapshot of an older schema
             found = table.scan(**how, options={"deletion-vectors.merge-on-read": "true"}).to_arrow().to_pydict()
             found = sorted(zip(found["p"], found["k"], found["v"]))
             if found != sorted(info.rows.values() if oracle.keyed else info.rows.elements()):
@@ -73,87 +82,19 @@ def read_back(store, clock, oracle):
     return []
 
 
-EARLY = ("fresh", "some", "indexed", "unindexed")
-"""States in which nothing that may be repeated has been committed long ago."""
-
-# -- at random --------------------------------------------------------------------------------------------------------
-
-def random_script(seed, without=frozenset()):
-    """A script without events: kind, state, and programs of two or three actors. `without`: what is left out, of
-    "late", "repeats", and the names of verbs."""
-    rng = random.Random(seed)
-    kind = rng.choice(list(KINDS))
-    states = ["fresh", "some", "some", "some"]
-    if kind in ("append", "keyed", "append, buckets", "append, partitions"):
-        states += ["late", "late_named", "late_expired"]
-    if "vectors" in kind or kind == "keyed, eager":
-        states += ["compacted"]
-    if "indexed" in kind:
-        states = ["indexed", "unindexed", "some"]
-    state = rng.choice([one for one in states if "late" not in without or one in EARLY])
-    ready = prepared(kind, state)
-    programs = [draw_program(rng, kind, ready, number) for number in range(rng.choice((2, 2, 3)))]
-    return Script(kind, state, tuple(_spared(programs, without))), rng
-
-
-def _spared(programs, without):
-    """Programs without the verbs and repeats that are left out."""
-    seen = set()
-    for steps in programs:
-        left = []
-        for verb, *arguments in steps:
-            numbers = arguments[:2] if verb == "commit_both" else arguments[:1] if verb.startswith("commit") else []
-            marks = {(verb == "commit_compaction", number) for number in numbers}
-            if verb not in without and not ("repeats" in without and marks & seen):
-                left.append((verb, *arguments))
-            seen |= marks
-        yield tuple(left)
-
-
-def draw_program(rng, kind, ready, number):
-    count = len(ready.changes)
-    chosen = rng.choice([0, count - 1, rng.randrange(count)])
-    keys = [rng.randrange(1, 6) for _ in range(rng.choice((1, 1, 2)))]
-    writing = [
-        ("commit", chosen), ("commit", chosen), ("commit", chosen, f"me{chosen}", 7), ("commit", chosen, f"me{chosen}"),
-        ("commit_both", 0, count - 1), ("write", *keys), ("rounds", *keys),
-    ]  # fmt: skip
-    caring = [
-        ("compact",), ("tasks", True, 2), ("commit_compaction",), ("commit_compaction", 0, "me", 9), ("expire", rng.choice((1, 2))),
-        ("merge_manifests",), ("tag",), ("untag",), ("alter",), ("roll_back", rng.choice((1, 2))), ("rename",),
-    ]  # fmt: skip
-    rows = [("delete", keys[0]), ("update", keys[0]), ("upsert", *dict.fromkeys(keys))]
-    indexing = [("index", rng.choice((True, False))) for _ in range(3)] if "indexed" in kind else []
-    steps = [rng.choice(rng.choices((writing, caring, rows, indexing or writing), (5, 3, 1, 1))[0])]
-    while rng.random() < 0.35:
-        steps.append(rng.choice(writing + caring + rows + indexing))
-    return tuple(steps)
-
-
-def random_chooser(rng):
-    return Random(
-        rng,
-        often=rng.choice((0.01, 0.03, 0.03, 0.1, 0.3)),
-        faults=rng.choice((0, 0, 0, 1, 1, 2)),
-        jumps=rng.choice((0, 0, 0, 1)),
-        fault_share=rng.choice((0.01, 0.05)),
-    )
-
-
-def run_seed(seed, without=frozenset()):
-    """Play the script of a seed. Gives it with its events, and what is wrong."""
-    script, rng = random_script(seed, without)
-    chooser = random_chooser(rng)
-    wrong, _ = play(script, chooser, read=seed % 4 == 0)
-    return script._replace(events=tuple(chooser.drawn)), wrong
-
-
 # -- making it small --------------------------------------------------------------------------------------------------
 
 
+SORTS = (
+    "is applied twice", "is added twice", "return after", "its base is not its parent", "follows from nothing",
+    "are gone", " deleted ", "was acknowledged", "over that of", "but published", "gaps", "back to life", "raised",
+    "changed rows", "rows changed", "it is not its parent and", "but snapshot", "a reader", "afterwards",
+)  # fmt: skip
+
+
 def sort_of(wrong):
-    """What two findings have in common if they are one: the words without names and numbers."""
-    return "".join(letter for letter in wrong[0] if letter.isalpha())[:24] if wrong else None
+    """What two findings have in common if they are one."""
+    return next((sort for sort in SORTS if wrong and sort in wrong[0]), wrong[0][:40] if wrong else None)
 
 
 def shrunk(script, wrong, play=play):
@@ -194,7 +135,7 @@ def as_test(script, name="found"):
     """A script as a Python test."""
     lines = [f"def test_{name}():", "    check(", "        Script(", f"            {script.kind!r},", f"            {script.state!r},"]
     lines += ["            (", *(f"                {steps!r}," for steps in script.programs), "            ),"]
-    lines += ["            (", *(f"                Event{tuple(event)!r}," for event in script.events), "            ),"]
+    lines += ["            (", *(f"                {type(event).__name__}{tuple(event)!r}," for event in script.events), "            ),"]
     return "\n".join([*lines, "        )", "    )", ""])
 
 
@@ -204,4 +145,4 @@ def check(script):
     assert not wrong, "\n".join([*wrong, as_test(script)])
 
 
-__all__ = ["PATH", "Event", "Script", "as_test", "check", "play", "random_script", "run_seed", "shrunk"]
+__all__ = ["PATH", "Event", "Script", "When", "as_test", "check", "play", "shrunk"]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from simulation import world
-from simulation.scripts import Event, Script, as_test, check, play, run_seed, shrunk
+from simulation.programs import FAMILIES, run_seed
+from simulation.scripts import Event, Script, as_test, check, play, shrunk
 
 BOUNDED = 2_080
 BOUNDED_SHARDS = 8
@@ -18,8 +19,11 @@ FULL_SHARDS = 208
 LEDGER = "PAIMON_SIMULATION_LEDGER"
 """Names a file that notes which shards of the full run are done: a run that was cut off goes on behind them."""
 
-UNMENDED = frozenset({"late", "repeats", "rename", "roll_back", "index"})
-"""What is left out of the programs as long as it is known to go wrong."""
+UNMENDED = frozenset(
+    {"same_bytes", "unknown", "stalled", "rolled_back", "late", "indexed", "moved", "impatient"}
+    | {"repeats", "rename", "roll_back", "index", "expire"}
+)
+"""Families and verbs that are left out as long as they are known to go wrong."""
 
 
 def go_through(seeds):
@@ -83,8 +87,9 @@ def test_a_script_plays_what_the_seed_drew():
 def test_many_seeds_interleave_fail_and_end():
     """The schedules are not idle: there are races, faults, deaths, and commits that come through all the same."""
     seen = set()
-    for seed in range(120):
-        script, _ = run_seed(seed, UNMENDED)
+    others = frozenset(family.__name__ for family in FAMILIES) - {"unknown"}
+    for seed in range(100):
+        script, _ = run_seed(seed, others if seed % 2 else frozenset())
         seen |= {event.what for event in script.events}
         _, run = play(script)
         seen |= {call.end for call in run.calls}

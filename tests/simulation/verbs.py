@@ -10,6 +10,7 @@ import pyarrow as pa
 from simulation import java
 from simulation.kinds import KINDS, NAME, PATH, WAREHOUSE, Deed, rows, written
 from simulation.kinds import row_key as key_of
+from simulation.world import ActorStore
 
 from paimon_py import Catalog, RemoveOption, SetOption, Table
 from paimon_py.errors import CommitUnknownError, StorageError
@@ -86,6 +87,46 @@ def commit_both(actor, one, other, user=None, identifier=None):
     insisting(actor, both, lambda: table.commit([first, second], user=user, identifier=identifier), "commit both")
 
 
+def replace(actor, number, user=None, identifier=None):
+    """Commit prepared changes in the place of all rows."""
+    changes, deed = actor.scene.changes[number]
+    table, nothing = table_of(actor), {} if KINDS[actor.scene.kind].key else Counter()
+    instead = Deed(deed.key, lambda _: deed.apply(nothing))
+    how = {"user": user, "identifier": identifier, "overwrite": {}}
+    insisting(actor, instead, lambda: table.commit(changes, **how), f"replace {number}")
+
+
+def java_commit(actor, number):
+    """Commit prepared changes, and publish as Java does on a local disk."""
+    actor.store = JavaStore(actor.world, actor)
+    reopen(actor)
+    changes, deed = actor.scene.changes[number]
+    table = table_of(actor)
+    actor.call(deed, lambda: table.commit(changes), f"java commit {number}")
+
+
+def java_alter(actor, value):
+    """Alter, and publish as Java does on a local disk."""
+    actor.store = JavaStore(actor.world, actor)
+    reopen(actor)
+    alter(actor, value, "snapshot.num-retained.max")
+
+
+class JavaStore(ActorStore):
+    """Publishes by looking whether a file is there and then putting it there, whatever is: two steps."""
+
+    def put_new(self, path, data, *, within=None):
+        if self.stat(path) is not None:
+            return False
+        self.put(path, data, within=within)
+        return True
+
+
+def pause(actor):
+    """A step at which others may go on."""
+    actor.env.clock.sleep(0)
+
+
 def write(actor, *keys):
     """Write and commit at once."""
     values = values_of(actor, keys)
@@ -123,24 +164,21 @@ def _written(writer, values):
 
 def forked(actor, *keys):
     """A writer with rows in memory, of which a fork makes two: this actor goes on, and actor 1 finds a copy."""
-    table = table_of(actor)
+    table, other = table_of(actor), actor.world.actors[1]
     writer = table.writer()
     values = values_of(actor, keys)
     writer.write_arrow(rows(values))
-    actor.world.fork = (writer, table, values)
+    memo = {id(actor.store): other.store, id(actor.env): other.env, id(actor.env.clock): other.env.clock}
+    actor.world.fork = (*copy.deepcopy((writer, table), memo | {id(actor.env.ids): other.env.ids}), values)
+    pause(actor)
     _finish(actor, writer, table, values)
 
 
 def child(actor):
     """What a fork has left to us: the same memory, on our own connection to the store."""
     left = getattr(actor.world, "fork", None)
-    if left is None:
-        return
-    writer, table, values = left
-    memo = {id(table._root.store): actor.store, id(table._root.env): actor.env}
-    memo |= {id(table._root.env.ids): actor.env.ids, id(table._root.env.clock): actor.env.clock}
-    writer, table = copy.deepcopy((writer, table), memo)
-    _finish(actor, writer, table, values)
+    if left is not None:
+        _finish(actor, *left)
 
 
 def _finish(actor, writer, table, values):
@@ -262,9 +300,9 @@ def roll_back(actor, back=1):
     actor.quiet = False
 
 
-def alter(actor, value="1"):
+def alter(actor, value="1", option="snapshot.num-retained.min"):
     table = table_of(actor)
-    actor.call(None, lambda: table.alter(SetOption("snapshot.num-retained.min", value)), "alter")
+    actor.call(None, lambda: table.alter(SetOption(option, value)), "alter")
 
 
 def rename(actor, source="t", target="u"):
@@ -272,10 +310,15 @@ def rename(actor, source="t", target="u"):
     actor.call(None, lambda: catalog.rename_table(f"db.{source}", f"db.{target}"), "rename")
 
 
+def drop(actor):
+    catalog = Catalog(actor.store, WAREHOUSE, env=actor.env)
+    actor.call(None, lambda: catalog.drop_table("db.t"), "drop")
+
+
 VERBS = {
     verb.__name__: verb
     for verb in (
-        commit, commit_once, commit_both, write, rounds, forked, child, delete, update, upsert, compact, tasks,
+        commit, commit_once, replace, java_commit, java_alter, pause, drop, commit_both, write, rounds, forked, child, delete, update, upsert, compact, tasks,
         commit_compaction, merge_manifests, index, tag, untag, expire, roll_back, alter, rename, reopen,
     )
 }  # fmt: skip

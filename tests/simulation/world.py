@@ -35,6 +35,18 @@ class Event(NamedTuple):
     value: int = 0
 
 
+class When(NamedTuple):
+    """An event that waits for a call: the actor's `nth` call of `verb` whose path holds `part`, or the step `after`."""
+
+    actor: int
+    verb: str
+    part: str
+    what: str
+    value: int = 0
+    nth: int = 1
+    after: bool = False
+
+
 class Effect(NamedTuple):
     """A change of the store, by whom, in which call."""
 
@@ -63,7 +75,7 @@ class Call:
 
 
 class Ids:
-    """Names that differ by owner; jitter is fixed."""
+    """Names and processes that differ by owner; jitter is fixed."""
 
     def __init__(self, owner):
         self.owner = owner
@@ -373,45 +385,74 @@ class Scripted:
 
     def __init__(self, events):
         self._events: dict[tuple[int, int], list[Event]] = {}
+        self._waiting = [[event, event.nth] for event in events if isinstance(event, When)]
+        self._due: list[When] = []
         for event in events:
-            self._events.setdefault((event.actor, event.step), []).append(event)
+            if isinstance(event, Event):
+                self._events.setdefault((event.actor, event.step), []).append(event)
 
     def events(self, world, actor, verb, path):
-        return self._events.get((actor.index, actor.steps), ())
+        found = list(self._events.get((actor.index, actor.steps), ()))
+        if self._waiting or self._due:
+            found += [event for event in self._due if event.actor == actor.index]
+            self._due = [event for event in self._due if event.actor != actor.index]
+            found += self._met(actor, verb, path)
+        return found
+
+    def _met(self, actor, verb, path):
+        for waiting in list(self._waiting):
+            event = waiting[0]
+            if event.actor != actor.index or event.verb != verb or event.part not in path:
+                continue
+            waiting[1] -= 1
+            if waiting[1] == 0:
+                self._waiting.remove(waiting)
+                if not event.after:
+                    yield event
+                else:
+                    self._due.append(event)
 
 
 class Random:
     """Draws events and notes them.
 
     `often`: how probable a change of actors is at a step; steps that decide over snapshots count more. `faults`,
-    `jumps`: how many there may be.
+    `jumps`: how many there may be. `keen`: calls (actor, verb, part of the path) at which half the time what is named
+    there happens: "to" another, "fault", or "any" of both.
     """
 
-    def __init__(self, rng, *, often, faults, jumps, fault_share=0.03):
+    def __init__(self, rng, *, often, faults, jumps, fault_share=0.03, keen=()):
         self.rng = rng
         self.often = often
         self.faults = faults
         self.jumps = jumps
         self.fault_share = fault_share
+        self.keen = keen
         self.drawn: list[Event] = []
 
     def events(self, world, actor, verb, path):
-        draw = self.rng.random()
-        hot = 4 if "/snapshot" in path or verb == "delete" else 1
-        found = []
-        if draw < self.often * hot:
-            others = [one.index for one in world.actors if not one.over and one is not actor]
-            if others:
-                found.append(Event(actor.index, actor.steps, "to", self.rng.choice(others)))
-        elif draw > 1 - self.fault_share * (2 if verb == "put_new" else 1) and self.faults:
-            self.faults -= 1
-            what = self.rng.choice(FAULTS)
-            found.append(Event(actor.index, actor.steps, what))
-        if self.jumps and self.rng.random() < 0.02:
-            self.jumps -= 1
-            found.append(Event(actor.index, actor.steps, "jump", self.rng.choice((1, 700, 4000, 100_000))))
+        found = list(self._drawn(world, actor, verb, path))
         self.drawn += found
         return found
+
+    def _drawn(self, world, actor, verb, path):
+        kinds = FAULTS
+        draw, hot = self.rng.random(), 4 if "/snapshot" in path or verb == "delete" else 1
+        to, fault = self.often * hot, self.fault_share * (2 if verb == "put_new" else 1)
+        for number, keen_verb, part, what in self.keen:
+            if (number, keen_verb) == (actor.index, verb) and part in path:
+                to, fault = {"to": (0.5, 0), "fault": (0, 0.5), "any": (0.4, 0.4)}[what]
+                kinds = FAULTS[:4]
+        if draw < to:
+            others = [one.index for one in world.actors if not one.over and one is not actor]
+            if others:
+                yield Event(actor.index, actor.steps, "to", self.rng.choice(others))
+        elif draw > 1 - fault and self.faults:
+            self.faults -= 1
+            yield Event(actor.index, actor.steps, self.rng.choice(kinds))
+        if self.jumps and self.rng.random() < 0.02:
+            self.jumps -= 1
+            yield Event(actor.index, actor.steps, "jump", self.rng.choice((1, 700, 4000, 100_000)))
 
 
 def below(store, directory):

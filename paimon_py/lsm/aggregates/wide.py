@@ -20,11 +20,11 @@ class Wide(NamedTuple):
 
     @classmethod
     def of_integers(cls, values: Ints) -> Wide:
-        """The same 64-bit integers."""
+        """Of 64-bit integers."""
         return cls(values.view(np.uint64), values >> 63)
 
     def at(self, rows: Ints | Mask) -> Wide:
-        """The integers at `rows`."""
+        """Those at `rows`."""
         return Wide(self.low[rows], self.high[rows])
 
     def halves(self) -> Words:
