@@ -170,10 +170,18 @@ class CommitRetriesExhaustedError(CommitError):
 class CommitUnknownError(CommitError):
     """The store did not say whether the snapshot was published; no file was deleted.
 
-    Committing the same changes again with the same user and identifier is safe: it is recognised if it happened.
+    `table.commit(error.changes, user=error.user, identifier=error.identifier)`, with the same `overwrite` if there was
+    one, is safe: the table is asked whether it holds these files, and nothing happens if it does.
+
+    Attributes:
+        changes: what was being committed, the bytes of a `Changes`; None where nothing but metadata changes.
+        user, identifier: as the caller gave them.
     """
 
     kind = "commit-unknown"
+    changes: bytes | None = None
+    user: str | None = None
+    identifier: int | None = None
 
 
 class CorruptionError(PaimonError):

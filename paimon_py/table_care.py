@@ -152,7 +152,7 @@ class TableCare(ABC):
         except FileMissingError as error:
             reason = overtaken(self._root, (task.partition, task.bucket), error)
             raise SnapshotExpiredError(
-                f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.snapshot_id
+                f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.base.id
             ) from error
 
     def rewrite_file_index(

@@ -8,16 +8,18 @@ import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit_changes import commit_changes
+from paimon_py.commit.commit import commit
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
-from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.write.session import Writer
 
@@ -45,7 +47,7 @@ def write(
 ) -> CommitResult:  # fmt: skip
     """See `Table.write_arrow`."""
     mode = overwrite_of(schema, overwrite)
-    request = CommitRequest(overwrite=mode, watermark=watermark)
+    request = CommitRequest(overwrite=mode, watermark=watermark, is_new=True)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
         return on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS)
@@ -79,17 +81,17 @@ def publish(
         properties=properties, check_files=True,
     )  # fmt: skip
     given = _joined(changes)
-    compacts_only = request.overwrite is None and any(bucket.compact_before for bucket in given.buckets)
-    writes = any(bucket.new_files or bucket.deleted_files for bucket in given.buckets)
+    compacts_only = request.overwrite is None and any(bucket.compacted.deleted for bucket in given.buckets)
+    writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
     (check_compactable if compacts_only and not writes else check_writable)(schema)
-    return commit_changes(root, schema, given, request)
+    return commit(root, schema, given, request)
 
 
 def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:
     """See `Table.truncate` and `Table.drop_partitions`."""
     check_writable(schema)
-    changes = Changes(schema_id=schema.id, base_snapshot_id=root.snapshots.latest_id(), buckets=())
-    return commit_changes(root, schema, changes, CommitRequest(overwrite=chosen, operation="TRUNCATE"))
+    changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=())
+    return commit(root, schema, changes, CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True))
 
 
 def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
@@ -111,11 +113,6 @@ def _written(root: TableRoot, schema: TableSchema, data: object, request: Commit
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
         session.write_arrow(data)
-        changes = session.changes()
-        try:
-            return commit_changes(root, schema, changes, request)
-        except CommitUnknownError:
-            raise
-        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
-            session.discard(changes)
-            raise
+        changes = session.changes(is_new=True)
+        with uncommitted(lambda: session.discard(changes)):
+            return commit(root, schema, changes, request)

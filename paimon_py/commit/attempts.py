@@ -1,19 +1,20 @@
 """Attempts at publishing a snapshot: plan on the latest one, write metadata, publish, classify what came of it, repeat.
 
-Source: format.md §15; Java `FileStoreCommitImpl`; notes on reliability §6.
+Source: docs/format.md §15; Java `FileStoreCommitImpl`, `RetryWaiter`; docs/reliability.md §6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, Union
+from typing import NoReturn
 
 import msgspec
 
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
-from paimon_py.commit.plan import Author, Limits, Part, next_snapshot, stamped
-from paimon_py.commit.publish import Committed, Conflicted, LostRace, Outcome, Unknown, publish
+from paimon_py.commit.next_snapshot import Author, next_snapshot
+from paimon_py.commit.parts import Part, stamped
+from paimon_py.commit.state import Already, Planned, State
 from paimon_py.errors import (
     CommitConflictError,
     CommitRetriesExhaustedError,
@@ -21,21 +22,61 @@ from paimon_py.errors import (
     PaimonError,
     SnapshotExpiredError,
 )
+from paimon_py.metadata.committer import Committed, LostRace, Publication, StoreCommitter, Unknown
+from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+
+PATIENCE_SECONDS = 60.0
+"""Without an explicit `commit.max-retries`, lost races do not count before this time: one may lose ten in a row."""
+
+_ATTEMPT_SECONDS = 5.0
+"""So long an attempt may take however short snapshots are retained: its parent is looked at again afterwards."""
 
 
-class Already(msgspec.Struct, frozen=True):
-    """There is nothing to publish: somebody, we it seems, has committed this."""
+class Published(msgspec.Struct, frozen=True):
+    """A snapshot of ours, what it holds, and what it was published on."""
 
-    snapshot: Snapshot | None
+    snapshot: Snapshot
+    part: Part
+    parent: Snapshot | None
 
 
-Planned = Union[Part, Conflict, Already]
-Planner = Callable[[Union[Snapshot, None]], Planned]
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a commit keeps trying after lost races; `count_max` None: ten, but not before PATIENCE_SECONDS."""
+
+    count_max: int | None
+    timeout_seconds: float | None
+    first_wait_seconds: float
+    longest_wait_seconds: float
+
+    @classmethod
+    def of(cls, options: Options) -> Limits:
+        """The limits in a table's options."""
+        timeout = options.find_duration("commit.timeout")
+        return cls(
+            count_max=options.get_int("commit.max-retries") if options.is_set("commit.max-retries") else None,
+            timeout_seconds=None if timeout is None else timeout / 1000,
+            first_wait_seconds=options.get_duration("commit.min-retry-wait") / 1000,
+            longest_wait_seconds=options.get_duration("commit.max-retry-wait") / 1000,
+        )
+
+    def are_exhausted(self, lost: int, elapsed_seconds: float) -> bool:
+        """Whether a commit that lost so many races gives up."""
+        if self.timeout_seconds is not None and elapsed_seconds > self.timeout_seconds:
+            return True
+        if self.count_max is not None:
+            return lost > self.count_max
+        return lost > 10 and elapsed_seconds > PATIENCE_SECONDS
+
+    def wait_seconds(self, lost: int, jitter: float) -> float:
+        """How long to wait after the n-th lost race: exponential, bounded, a random part of it (0 ≤ jitter < 1)."""
+        longest = min(self.first_wait_seconds * 2.0 ** min(lost - 1, 30), self.longest_wait_seconds)
+        return longest * jitter
 
 
 class Attempts:
@@ -43,6 +84,7 @@ class Attempts:
 
     Attributes:
         count: how often it was tried.
+        chronicle: what is known of the table's snapshots.
     """
 
     def __init__(
@@ -51,16 +93,17 @@ class Attempts:
         """`settings`: for merging manifests, by default the table's."""
         options = Options(schema.options)
         self.count = 0
+        self.chronicle = Chronicle(root)
         self._root = root
+        self._schema = schema
         self._author = author
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
-        self._types = [field.type for field in schema.partition_fields]
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
-        self._retention_seconds = options.get_duration("snapshot.time-retained") / 1000
+        self._patience_seconds = max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)
 
-    def publish(self, planner: Planner) -> Snapshot | Already:
-        """Try until the snapshot is published, or certainly cannot be.
+    def publish(self, plan: Callable[[State], Planned]) -> Published | Already:
+        """Try until the snapshot is published, or certainly cannot be. `plan` is asked before every attempt.
 
         Raises:
             CommitConflictError: the plan does not fit what others committed.
@@ -69,28 +112,29 @@ class Attempts:
             StorageError: the store failed; nothing was published.
         """
         clock, ids = self._root.env.clock, self._root.env.ids
-        drafts = Drafts(self._root, self._types, self._settings)
+        drafts = Drafts(self._root, [field.type for field in self._schema.partition_fields], self._settings)
         began, lost = clock.elapsed(), 0
         while True:
             self.count += 1
             try:
-                outcome = self._attempt(planner, drafts)
+                outcome = self._attempt(plan, drafts)
             except PaimonError:
                 drafts.discard()
                 raise
             match outcome:
-                case Committed(snapshot):
-                    return snapshot
+                case Published():
+                    return outcome
                 case Already():
                     drafts.discard()
                     return outcome
-                case Conflicted(conflict):
+                case Conflict(reason):
                     drafts.discard()
-                    raise CommitConflictError(f"nothing was committed: {conflict.reason}", table=self._root.path)
+                    raise CommitConflictError(f"nothing was committed: {reason}", table=self._root.path)
                 case Unknown(reason, snapshot_id):
                     raise CommitUnknownError(
                         f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
-                        " commit the same changes again, it is recognised if they are in the table",
+                        " look whether its rows are in the table, or commit the changes of this error again"
+                        " (error.changes): they are recognised if they are there",
                         table=self._root.path,
                         snapshot_id=snapshot_id,
                     )
@@ -108,31 +152,40 @@ class Attempts:
                 )
             clock.sleep(self._limits.wait_seconds(lost, ids.jitter()))
 
-    def _attempt(self, planner: Planner, drafts: Drafts) -> Outcome | Already:
-        clock = self._root.env.clock
-        started = clock.elapsed()
-        latest = self._root.snapshots.latest()
+    def _attempt(
+        self, plan: Callable[[State], Planned], drafts: Drafts
+    ) -> Published | Already | Conflict | LostRace | Unknown:
+        root, clock = self._root, self._root.env.clock
+        deadline = clock.elapsed() + self._patience_seconds
+        latest = root.snapshots.latest()
+        state = State(root, self._schema, latest, self.chronicle)
         try:
-            planned = planner(latest)
-            if isinstance(planned, Conflict):
-                return Conflicted(planned)
-            if isinstance(planned, Already) or (planned.is_manifest_merge and not drafts.merges(latest)):
-                return planned if isinstance(planned, Already) else Already(latest)
-            if self._by_snapshot:
-                planned = stamped(planned, latest.id + 1 if latest else 1)
-            written = drafts.write(latest, planned)
+            planned = plan(state)
+            if not isinstance(planned, Part):
+                return planned
+            if planned.is_manifest_merge and not drafts.merges(latest):
+                return Already()
+            part = stamped(planned, latest.id + 1 if latest else 1) if self._by_snapshot else planned
+            lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:
+            return LostRace(str(error))
+        except FileMissingError as error:  # whoever commits the same changes at the same time may have replaced files
+            root.schemas.latest()
+            if root.snapshots.latest() == latest:
+                raise
             return LostRace(str(error))
         snapshot = next_snapshot(
             latest,
-            planned,
-            written,
+            part,
+            lists,
             self._author,
-            schema_id=self._root.schemas.latest().id,
-            uuid=self._root.env.ids.uuid(),
+            schema_id=state.newest_schema.id,
+            uuid=root.env.ids.uuid(),
             time_millis=clock.millis(),
         )
-        return publish(self._root, snapshot, latest, deadline=started + self._retention_seconds / 2)
+        committer = root.committer or StoreCommitter(root)
+        done: Publication = committer.publish(snapshot, latest, deadline=deadline)
+        return Published(done.snapshot, part, latest) if isinstance(done, Committed) else done
 
 
 def _never(outcome: NoReturn) -> NoReturn:

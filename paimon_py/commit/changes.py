@@ -5,6 +5,7 @@ Paimon's documentation calls them *commit messages*.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -14,75 +15,112 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import Base
 
-VERSION = 2
-_MAGIC = b"paimon-changes-2:"
+VERSION = 3
+_MAGIC = b"paimon-changes-3:"
+_HEAD = re.compile(rb"paimon-changes-(\d{1,9}):")
+
+Bucket = tuple[bytes, int]
+"""Partition and number of a bucket."""
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What one snapshot does to one bucket: files and index files that come and go together.
+
+    A file that only moves to another level is deleted and added under one name. `deleted_index`: what `added_index`
+    takes the place of, as whoever made the edit found it.
+    """
+
+    added: tuple[DataFile, ...] = ()
+    deleted: tuple[DataFile, ...] = ()
+    changelog: tuple[DataFile, ...] = ()
+    added_index: tuple[IndexEntry, ...] = ()
+    deleted_index: tuple[IndexEntry, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the edit does nothing."""
+        return self == _NOTHING
+
+    @property
+    def changes_index(self) -> bool:
+        """Whether the edit says anything about index files, be it that they stay."""
+        return bool(self.added_index or self.deleted_index)
+
+    @property
+    def made_files(self) -> tuple[DataFile, ...]:
+        """The data and changelog files that were made for the edit."""
+        moved = {file.name for file in self.deleted}
+        return tuple(file for file in self.added + self.changelog if file.name not in moved)
+
+    @property
+    def made_index(self) -> tuple[IndexEntry, ...]:
+        """The index files that were made for the edit."""
+        before = {entry.name for entry in self.deleted_index}
+        return tuple(entry for entry in self.added_index if entry.name not in before)
+
+
+_NOTHING = Edit()
 
 
 class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What one writer did to one bucket.
+    """What one writer did to one bucket: what was written, and what was compacted after that.
 
-    `partition`: serialized BinaryRow. `total_buckets`: buckets of the partition, −1 without fixed buckets.
-    `new_files`, `deleted_files` and `changelog_files` make the first snapshot of a commit; the `compact_…` files its
-    second one. `new_index` and `compact_new_index` are index files to add, `deleted_index` and `compact_deleted_index`
-    those they take the place of, as the writer found them. `compact_snapshot_id` and `compact_mark`: where a writer
-    compacted its own new files, the snapshot whose files it knew (0: an empty table); rows that others committed since
-    then must not be passed over.
+    Attributes:
+        partition: serialized BinaryRow.
+        total_buckets: buckets of the partition, −1 without fixed buckets.
+        written: makes the first snapshot of a commit.
+        compacted: makes the second one.
+        compact_base: where a writer compacted its own new files, the snapshot whose files the writer knew; rows that
+            others committed since then must not be passed over.
     """
 
     partition: bytes
     bucket: int
     total_buckets: int
-    new_files: tuple[DataFile, ...] = ()
-    deleted_files: tuple[DataFile, ...] = ()
-    changelog_files: tuple[DataFile, ...] = ()
-    compact_before: tuple[DataFile, ...] = ()
-    compact_after: tuple[DataFile, ...] = ()
-    compact_changelog: tuple[DataFile, ...] = ()
-    new_index: tuple[IndexEntry, ...] = ()
-    deleted_index: tuple[IndexEntry, ...] = ()
-    compact_new_index: tuple[IndexEntry, ...] = ()
-    compact_deleted_index: tuple[IndexEntry, ...] = ()
-    compact_snapshot_id: int | None = None
-    compact_mark: str | None = None
+    written: Edit = _NOTHING
+    compacted: Edit = _NOTHING
+    compact_base: Base | None = None
 
     @property
-    def compact_base(self) -> Base | None:
-        """The snapshot that a compaction of new files was based on, None if there was none."""
-        return None if self.compact_snapshot_id is None else Base(self.compact_snapshot_id, self.compact_mark)
+    def place(self) -> Bucket:
+        """Partition and number of the bucket."""
+        return self.partition, self.bucket
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing happened."""
-        return not (
-            self.new_files
-            or self.deleted_files
-            or self.changelog_files
-            or self.compact_before
-            or self.compact_after
-            or self.compact_changelog
-            or self.new_index
-            or self.deleted_index
-            or self.compact_new_index
-            or self.compact_deleted_index
-        )
+        return self.written.is_empty and self.compacted.is_empty
 
     @property
-    def added_files(self) -> tuple[DataFile, ...]:
-        """Every file that the writer made: what has to go if the changes are given up."""
-        return self.new_files + self.changelog_files + self.compact_after + self.compact_changelog
+    def made_files(self) -> tuple[DataFile, ...]:
+        """Every data and changelog file that the writer made: what has to go if the changes are given up."""
+        moved = {file.name for file in self.written.deleted + self.compacted.deleted}
+        made = {file.name: file for file in self.written.added + self.written.changelog}
+        for file in self.compacted.added + self.compacted.changelog:
+            if file.name not in moved:
+                made.setdefault(file.name, file)
+        return tuple(made.values())
+
+    @property
+    def compaction_files(self) -> tuple[DataFile, ...]:
+        """The data and changelog files that only the compaction made."""
+        new = {file.name for file in self.written.added}
+        return tuple(file for file in self.compacted.made_files if file.name not in new)
+
+    def without_compaction(self) -> BucketChanges:
+        """What was written alone."""
+        return msgspec.structs.replace(self, compacted=_NOTHING, compact_base=None)
 
 
 class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
     """What changes of a table whose keys move between partitions rely on: where all keys were.
 
-    `writer`: who wrote. `snapshot_id` and `mark`: the state that the writer knew, 0 for an empty table. `files`: new
-    files that it had handed over before these changes and after that snapshot; they must be in the table, and nothing
-    else.
+    `writer`: who wrote. `base`: the state that the writer knew. `files`: new files that the writer had handed over
+    before these changes and after that snapshot; they must be in the table, and nothing else.
     """
 
     writer: str
-    snapshot_id: int
-    mark: str | None = None
+    base: Base
     files: tuple[str, ...] = ()
 
 
@@ -94,9 +132,10 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         version: version of this value.
         schema_id: schema that the rows were written with (the newest, if writers differ).
-        base_snapshot_id: latest snapshot when the (first) writer opened, None on an empty table.
-        base_mark: what tells it from others of the same id, which come after a rollback.
+        base: latest snapshot when the (first) writer opened.
         further_bases: those that other writers found.
+        made_after: a snapshot that was there before the last of the files was made: no snapshot up to it holds them
+        all.
         buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
             times, wrote to it, the earlier first.
         watermark: event-time watermark in epoch milliseconds, None for unknown.
@@ -105,17 +144,12 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = VERSION
     schema_id: int
-    base_snapshot_id: int | None
-    base_mark: str | None = None
+    base: Base
     further_bases: tuple[Base, ...] = ()
+    made_after: Base | None = None
     buckets: tuple[BucketChanges, ...]
     watermark: int | None = None
     keys: KeyBase | None = None
-
-    @property
-    def base(self) -> Base:
-        """The snapshot that the (first) writer found."""
-        return Base(self.base_snapshot_id or 0, self.base_mark)
 
     @property
     def is_empty(self) -> bool:
@@ -125,12 +159,12 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def row_count(self) -> int:
         """Rows in the new files."""
-        return sum(file.row_count for bucket in self.buckets for file in bucket.new_files)
+        return sum(file.row_count for bucket in self.buckets for file in bucket.written.added)
 
     @property
     def file_count(self) -> int:
         """Number of new files."""
-        return sum(len(bucket.new_files) for bucket in self.buckets)
+        return sum(len(bucket.written.added) for bucket in self.buckets)
 
     def __bytes__(self) -> bytes:
         return _MAGIC + msgspec.msgpack.encode(self)
@@ -145,8 +179,14 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not isinstance(data, bytes):
             raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
-        if not data.startswith(_MAGIC):
-            raise CorruptionError("these bytes are not changes of this version of paimon_py")
+        head = _HEAD.match(data)
+        if head is None:
+            raise CorruptionError("these bytes are not changes")
+        if int(head[1]) != VERSION:
+            raise CorruptionError(
+                f"these bytes are changes of version {int(head[1])}, this paimon_py reads version {VERSION}: commit"
+                " them with the release of paimon_py that wrote them, or write the rows again"
+            )
         try:
             return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -171,9 +211,9 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         watermarks = [part.watermark for part in parts if part.watermark is not None]
         return cls(
             schema_id=max(part.schema_id for part in parts),
-            base_snapshot_id=base.id or None,
-            base_mark=base.mark,
+            base=base,
             further_bases=tuple(one for one in bases if one != base),
+            made_after=min((part.made_after or part.base for part in parts), key=lambda one: one.id),
             buckets=tuple(bucket for part in parts for bucket in part.buckets),
             watermark=max(watermarks, default=None),
             keys=_joined([part.keys for part in parts if part.keys is not None], parts),
@@ -181,7 +221,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return (
-            f"Changes(schema_id={self.schema_id}, base_snapshot_id={self.base_snapshot_id}, "
+            f"Changes(schema_id={self.schema_id}, base={self.base.id}, "
             f"buckets={len(self.buckets)}, files={self.file_count}, rows={self.row_count})"
         )
 
@@ -195,7 +235,7 @@ def _joined(bases: list[KeyBase], parts: list[Changes]) -> KeyBase | None:
             "changes of several writers cannot be committed together where keys move between partitions: none of them "
             "knew where the others put their keys; write all rows with one writer, or commit one after the other"
         )
-    own = {file.name for part in parts for bucket in part.buckets for file in bucket.new_files}
+    own = {file.name for part in parts for bucket in part.buckets for file in bucket.written.added}
     files = {name for base in bases for name in base.files} - own
-    first = min(bases, key=lambda base: base.snapshot_id)
+    first = min(bases, key=lambda one: one.base.id)
     return msgspec.structs.replace(first, files=tuple(sorted(files)))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import msgspec
 
-from paimon_py.commit.attempts import Already, Attempts
-from paimon_py.commit.plan import Author, Part
+from paimon_py.commit.attempts import Attempts
+from paimon_py.commit.next_snapshot import Author
+from paimon_py.commit.parts import Part
 from paimon_py.commit.result import CommitResult
+from paimon_py.commit.state import Already
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
@@ -33,4 +35,4 @@ def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
     done = attempts.publish(lambda _: Part(kind=CommitKind.COMPACT))
     if isinstance(done, Already):
         return CommitResult(attempts=attempts.count)
-    return CommitResult(snapshot_id=done.id, snapshot_ids=(done.id,), attempts=attempts.count)
+    return CommitResult(snapshot_id=done.snapshot.id, snapshot_ids=(done.snapshot.id,), attempts=attempts.count)

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from paimon_py.commit.changes import BucketChanges
-from paimon_py.commit.conflicts import Conflict, Placed, bucket_count_conflict, deletion_conflict, level_conflict
+from paimon_py.commit.changes import Bucket, BucketChanges
+from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, level_conflict
 from paimon_py.commit.index_plan import Index, base_conflict, compacted_index, index_after
-from paimon_py.commit.plan import Bucket, bucket_compaction
+from paimon_py.commit.parts import compact_part
 from paimon_py.spec.data_file import ManifestEntry, identifier
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
 from paimon_py.spec.snapshot import Base
@@ -62,45 +60,25 @@ def fit_compactions(
     kept: list[BucketChanges] = []
     dropped: dict[int, Conflict] = {}
     for position, bucket in enumerate(buckets):
-        key = (bucket.partition, bucket.bucket)
-        deletes, adds = bucket_compaction(bucket)
-        before = alive.get(key, [])
-        conflict = (passed_over or {}).get(position) or _conflict(before, deletes, adds, ranks)
-        if conflict is None and (deletes or adds):
-            conflict = base_conflict(vectors.get(key, ()), bucket, keyed=keyed)
-        if conflict is None:
-            vectors[key] = index_after(vectors.get(key, ()), compacted_index([bucket]), by_bucket=keyed)
-            gone = {identifier(entry) for entry in deletes}
-            alive[key] = [*(entry for entry in before if identifier(entry) not in gone), *adds]
-            kept.append(bucket)
+        place = bucket.place
+        after = (passed_over or {}).get(position) or _after(alive.get(place, []), bucket, ranks)
+        if not isinstance(after, Conflict) and not bucket.compacted.is_empty:
+            after = base_conflict(vectors.get(place, ()), bucket, keyed=keyed) or after
+        if isinstance(after, Conflict):
+            dropped[position] = after
+            kept.append(bucket.without_compaction())
         else:
-            dropped[position] = conflict
-            kept.append(without_compaction(bucket))
+            vectors[place] = index_after(vectors.get(place, ()), compacted_index([bucket]), by_bucket=keyed)
+            alive[place] = after
+            kept.append(bucket)
     return Fit(tuple(kept), dropped)
 
 
 def is_committed(buckets: Iterable[BucketChanges], live: Iterable[ManifestEntry]) -> bool:
     """Whether these very compactions are in the table already: their results are alive, what they replaced is not."""
     alive = {identifier(entry) for entry in live}
-    for bucket in buckets:
-        deletes, adds = bucket_compaction(bucket)
-        if any(identifier(entry) in alive for entry in deletes) or any(identifier(e) not in alive for e in adds):
-            return False
-    return True
-
-
-def without_compaction(bucket: BucketChanges) -> BucketChanges:
-    """What was written, without what was compacted."""
-    return msgspec.structs.replace(
-        bucket,
-        compact_before=(),
-        compact_after=(),
-        compact_changelog=(),
-        compact_new_index=(),
-        compact_deleted_index=(),
-        compact_snapshot_id=None,
-        compact_mark=None,
-    )
+    part = compact_part(buckets)
+    return alive.isdisjoint(map(identifier, part.deletes)) and alive.issuperset(map(identifier, part.adds))
 
 
 def strangers(
@@ -121,30 +99,30 @@ def strangers(
     found: dict[int, Conflict] = {}
     before_us: dict[Bucket, set[str]] = {}
     for position, bucket in enumerate(buckets):
-        key = (bucket.partition, bucket.bucket)
-        earlier = before_us.setdefault(key, set())
-        own = {file.name for file in bucket.new_files}
-        taken = {file.name for file in bucket.compact_before}
+        earlier = before_us.setdefault(bucket.place, set())
+        own = {file.name for file in bucket.written.added}
+        taken = {file.name for file in bucket.compacted.deleted}
         if bucket.compact_base is not None and not own.isdisjoint(taken):
             others = added(bucket.compact_base)
-            if others is None or any(name in others or name in earlier for name in alive.get(key, ())):
+            if others is None or any(name in others or name in earlier for name in alive.get(bucket.place, ())):
                 found[position] = PASSED_OVER
         earlier |= own
     return found
 
 
-def _conflict(
-    before: Sequence[ManifestEntry], deletes: Sequence[ManifestEntry], adds: Sequence[ManifestEntry], ranks: Ranks
-) -> Conflict | None:
-    if not deletes and not adds:
-        return None
+def _after(before: Sequence[ManifestEntry], bucket: BucketChanges, ranks: Ranks) -> list[ManifestEntry] | Conflict:
+    """The files of a bucket after its compaction."""
+    part = compact_part([bucket])
+    if part.is_empty:
+        return list(before)
+    after = apply(before, part.entries)
+    if isinstance(after, Conflict):
+        return after
     counts = {entry.partition: entry.total_buckets for entry in before if entry.total_buckets > 0}
-    conflict = deletion_conflict(before, [*deletes, *adds]) or bucket_count_conflict(adds, counts)
-    if conflict is not None or not ranks:
-        return conflict
-    gone = {identifier(entry) for entry in deletes}
-    after = [*(entry for entry in before if identifier(entry) not in gone), *adds]
-    return level_conflict(_placed(entry, ranks) for entry in after if entry.file.level >= 1)
+    conflict = bucket_count_conflict(part.adds, counts)
+    if conflict is None and ranks:
+        conflict = level_conflict(_placed(entry, ranks) for entry in after.values() if entry.file.level >= 1)
+    return conflict or list(after.values())
 
 
 def _placed(entry: ManifestEntry, ranks: Ranks) -> Placed:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
+from paimon_py.spec.data_file import EntryIdentifier, FileKind, ManifestEntry, identifier
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetType, RowType, VectorType
 
@@ -38,23 +38,26 @@ def is_same_table(one: TableSchema, other: TableSchema) -> bool:
     return keys and one.fields == other.fields
 
 
-def deletion_conflict(base: Iterable[ManifestEntry], delta: Iterable[ManifestEntry]) -> Conflict | None:
-    """Whether every file to delete is alive, and no file is added twice."""
-    alive = {identifier(entry) for entry in base}
+def apply(
+    alive: Iterable[ManifestEntry], delta: Iterable[ManifestEntry]
+) -> dict[EntryIdentifier, ManifestEntry] | Conflict:
+    """The files after an edit, by what tells them apart.
+
+    Returns: a conflict if a file to delete is not alive, or a file is added twice.
+    """
+    after = {identifier(entry): entry for entry in alive}
     for entry in delta:
         key = identifier(entry)
         if entry.kind is FileKind.ADD:
-            if key in alive:
+            if key in after:
                 return Conflict(f"file {entry.file.name} is in the table already")
-            alive.add(key)
-        elif key in alive:
-            alive.remove(key)
-        else:
+            after[key] = entry
+        elif after.pop(key, None) is None:
             return Conflict(
                 f"file {entry.file.name} (level {entry.file.level}, bucket {entry.bucket}) was deleted or moved by"
                 " another commit"
             )
-    return None
+    return after
 
 
 def bucket_count_conflict(adds: Iterable[ManifestEntry], known: Mapping[bytes, int]) -> Conflict | None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.changes import Bucket
 from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, IndexEntry

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paimon_py.commit.plan import Part, Written
+from paimon_py.commit.next_snapshot import ManifestLists
+from paimon_py.commit.parts import Part
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
@@ -50,7 +51,7 @@ class Drafts:
         self._merged: _Merged | None = None
         self._attempt: list[str] = []
 
-    def write(self, latest: Snapshot | None, part: Part) -> Written:
+    def write(self, latest: Snapshot | None, part: Part) -> ManifestLists:
         """Write what an attempt needs and does not have yet.
 
         Cost: base list, delta list and delta manifest; on a further attempt with the same part only the base list.
@@ -64,7 +65,9 @@ class Drafts:
             kept, self._changelog = self._changelog, None
             self._changelog = self._kept(kept, part.changelog)
             changelog = self._changelog.list
-        return Written(base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part))
+        return ManifestLists(
+            base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part)
+        )
 
     def merges(self, latest: Snapshot | None) -> bool:
         """Whether the settings ask for merging the manifests of `latest`; if so, it is done and kept for `write`."""

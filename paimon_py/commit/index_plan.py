@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
@@ -17,29 +17,27 @@ from paimon_py.spec.manifest import HASH, IndexEntry
 Index = tuple[IndexEntry, ...]
 
 
-class IndexChange(msgspec.Struct, frozen=True):
-    """Index files of one bucket that go, and those that come."""
-
-    partition: bytes
-    bucket: int
-    deleted: Index
-    added: Index
+IndexChange = tuple[Bucket, Edit]
+"""An edit of the index files of one bucket."""
 
 
 def written_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
     """What writing did to deletion vectors."""
-    changes = (IndexChange(b.partition, b.bucket, _vectors(b.deleted_index), _vectors(b.new_index)) for b in buckets)
-    return [change for change in changes if change.deleted or change.added]
+    edits = ((bucket.place, _of_vectors(bucket.written)) for bucket in buckets)
+    return [(place, edit) for place, edit in edits if edit.changes_index]
 
 
-def _vectors(entries: Index) -> Index:
-    return tuple(entry for entry in entries if entry.index_type != HASH)
+def _of_vectors(edit: Edit) -> Edit:
+    deleted, added = (
+        tuple(entry for entry in entries if entry.index_type != HASH)
+        for entries in (edit.deleted_index, edit.added_index)
+    )
+    return Edit(deleted_index=deleted, added_index=added)
 
 
 def compacted_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
     """What compaction did."""
-    changes = (IndexChange(b.partition, b.bucket, b.compact_deleted_index, b.compact_new_index) for b in buckets)
-    return [change for change in changes if change.deleted or change.added]
+    return [(bucket.place, bucket.compacted) for bucket in buckets if bucket.compacted.changes_index]
 
 
 def index_after(index: Sequence[IndexEntry], changes: Iterable[IndexChange], *, by_bucket: bool) -> Index:
@@ -50,35 +48,22 @@ def index_after(index: Sequence[IndexEntry], changes: Iterable[IndexChange], *, 
             files only go by name.
     """
     known = list(index)
-    for change in changes:
-        gone = {entry.name for entry in change.deleted}
-        types = {entry.index_type for entry in change.added} if by_bucket else set()
+    for place, edit in changes:
+        gone = {entry.name for entry in edit.deleted_index}
+        types = {entry.index_type for entry in edit.added_index} if by_bucket else set()
         known = [
             entry
             for entry in known
-            if (entry.partition, entry.bucket) != (change.partition, change.bucket)
-            or (entry.name not in gone and entry.index_type not in types)
+            if (entry.partition, entry.bucket) != place or (entry.name not in gone and entry.index_type not in types)
         ]
-        known += [msgspec.structs.replace(entry, kind=FileKind.ADD) for entry in change.added]
+        known += [msgspec.structs.replace(entry, kind=FileKind.ADD) for entry in edit.added_index]
     return tuple(known)
-
-
-def written_files(bucket: BucketChanges) -> Index:
-    """The index files that writing to a bucket made."""
-    before = {entry.name for entry in bucket.deleted_index}
-    return tuple(entry for entry in bucket.new_index if entry.name not in before)
-
-
-def made_index(bucket: BucketChanges) -> Index:
-    """The index files that a bucket's compaction made."""
-    before = {entry.name for entry in bucket.compact_deleted_index}
-    return tuple(entry for entry in bucket.compact_new_index if entry.name not in before)
 
 
 def missing_index(index: Iterable[IndexEntry], changes: Iterable[IndexChange]) -> Conflict | None:
     """Whether index files that changes take away are there no more."""
     names = {entry.name for entry in index}
-    gone = sorted(entry.name for change in changes for entry in change.deleted if entry.name not in names)
+    gone = sorted(entry.name for _, edit in changes for entry in edit.deleted_index if entry.name not in names)
     return Conflict(f"others replaced index file {gone[0]} meanwhile") if gone else None
 
 
@@ -92,13 +77,13 @@ def base_conflict(known: Iterable[IndexEntry], bucket: BucketChanges, *, keyed: 
     Args:
         known: the index files with deletion vectors of the bucket now.
     """
-    base = {entry.name for entry in bucket.compact_deleted_index}
+    base = {entry.name for entry in bucket.compacted.deleted_index}
     now = {entry.name: entry for entry in known}
     changed = base - now.keys()
     if keyed:
         changed |= now.keys() - base
     else:
-        compacted = {file.name for file in bucket.compact_before}
+        compacted = {file.name for file in bucket.compacted.deleted}
         for name in now.keys() - base:
             if any(part.data_file in compacted for part in now[name].deletion_vectors or ()):
                 changed.add(name)

@@ -3,86 +3,101 @@
 A writer counts on from what it found. If others committed meanwhile, the new files are written again with larger
 numbers, so that the later commit is also the newer row.
 
-Source: notes on reliability §3 (b).
+Source: docs/reliability.md §3 (b).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.compaction_fit import without_compaction
-from paimon_py.commit.plan import Bucket, offsets, own_files
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes
+from paimon_py.commit.renumber import renumber
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import POSTPONE_BUCKET
 
-Renumber = Callable[[BucketChanges, int], BucketChanges]
-"""Writes the new files of a bucket again, sequence numbers larger by an offset. The files it read must stay: if the
-outcome of the commit is unknown, the caller commits them again."""
-
-Files = tuple[BucketChanges, Sequence[DataFile]]
-"""Some files of a bucket."""
+Renumber = Callable[[TableFiles, BucketChanges, int], tuple[DataFile, ...]]
 
 
 class Numbering:
     """The changes of one commit, as often as they must be written again.
 
     Attributes:
-        moved: positions of the buckets whose new files were written again.
+        current: the changes with the files that take the place of renumbered ones.
+        moved: positions of the buckets whose new files were written again, and by how much their numbers grew.
     """
 
-    def __init__(self, changes: Changes, renumber: Renumber, delete: Callable[[Iterable[Files]], None]) -> None:
-        """`delete` takes files that nobody needs."""
+    def __init__(self, files: TableFiles, changes: Changes, rewrite: Renumber | None = None) -> None:
+        """`rewrite`: writes new files again, by default `renumber`."""
+        self._files = files
+        self._rewrite = rewrite or renumber
         self._changes = changes
-        self._renumber = renumber
-        self._delete = delete
-        self.moved: dict[int, tuple[int, BucketChanges]] = {}
+        self.current = changes
+        self.moved: dict[int, int] = {}
 
     def follow(self, highest: Mapping[Bucket, int]) -> None:
         """Let new rows come after these numbers. A bucket that moves loses its compaction.
 
-        Raises: what `renumber` raises.
+        Raises: what `renumber` raises; what was written before stays `discard`'s.
         """
         for position, offset in enumerate(offsets(self._changes.buckets, highest)):
-            original = self._changes.buckets[position]
-            before = self.moved.get(position)
-            if offset == (before[0] if before else 0):
+            if offset == self.moved.get(position, 0):
                 continue
-            alone = msgspec.structs.replace(
-                without_compaction(original), deleted_files=(), new_index=(), deleted_index=()
-            )
-            moved = msgspec.structs.replace(
-                self._renumber(alone, offset),
-                deleted_files=original.deleted_files,
-                new_index=original.new_index,
-                deleted_index=original.deleted_index,
-            )
-            if before is not None:
-                self._delete([(original, self._written(position))])
-            self.moved[position] = (offset, moved)
+            original = self._changes.buckets[position]
+            added = self._rewrite(self._files, original, offset)
+            written = msgspec.structs.replace(original.written, added=added)
+            self._delete(position)
+            self.moved[position] = offset
+            self._replace(position, msgspec.structs.replace(original.without_compaction(), written=written))
 
-    def current(self) -> Changes:
-        """The changes with the files that take the place of renumbered ones."""
-        buckets = [
-            self.moved[position][1] if position in self.moved else bucket
-            for position, bucket in enumerate(self._changes.buckets)
-        ]
-        return msgspec.structs.replace(self._changes, buckets=tuple(buckets))
+    def discard(self) -> None:
+        """Delete the files that were written here; no snapshot names them."""
+        for position in self.moved:
+            self._delete(position)
 
-    def made(self) -> list[Files]:
-        """Files that were written here."""
-        return [(self._changes.buckets[position], self._written(position)) for position in self.moved]
-
-    def replaced(self) -> list[Files]:
-        """The writers' files that others have taken the place of."""
-        found: list[Files] = []
-        for position, (_, moved) in self.moved.items():
+    def delete_replaced(self) -> None:
+        """Delete the writers' files that others have taken the place of, and what was compacted of them."""
+        for position in self.moved:
             bucket = self._changes.buckets[position]
-            kept = {file.name for file in moved.added_files}
-            found.append((bucket, [file for file in own_files(bucket) if file.name not in kept]))
-        return found
+            kept = {file.name for file in self.current.buckets[position].made_files}
+            place = self._files.bucket(*bucket.place)
+            place.delete([file for file in bucket.made_files if file.name not in kept])
+            self._files.delete_index(bucket.compacted.made_index)
 
-    def _written(self, position: int) -> list[DataFile]:
-        old = {file.name for file in self._changes.buckets[position].added_files}
-        return [file for file in self.moved[position][1].added_files if file.name not in old]
+    def _replace(self, position: int, bucket: BucketChanges) -> None:
+        buckets = (*self.current.buckets[:position], bucket, *self.current.buckets[position + 1 :])
+        self.current = msgspec.structs.replace(self.current, buckets=buckets)
+
+    def _delete(self, position: int) -> None:
+        """Delete what was written for a bucket before."""
+        original = self._changes.buckets[position]
+        old = {file.name for file in original.made_files}
+        made: list[DataFile] = [f for f in self.current.buckets[position].written.added if f.name not in old]
+        self._files.bucket(*original.place).delete(made)
+
+
+def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> list[int]:
+    """By how much the sequence numbers of each value must grow to lie above all that was committed before.
+
+    Values of one bucket are taken in order, so that of two writers the later one in `buckets` wins. Rows that wait for
+    their bucket have no sequence numbers yet.
+
+    Args:
+        buckets: changes, in the order in which they count.
+        highest: largest sequence number that others have committed, per bucket.
+    """
+    seen = dict(highest)
+    result = []
+    for changes in buckets:
+        files = changes.written.added
+        if not files or changes.bucket == POSTPONE_BUCKET:
+            result.append(0)
+            continue
+        key = changes.place
+        lowest = min(file.min_sequence for file in files)
+        offset = max(0, seen[key] + 1 - lowest) if key in seen else 0
+        result.append(offset)
+        seen[key] = max(file.max_sequence for file in files) + offset
+    return result

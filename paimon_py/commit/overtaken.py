@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.changes import Bucket
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot

@@ -5,15 +5,10 @@ A snapshot that names a missing file cannot be read, and no later commit mends i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.plan import own_files
 from paimon_py.errors import UsageError
-from paimon_py.files.places import file_path
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 
 _ARITY_BYTES = 4
@@ -26,7 +21,7 @@ def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None
     Raises:
         UsageError: the table has no such schema, or partitions of another kind, or a new file occurs again.
     """
-    names = [file.name for bucket in changes.buckets for file in own_files(bucket)]
+    names = [file.name for bucket in changes.buckets for file in bucket.made_files]
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise UsageError(
@@ -47,23 +42,16 @@ def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None
             )
 
 
-def missing_file(root: TableRoot, schema: TableSchema, changes: Changes) -> str | None:
+def missing_file(files: TableFiles, changes: Changes) -> str | None:
     """The path of a new file that is not there, or not as long as it was written; None if all are.
 
     Cost: one stat for each new file, several at once where requests take their time.
     """
-    expected = list(_paths(root, schema, changes))
-    stat = root.files.stat
-    paths = [path for path, _ in expected]
-    found = root.env.pool.map(stat, paths) if "://" in root.path else map(stat, paths)
+    made = [(bucket.place, file) for bucket in changes.buckets for file in bucket.made_files]
+    expected = [(files.bucket(*place).path(file), file) for place, file in made]
+    stat, paths = files.root.files.stat, [path for path, _ in expected]
+    found = files.root.env.pool.map(stat, paths) if "://" in files.root.path else map(stat, paths)
     for (path, file), status in zip(expected, found, strict=True):
         if status is None or status.size_bytes != file.size_bytes:
             return path
     return None
-
-
-def _paths(root: TableRoot, schema: TableSchema, changes: Changes) -> Iterator[tuple[str, DataFile]]:
-    for bucket in changes.buckets:
-        if files := own_files(bucket):
-            directory = partition_directory(schema, bucket.partition)
-            yield from ((file_path(root.path, schema, directory, bucket.bucket, file), file) for file in files)

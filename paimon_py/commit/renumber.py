@@ -1,6 +1,6 @@
 """Give the files of a writer later sequence numbers: another writer of the bucket committed in between.
 
-Source: format.md §12.1 (two writers of one bucket may give equal numbers).
+Source: docs/format.md §12.1 (two writers of one bucket may give equal numbers).
 """
 
 from __future__ import annotations
@@ -13,58 +13,45 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, numpy_values
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.errors import StorageError, UnsupportedError
-from paimon_py.files.naming import DataFileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
-from paimon_py.files.places import bucket_place, file_path
-from paimon_py.files.reader import read_file
+from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.writer import abort_all
-from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
+from paimon_py.metadata.new_files import NewFiles
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import SEQUENCE_NUMBER, TableSchema
+from paimon_py.spec.schema import SEQUENCE_NUMBER
 
 _NEVER = 2**62
 
 
-def renumber(root: TableRoot, schema: TableSchema, changes: BucketChanges, offset: int) -> BucketChanges:
-    """The same new rows with `offset` added to every sequence number.
+def renumber(table: TableFiles, changes: BucketChanges, offset: int) -> tuple[DataFile, ...]:
+    """New files with the rows of those that a writer added to a bucket, every sequence number larger by `offset`.
 
-    Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are written
-    anew. The old ones stay: the commit deletes them once it is certain that it happened, until then the caller may have
-    to commit them again.
+    Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are written anew,
+    under names that tell whose place they take. The old ones stay: the commit deletes them once it is certain that it
+    happened, until then the caller may have to commit them again.
 
     Raises:
         StorageError: the store failed; the new files are deleted.
-        UnsupportedError: the changes hold more than new files.
+        UnsupportedError: the changes hold a changelog.
     """
-    if offset == 0 or not changes.new_files:
-        return changes
-    if msgspec.structs.replace(changes, new_files=()).is_empty is False:
-        raise UnsupportedError("changes with compaction or changelog cannot be renumbered", feature="renumbering")
-    if not schema.primary_keys:
-        return msgspec.structs.replace(changes, new_files=tuple(_shifted(file, offset) for file in changes.new_files))
-    directory = partition_directory(schema, changes.partition)
-    job = _Job(directory, changes.bucket, offset, DataFileNames(schema.options, root.env.ids))
+    files = changes.written.added
+    if offset == 0 or not files:
+        return files
+    if changes.written.changelog:
+        raise UnsupportedError("changes with a changelog cannot be renumbered", feature="renumbering changelogs")
+    if not table.schema.primary_keys:
+        return tuple(_shifted(file, offset) for file in files)
     begun: list[RollingWriter] = []
     try:
-        files = tuple(
-            _rewrite(root, root.schemas.of_file(file.schema_id, schema), file, begun, job) for file in changes.new_files
-        )
+        return tuple(_rewritten(table.bucket(*changes.place), file, offset, begun) for file in files)
     except BaseException:
         with contextlib.suppress(StorageError):
             abort_all(begun)
         raise
-    return msgspec.structs.replace(changes, new_files=files)
-
-
-class _Job(msgspec.Struct, frozen=True):
-    directory: str
-    bucket: int
-    offset: int
-    names: DataFileNames
 
 
 def _shifted(file: DataFile, offset: int) -> DataFile:
@@ -73,30 +60,21 @@ def _shifted(file: DataFile, offset: int) -> DataFile:
     )
 
 
-def _rewrite(root: TableRoot, schema: TableSchema, file: DataFile, begun: list[RollingWriter], job: _Job) -> DataFile:
+def _rewritten(place: BucketFiles, file: DataFile, offset: int, begun: list[RollingWriter]) -> DataFile:
     layout = msgspec.structs.replace(
-        file_layout(schema, level=file.level), target_size_bytes=_NEVER, target_rows=_NEVER
+        file_layout(place.schema_of(file), level=file.level), target_size_bytes=_NEVER, target_rows=_NEVER
     )
-    writer = RollingWriter(
-        root.files,
-        bucket_place(root.path, schema, job.directory, job.bucket, root.env.ids),
-        job.names,
-        layout,
-        root.env.clock,
-    )
+    writer = NewFiles(place, again=file.name).begin(layout)
     begun.append(writer)
-    path = file_path(root.path, schema, job.directory, job.bucket, file)
-    for batch in _shifted_batches(root, schema, path, file, job.offset):
+    for batch in _shifted_batches(place, file, offset):
         writer.write(batch)
     (new,) = writer.close()
     return new
 
 
-def _shifted_batches(
-    root: TableRoot, schema: TableSchema, path: str, file: DataFile, offset: int
-) -> Iterator[pa.RecordBatch]:
-    fields = (SEQUENCE_FIELD, KIND_FIELD, *schema.fields)
-    for batch in read_file(root.files, path, file, schema, fields):
+def _shifted_batches(place: BucketFiles, file: DataFile, offset: int) -> Iterator[pa.RecordBatch]:
+    fields = (SEQUENCE_FIELD, KIND_FIELD, *place.schema_of(file).fields)
+    for _, batch in place.positions(file, fields, batch_rows=BATCH_ROWS):
         numbers = numpy_values(batch.column(SEQUENCE_NUMBER)) + np.int64(offset)
         yield batch.set_column(
             batch.schema.get_field_index(SEQUENCE_NUMBER),

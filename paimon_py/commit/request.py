@@ -11,17 +11,19 @@ import msgspec
 
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.overwrite import Overwrite
+from paimon_py.commit.state import State
 from paimon_py.errors import UsageError
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
 
 
 class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How to commit.
 
     `user`: None takes one that stands for these very files. `identifier`: counts the commits of a user, None is a batch
-    commit. `expected_snapshot_id`: refuse if the latest snapshot is another one. `check_files`: the changes come from
+    commit. `expected_snapshot_id`: refuse if the latest snapshot is another one. `is_new`: the changes
+    were made for this very commit, so nobody can have committed them. `check_files`: the changes come from
     elsewhere, so look whether their files are there. `check`: asked of
-    the latest snapshot before every attempt whether what was written still follows from it. `spares_waiting`: an
+    the latest state before every attempt whether what was written still follows from it. `spares_waiting`: an
     overwrite leaves rows alone that wait for their bucket. `upgrades`: new files of an overwrite go to the top level
     though the option `overwrite-upgrade` is off.
 
@@ -36,8 +38,9 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     properties: Mapping[str, str] | None = None
     operation: str | None = None
     expected_snapshot_id: int | None = None
+    is_new: bool = False
     check_files: bool = False
-    check: Callable[[Snapshot | None], Conflict | None] | None = None
+    check: Callable[[State], Conflict | None] | None = None
     spares_waiting: bool = False
     upgrades: bool = False
 

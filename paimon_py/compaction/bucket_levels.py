@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions
 from paimon_py.commit.index_plan import Index
 from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, bucket_tasks, next_window
@@ -143,15 +143,15 @@ class BucketLevels:
 
     def apply(self, done: BucketChanges, deletions: BucketDeletions) -> Obsolete:
         """Take over what a compaction did; `deletions` hold after it. Returns what nobody needs any more."""
-        kept = {file.name for file in done.compact_after}
+        kept = {file.name for file in done.compacted.added}
         obsolete = []
-        for file in done.compact_before:
+        for file in done.compacted.deleted:
             self._files.pop(file.name, None)
             if self._after.pop(file.name, None) is None:
                 self._before[file.name] = file
             elif file.name not in self._before and file.name not in kept:
                 obsolete.append(file)
-        for file in done.compact_after:
+        for file in done.compacted.added:
             self._files[file.name] = self._after[file.name] = file
         known = {entry.name for entry in (*self._base, *deletions.index)}
         index = tuple(entry for entry in self._deletions.index if entry.name not in known)
@@ -161,18 +161,18 @@ class BucketLevels:
     def changes(self, new_files: tuple[DataFile, ...]) -> BucketChanges:
         """What to commit."""
         partition, bucket, total_buckets = self._place
-        changes = BucketChanges(partition=partition, bucket=bucket, total_buckets=total_buckets, new_files=new_files)
+        changes = BucketChanges(
+            partition=partition, bucket=bucket, total_buckets=total_buckets, written=Edit(added=new_files)
+        )
         if not self._before and not self._after:
             return changes
-        return msgspec.structs.replace(
-            changes,
-            compact_before=tuple(self._before.values()),
-            compact_after=tuple(self._after.values()),
-            compact_new_index=self._deletions.index,
-            compact_deleted_index=self._base,
-            compact_snapshot_id=self._snapshot.id,
-            compact_mark=self._snapshot.mark,
+        compacted = Edit(
+            deleted=tuple(self._before.values()),
+            added=tuple(self._after.values()),
+            added_index=self._deletions.index,
+            deleted_index=self._base,
         )
+        return msgspec.structs.replace(changes, compacted=compacted, compact_base=self._snapshot)
 
     def _runs(self) -> tuple[LevelRun, ...]:
         files = list(self._files.values())
@@ -192,8 +192,7 @@ class BucketLevels:
     def _task(self, files: tuple[DataFile, ...]) -> CompactionTask:
         partition, bucket, total_buckets = self._place
         return CompactionTask(
-            snapshot_id=self._snapshot.id,
-            snapshot_mark=self._snapshot.mark,
+            base=self._snapshot,
             schema_id=self._rules.schema.id,
             partition=partition,
             bucket=bucket,

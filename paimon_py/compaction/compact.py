@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.commit_changes import commit_changes
-from paimon_py.commit.leftovers import delete_compaction
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes
+from paimon_py.commit.commit import commit
 from paimon_py.commit.overtaken import overtaken
-from paimon_py.commit.plan import Bucket
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult, joined
+from paimon_py.commit.uncommitted import delete_compaction, uncommitted
 from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.run import run_task
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, SnapshotExpiredError
+from paimon_py.errors import CommitConflictError, SnapshotExpiredError
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
@@ -88,16 +88,12 @@ class Compactor:
         if changes.is_empty:
             return overtaken.added_to(CommitResult())
         try:
-            return overtaken.added_to(commit_changes(self._root, self._schema, changes, CommitRequest()))
-        except CommitUnknownError:
-            raise
+            with uncommitted(lambda: self._delete(done)):
+                result = commit(self._root, self._schema, changes, CommitRequest(is_new=True))
         except CommitConflictError as error:
-            self._delete(done)
             lost = _Dropped.of(_Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
-            return overtaken.added_to(lost.added_to(CommitResult()))
-        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
-            self._delete(done)
-            raise
+            result = lost.added_to(CommitResult())
+        return overtaken.added_to(result)
 
     def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> list[BucketChanges | _Overtaken]:
         made: list[BucketChanges] = []
@@ -126,16 +122,16 @@ class Compactor:
         return results
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
+        files = TableFiles(self._root, self._schema)
         for bucket in buckets:
-            delete_compaction(self._root, self._schema, bucket)
+            delete_compaction(files, bucket)
 
 
 def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:
     """What came of some tasks of one plan, ready to be committed."""
     return Changes(
         schema_id=tasks[0].schema_id,
-        base_snapshot_id=tasks[0].snapshot_id,
-        base_mark=tasks[0].snapshot_mark,
+        base=tasks[0].base,
         buckets=tuple(buckets),
     )
 

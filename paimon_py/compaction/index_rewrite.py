@@ -13,24 +13,28 @@ import msgspec
 
 from paimon_py.codec.file_index.container import encode
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.commit_changes import commit_changes
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.commit import commit
+from paimon_py.commit.compact_manifests import compact_manifests
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.parts import compact_part
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError, StorageError
+from paimon_py.commit.state import State
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import CommitConflictError, StorageError
 from paimon_py.files.file_index import FileIndexWriter, Indexes, has_index, index_file, read_indexes
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, index_columns, indexed_type
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import new_file
 
 ROUNDS = 20
@@ -48,7 +52,7 @@ def rewrite_indexes(root: TableRoot, schema: TableSchema, chosen: PartitionChoic
             lets.
     """
 
-    request = CommitRequest(user=root.env.ids.uuid())
+    request = CommitRequest(user=root.env.ids.uuid(), is_new=True)
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
         return CommitResult() if snapshot is None else _Rewrite(root, schema).run(snapshot, chosen, request)
@@ -69,24 +73,30 @@ class _Rewrite:
 
     def run(self, snapshot: Snapshot, chosen: PartitionChoice | None, request: CommitRequest) -> CommitResult:
         """Rewrite what the partitions lack, and commit that."""
-        try:
+        with uncommitted(self.discard):
             changes = self.changes(snapshot, chosen)
+            if changes is not None and self._returns(snapshot, changes):
+                compact_manifests(self._root, self._schema)
             result = CommitResult() if changes is None else self._committed(changes, request)
-        except CommitUnknownError:
-            raise
-        except PaimonError:
-            self.discard()
-            raise
         self.discard(result.dropped_buckets)
         return result
 
     def _committed(self, changes: Changes, request: CommitRequest) -> CommitResult:
         """What came of the changes: all buckets are dropped if none fits."""
         try:
-            return commit_changes(self._root, self._schema, changes, request)
+            return commit(self._root, self._schema, changes, request)
         except CommitConflictError as error:
             buckets = tuple((bucket.partition, bucket.bucket) for bucket in changes.buckets)
             return CommitResult(dropped_compaction=str(error), dropped_buckets=buckets)
+
+    def _returns(self, snapshot: Snapshot, changes: Changes) -> bool:
+        """Whether a file would have the entry again that it had before some index was made for it.
+
+        Readers fold entries in any order and would take such a file for deleted; merged manifests know no earlier
+        entry.
+        """
+        part = compact_part(changes.buckets)
+        return State(self._root, self._schema, snapshot, Chronicle(self._root)).returning(part) is not None
 
     def changes(self, snapshot: Snapshot, chosen: PartitionChoice | None) -> Changes | None:
         """What to commit; None if there is nothing to do."""
@@ -105,8 +115,7 @@ class _Rewrite:
             return None
         return Changes(
             schema_id=self._schema.id,
-            base_snapshot_id=snapshot.id,
-            base_mark=snapshot.mark,
+            base=Base.of(snapshot),
             buckets=tuple(_changed(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
         )
 
@@ -189,8 +198,10 @@ def _changed(
         partition=partition,
         bucket=bucket,
         total_buckets=total_buckets,
-        compact_before=tuple(old for old, _ in pairs),
-        compact_after=tuple(new for _, new in pairs),
-        compact_new_index=index,
-        compact_deleted_index=index,
+        compacted=Edit(
+            deleted=tuple(old for old, _ in pairs),
+            added=tuple(new for _, new in pairs),
+            added_index=index,
+            deleted_index=index,
+        ),
     )

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.changes import Bucket
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.append_picker import AppendSettings, DeadCounts, age, bucket_tasks, unaware_tasks
 from paimon_py.compaction.cluster_plan import ClusterPlan
 from paimon_py.compaction.levels import LevelRun, level_runs
@@ -37,7 +37,7 @@ from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 
 _HOUR_MILLIS = 3_600_000
 _MINUTE_MILLIS = 60_000
@@ -219,8 +219,7 @@ class _Planner:
     def _task(self, bucket: _Bucket, files: tuple[DataFile, ...]) -> CompactionTask:
         known = self._known(bucket)
         return CompactionTask(
-            snapshot_id=self._snapshot.id,
-            snapshot_mark=self._snapshot.mark,
+            base=Base.of(self._snapshot),
             schema_id=self._schema.id,
             partition=bucket.partition,
             bucket=bucket.bucket,

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.commit.deletion_index import renewed
 from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
 from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite
@@ -69,10 +69,7 @@ def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> Buck
         partition=task.partition,
         bucket=task.bucket,
         total_buckets=task.total_buckets,
-        compact_before=before,
-        compact_after=after,
-        compact_new_index=index,
-        compact_deleted_index=task.index,
+        compacted=Edit(deleted=before, added=after, added_index=index, deleted_index=task.index),
     )
 
 

@@ -13,8 +13,9 @@ from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace, IndexEntry
+from paimon_py.spec.snapshot import Base
 
-_MAGIC = b"paimon-compaction-1:"
+_MAGIC = b"paimon-compaction-2:"
 
 
 class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +24,7 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
     `bytes(task)` travels to another process, `CompactionTask.from_bytes` brings it back.
 
     Attributes:
-        snapshot_id: the snapshot it was planned on.
-        snapshot_mark: what tells that from others of the same id, which come after a rollback.
+        base: the snapshot that the task was planned on.
         schema_id: schema that the new files are written with.
         partition: serialized BinaryRow.
         bucket, total_buckets: as in the files' manifest entries.
@@ -39,8 +39,7 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
         clustering: the order of the rows of the new files in an append table; None: as they are.
     """
 
-    snapshot_id: int
-    snapshot_mark: str | None = None
+    base: Base
     schema_id: int
     partition: bytes
     bucket: int

@@ -10,19 +10,18 @@ from collections.abc import Container, Iterable, Mapping
 import numpy as np
 
 from paimon_py.codec.manifest.columns import EntryColumns
-from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.commit.foreign import names_added
-from paimon_py.commit.leftovers import delete_compaction
 from paimon_py.commit.newer_files import is_narrower
 from paimon_py.commit.overtaken import overtaken
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.picker import PickerState
 from paimon_py.compaction.plan import moment_of
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.history import Chronicle, Lost
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
@@ -104,7 +103,7 @@ class WriterCompaction:
         for bucket in changes:
             pending = self._unsettled.get((bucket.partition, bucket.bucket))
             if pending is not None:
-                pending.leave_out({file.name for file in bucket.new_files})
+                pending.leave_out({file.name for file in bucket.written.added})
                 if not pending.files:
                     del self._unsettled[(bucket.partition, bucket.bucket)]
 
@@ -194,7 +193,7 @@ class WriterCompaction:
             self._given_up.add(key)
             self._delete(self._levels.pop(key))
             return
-        index = done.compact_new_index
+        index = done.compacted.added_index
         places = self._files.deletion_places(index).get(key, {})
         obsolete = levels.apply(done, BucketDeletions(places, index))
         self._files.bucket(*key).delete(obsolete.files)
@@ -202,12 +201,14 @@ class WriterCompaction:
 
     def _delete(self, levels: BucketLevels) -> None:
         """Delete what compactions made of a bucket."""
-        delete_compaction(self._root, self._schema, levels.changes(()))
+        delete_compaction(self._files, levels.changes(()))
 
     def _changes(self, key: Bucket, files: tuple[DataFile, ...]) -> BucketChanges:
         if key in self._levels:
             return self._levels[key].changes(files)
-        return BucketChanges(partition=key[0], bucket=key[1], total_buckets=self._total_buckets, new_files=files)
+        return BucketChanges(
+            partition=key[0], bucket=key[1], total_buckets=self._total_buckets, written=Edit(added=files)
+        )
 
     def _hand_over(self, found: Iterable[BucketChanges], compacted: Iterable[Bucket]) -> None:
         if self._base is not None:
@@ -215,13 +216,13 @@ class WriterCompaction:
         for changes in found:
             key = (changes.partition, changes.bucket)
             known = self._run_counts.pop(key, None) if self._base is None else self._base.run_count(key)
-            if known is not None and not changes.compact_before:
-                self._run_counts[key] = known + len(changes.new_files)
+            if known is not None and not changes.compacted.deleted:
+                self._run_counts[key] = known + len(changes.written.added)
             else:
                 self._run_counts.pop(key, None)
-            if changes.new_files:
+            if changes.written.added:
                 pending = self._unsettled.setdefault(key, _Unsettled(self._began))
-                pending.files.update({file.name: file for file in changes.new_files})
+                pending.files.update({file.name: file for file in changes.written.added})
         self._waiting.difference_update(set(compacted) - self._given_up)
         self._given_up = set()
         self._levels = {}
@@ -266,7 +267,9 @@ class _Base:
     def added_since(self, earlier: Base) -> set[str]:
         """Names of the files added after a snapshot up to this one, as far as that can be said."""
         if earlier not in self._added:
-            self._added[earlier] = names_added(self._root, earlier, last_id=self.base.id) or set()
+            history = Chronicle(self._root).after(earlier, self._live.snapshot)
+            names = history if isinstance(history, Lost) else history.added_names()
+            self._added[earlier] = set() if isinstance(names, Lost) else set(names.to_pylist())
         return self._added[earlier]
 
     def run_count(self, key: Bucket) -> int:

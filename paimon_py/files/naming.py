@@ -5,12 +5,24 @@ Source: format.md §1.1; Java `DataFilePathFactory`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from paimon_py.env import Ids
 from paimon_py.spec.options import Options
 
+_AGAIN = re.compile(r"(.*)-r[0-9a-f]{12}((?:\.[^-]*)?)")
 _EXTENSIONS = {"gzip": "gz", "bzip2": "bz2", "zstd": "zst"}
+
+
+class FileNames(Protocol):
+    """Names for new data files."""
+
+    def data(self, format_name: str, compression: str) -> str:
+        """The name of the next data file."""
+        ...
 
 
 class DataFileNames:
@@ -50,3 +62,34 @@ class DataFileNames:
         name = f"{prefix}{self._uuid}-{self._count}{extension}"
         self._count += 1
         return name
+
+
+class NamesAgain:
+    """Names for files that are written again in the place of others: theirs, and a random part.
+
+    So the names of a table tell that a file stands for another.
+    """
+
+    __slots__ = ("_ids", "_name")
+
+    def __init__(self, name: str, ids: Ids) -> None:
+        self._name = name
+        self._ids = ids
+
+    def data(self, format_name: str, compression: str) -> str:
+        """A name for a data file in the place of the other one; what the name ends with stays."""
+        del format_name, compression
+        head, dash, tail = self._name.rpartition("-")
+        number, dot, extension = tail.partition(".")
+        return f"{head}{dash}{number}-r{_short(self._ids.uuid())}{dot}{extension}"
+
+
+def earlier_names(name: str) -> Iterator[str]:
+    """The names of the files in whose place a file was written, if it was."""
+    while (found := _AGAIN.fullmatch(name)) is not None:
+        name = found[1] + found[2]
+        yield name
+
+
+def _short(uuid: str) -> str:
+    return hashlib.blake2b(uuid.encode(), digest_size=6).hexdigest()

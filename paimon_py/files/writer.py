@@ -18,7 +18,7 @@ from paimon_py.codec.file_index.container import encode as encode_indexes
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
 from paimon_py.files.file_index import FileIndexWriter, Indexes
-from paimon_py.files.naming import DataFileNames
+from paimon_py.files.naming import FileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, stats_of, value_modes
@@ -140,7 +140,7 @@ class RollingWriter:
         self,
         store: Create,
         place: BucketPlace | str,
-        names: DataFileNames,
+        names: FileNames,
         layout: FileLayout,
         clock: Clock,
         *,

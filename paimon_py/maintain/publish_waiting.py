@@ -11,16 +11,18 @@ import msgspec
 
 from paimon_py.codec.columns import numpy_values
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.commit.attempts import Already, Attempts, Planned
+from paimon_py.commit.attempts import Attempts
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.conflicts import Conflict
-from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import compacted_index, index_after
 from paimon_py.commit.newer_files import require_known
-from paimon_py.commit.plan import Author, Part
+from paimon_py.commit.next_snapshot import Author
+from paimon_py.commit.parts import Part, entries_of
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.errors import CommitConflictError, CommitUnknownError, OptionError, PaimonError, UsageError
+from paimon_py.commit.state import Already, State, plan
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import CommitConflictError, OptionError, UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.maintain.rescale import ROUNDS
 from paimon_py.metadata.bucket_files import TableFiles
@@ -93,22 +95,21 @@ class _Round:
         try:
             for count, entries in sorted(by_count.items()):
                 writers.append(self._written(count, entries))
-            changes = [writer.changes() for writer in writers]
+            changes = [writer.changes(is_new=True) for writer in writers]
         except BaseException:
             for writer in writers:
                 writer.abort()
             raise
         buckets = [bucket for one in changes for bucket in one.buckets]
-        try:
-            result = self._publish(buckets)
-        except CommitUnknownError:
-            raise
-        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
+
+        def discard() -> None:
             for writer, one in zip(writers, changes, strict=True):
                 writer.discard(one)
-            raise
+
+        with uncommitted(discard):
+            result = self._publish(buckets)
         for bucket in buckets:
-            self._files.bucket(bucket.partition, bucket.bucket).delete(_obsolete(bucket))
+            self._files.bucket(*bucket.place).delete(_obsolete(bucket))
         return result
 
     def _written(self, count: int, entries: Sequence[ManifestEntry]) -> Writer:
@@ -132,38 +133,53 @@ class _Round:
     def _publish(self, buckets: Sequence[BucketChanges]) -> CommitResult:
         author = Author(user=self._root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
         attempts = Attempts(self._root, self._schema, author)
+        proposal = _Publication(self._snapshot, self._waiting, self._real, buckets)
+        done = attempts.publish(lambda state: plan(proposal, state))
+        assert not isinstance(done, Already)
+        adds, number = done.part.adds, done.snapshot.id
+        rows = sum(entry.file.row_count for entry in adds)
+        return CommitResult(
+            snapshot_id=number, snapshot_ids=(number,), row_count=rows, file_count=len(adds), attempts=attempts.count
+        )
+
+
+class _Publication:
+    """Proposes real buckets in the place of waiting rows. No attempt changes anything."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        waiting: Sequence[ManifestEntry],
+        real: Sequence[ManifestEntry],
+        buckets: Sequence[BucketChanges],
+    ) -> None:
+        """`waiting`, `real`: live files of `snapshot` in the partitions concerned."""
+        self._snapshot = snapshot
+        self._waiting = waiting
+        self._real = real
+        self._buckets = buckets
+        self.requirements = (self._unchanged,)
+
+    def part(self, state: State) -> Part:
         deletes = [msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in self._waiting]
         adds: list[ManifestEntry] = []
-        for bucket in buckets:
+        for bucket in self._buckets:
             gone, come = replaced(bucket)
             deletes += gone
             adds += come
         part = Part(kind=CommitKind.COMPACT, deletes=tuple(deletes), adds=tuple(adds))
-        done = attempts.publish(lambda latest: self._plan(latest, part, buckets))
-        assert not isinstance(done, Already)
-        rows = sum(entry.file.row_count for entry in adds)
-        return CommitResult(
-            snapshot_id=done.id, snapshot_ids=(done.id,), row_count=rows, file_count=len(adds), attempts=attempts.count
+        changes = compacted_index(self._buckets)
+        return (
+            msgspec.structs.replace(part, index=index_after(state.index, changes, by_bucket=True)) if changes else part
         )
 
-    def _plan(self, latest: Snapshot | None, part: Part, buckets: Sequence[BucketChanges]) -> Planned:
-        conflict = self._conflict(latest)
-        if conflict is not None:
-            return conflict
-        changes = compacted_index(buckets)
-        if not changes:
-            return part
-        index = index_entries(self._root, latest)
-        return msgspec.structs.replace(part, index=index_after(index, changes, by_bucket=True))
-
-    def _conflict(self, latest: Snapshot | None) -> Conflict | None:
+    def _unchanged(self, state: State) -> Conflict | None:
         """Whether the waiting files are still there, and their partitions' buckets what they were."""
-        if latest is None:
+        if state.latest is None:
             return Conflict("the table's snapshots are gone")
-        if latest == self._snapshot:
+        if state.latest == self._snapshot:
             return None
-        exactly = PartitionChoice.of_rows(self._partitions)
-        live = self._root.manifests.live_entries(latest, EntryFilter(partitions=exactly)).entries()
+        live = state.live(PartitionChoice.of_rows({entry.partition for entry in self._waiting}))
         now = {identifier(entry) for entry in live}
         if any(identifier(entry) not in now for entry in self._waiting):
             return Conflict("others published the waiting rows")
@@ -200,25 +216,18 @@ def bucket_counts(
 
 def replaced(bucket: BucketChanges) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
     """What one bucket of the publication deletes and adds: new files count as results of the compaction. Pure."""
-    new = {file.name for file in bucket.new_files}
-    compacted = {file.name for file in bucket.compact_before}
-    gone = [file for file in bucket.compact_before if file.name not in new]
-    come = [file for file in bucket.new_files if file.name not in compacted]
-    return _entries(bucket, FileKind.DELETE, gone), _entries(bucket, FileKind.ADD, [*come, *bucket.compact_after])
+    new = {file.name for file in bucket.written.added}
+    compacted = {file.name for file in bucket.compacted.deleted}
+    gone = [file for file in bucket.compacted.deleted if file.name not in new]
+    come = [file for file in bucket.written.added if file.name not in compacted]
+    return entries_of(bucket, FileKind.DELETE, gone), entries_of(bucket, FileKind.ADD, [*come, *bucket.compacted.added])
 
 
 def _obsolete(bucket: BucketChanges) -> list[DataFile]:
     """New files that were compacted at once."""
-    after = {file.name for file in bucket.compact_after}
-    compacted = {file.name for file in bucket.compact_before} - after
-    return [file for file in bucket.new_files if file.name in compacted]
-
-
-def _entries(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
-    partition, number, count = bucket.partition, bucket.bucket, bucket.total_buckets
-    return [
-        ManifestEntry(kind=kind, partition=partition, bucket=number, total_buckets=count, file=file) for file in files
-    ]
+    after = {file.name for file in bucket.compacted.added}
+    compacted = {file.name for file in bucket.compacted.deleted} - after
+    return [file for file in bucket.written.added if file.name in compacted]
 
 
 def _age(entry: ManifestEntry) -> tuple[int, str, int]:

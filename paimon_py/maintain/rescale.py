@@ -11,14 +11,16 @@ import msgspec
 
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit_changes import commit_changes
+from paimon_py.commit.commit import commit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
-from paimon_py.errors import CommitUnknownError, PaimonError, UsageError
+from paimon_py.commit.state import State
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import plan_snapshot
@@ -28,7 +30,7 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -93,14 +95,9 @@ class _Round:
             for split in self._splits(request):
                 for batch in read_split(self._root, request, split):
                     writer.write_rows(batch, None)
-            changes = writer.changes()
-            try:
+            changes = writer.changes(is_new=True)
+            with uncommitted(lambda: writer.discard(changes)):
                 return self._commit(changes)
-            except CommitUnknownError:
-                raise
-            except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
-                writer.discard(changes)
-                raise
 
     @property
     def _settings(self) -> WriterSettings:
@@ -111,13 +108,15 @@ class _Round:
         return WriterSettings.of(self._schema, buckets=self._buckets)
 
     def _commit(self, changes: Changes) -> CommitResult:
-        changes = msgspec.structs.replace(
-            changes, base_snapshot_id=self._snapshot.id, base_mark=self._snapshot.mark
-        )  # fmt: skip
+        changes = msgspec.structs.replace(changes, base=Base.of(self._snapshot))
         request = CommitRequest(
-            overwrite=self._exactly, check=self._check, spares_waiting=True, upgrades=self._hides_level_zero
+            overwrite=self._exactly,
+            check=self._check,
+            spares_waiting=True,
+            upgrades=self._hides_level_zero,
+            is_new=True,
         )
-        return commit_changes(self._root, self._schema, changes, request)
+        return commit(self._root, self._schema, changes, request)
 
     @property
     def _exactly(self) -> PartitionChoice:
@@ -128,8 +127,9 @@ class _Round:
         splits: Sequence[Split] = plan_snapshot(self._root, request, self._snapshot).splits
         return (split for split in splits if split.partition in wanted)
 
-    def _check(self, latest: Snapshot | None) -> Conflict | None:
+    def _check(self, state: State) -> Conflict | None:
         """Whether the partitions are what they were."""
+        latest = state.latest
         if latest is None or latest == self._snapshot:
             return None
         now = self._live(latest, self._exactly)

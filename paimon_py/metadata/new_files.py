@@ -5,7 +5,7 @@ Source: format.md §1.1; Java `KeyValueFileWriterFactory`, `DataFilePathFactory`
 
 from __future__ import annotations
 
-from paimon_py.files.naming import DataFileNames
+from paimon_py.files.naming import DataFileNames, FileNames, NamesAgain
 from paimon_py.files.places import bucket_place
 from paimon_py.files.writer import FileLayout, RollingWriter
 from paimon_py.metadata.bucket_files import BucketFiles
@@ -16,8 +16,10 @@ class NewFiles:
 
     __slots__ = ("_names", "_place", "_root")
 
-    def __init__(self, files: BucketFiles, *, prefix: str | None = None) -> None:
+    def __init__(self, files: BucketFiles, *, prefix: str | None = None, again: str | None = None) -> None:
         """New files of a bucket, in the names that the options of its schema ask for; `prefix`: of these names.
+
+        `again`: the name of a file that is written again; the new name tells whose place the new file takes.
 
         Raises: OptionError if the options for external paths contradict each other.
         """
@@ -25,7 +27,8 @@ class NewFiles:
         self._root = root = table.root
         directory = table.partition_directory(files.partition)
         self._place = bucket_place(root.path, table.schema, directory, files.bucket, root.env.ids)
-        self._names = DataFileNames(table.schema.options, root.env.ids, prefix=prefix)
+        ids, options = root.env.ids, table.schema.options
+        self._names: FileNames = NamesAgain(again, ids) if again else DataFileNames(options, ids, prefix=prefix)
 
     def begin(self, layout: FileLayout, first_sequence: int = 0) -> RollingWriter:
         """A writer of new files. `first_sequence`: of the first row of an append table."""

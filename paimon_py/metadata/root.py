@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from paimon_py.env import Env
 from paimon_py.metadata.manifests import Manifests
@@ -13,15 +14,20 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.store import Store
 
+if TYPE_CHECKING:
+    from paimon_py.metadata.committer import Committer
+
 
 class TableRoot:
     """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`, and `.files` for data files.
 
-    Two roots of one path on one store speak of the same table. Pickles carry the store (without secrets) and path;
+    `.committer` publishes snapshots where a catalog supplies one; None: the store does.
+
+    Two roots with the same path and store are the same table. Pickles carry the store (without secrets) and path;
     the receiving process gets the machine's own environment.
     """
 
-    __slots__ = ("env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags")
+    __slots__ = ("committer", "env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags")
 
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
@@ -33,6 +39,7 @@ class TableRoot:
         self.schemas = Schemas(store, path)
         self.tags = Tags(store, path)
         self.manifests = Manifests(store, path, env)
+        self.committer: Committer | None = None
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table is empty.

@@ -20,9 +20,8 @@ import pyarrow as pa
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.commit.plan import Bucket
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
@@ -298,9 +297,11 @@ class AppendRows:
             partition=partition,
             bucket=number,
             total_buckets=total,
-            deleted_files=tuple(whole[partition, number, each.file.name] for each in gone),
-            deleted_index=old,
-            new_index=new,
+            written=Edit(
+                deleted=tuple(whole[partition, number, each.file.name] for each in gone),
+                deleted_index=old,
+                added_index=new,
+            ),
         )
 
     def _renewed(

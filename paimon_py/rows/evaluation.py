@@ -7,20 +7,22 @@ faster, an operation may keep what still holds of its work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit_changes import commit_changes
+from paimon_py.commit.commit import commit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.newer_files import require_known
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
-from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
+from paimon_py.commit.state import State
+from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.history import History
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.files_read import Files, files_of
 from paimon_py.rows.result import RowsResult
@@ -108,22 +110,15 @@ class Evaluation:
         if changes.is_empty:
             return _result(CommitResult(), changes, counts)
         known = files_of(splits)
-        check = _Check(snapshot, known, self._splits, self._between, keyed=bool(self._schema.primary_keys))
-        try:
-            request = CommitRequest(operation=self._operation, check=check)
-            result = commit_changes(self._root, self._schema, changes, request)
-        except CommitUnknownError:
-            raise
-        except CommitConflictError:
-            if check.has_failed:
-                self._held = found, known
-            else:
-                found.discard()
-            raise
-        except PaimonError:  # anything else, a Ctrl-C say, may come after publication: then the files stay
-            found.discard()
-            raise
+        check = _Check(snapshot, known, self._splits, keyed=bool(self._schema.primary_keys))
+        request = CommitRequest(operation=self._operation, check=check, is_new=True)
+        with uncommitted(lambda: self._overtaken(found, known) if check.has_failed else found.discard()):
+            result = commit(self._root, self._schema, changes, request)
         return _result(result, changes, counts)
+
+    def _overtaken(self, found: Evaluated, known: Files) -> None:
+        """Keep what was written: the next round may go on from there."""
+        self._held = found, known
 
     def _carried_on(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated | None:
         """What the round before wrote, as far as it still holds, and what comes to it; None to begin anew."""
@@ -147,9 +142,6 @@ class Evaluation:
             self._planned = snapshot, plan_snapshot(self._root, self.request, snapshot).splits
         return self._planned[1]
 
-    def _between(self, first: int, last: int) -> Iterable[Snapshot | None]:
-        return (self._root.snapshots.find(number) for number in range(first, last))
-
 
 class _Check:
     """Whether an operation would read the same in the latest snapshot.
@@ -163,34 +155,30 @@ class _Check:
         base: Snapshot | None,
         known: Files,
         plan: Callable[[Snapshot | None], Sequence[Split]],
-        between: Callable[[int, int], Iterable[Snapshot | None]],
         *,
         keyed: bool,
     ) -> None:
         self._base = base
         self._known = known
         self._plan = plan
-        self._between = between
         self._keyed = keyed
         self.has_failed = False
 
-    def __call__(self, latest: Snapshot | None) -> Conflict | None:
+    def __call__(self, state: State) -> Conflict | None:
         """None if it would."""
-        self.has_failed = not self._holds(latest)
+        self.has_failed = not self._holds(state)
         return _OVERTAKEN if self.has_failed else None
 
-    def _holds(self, latest: Snapshot | None) -> bool:
+    def _holds(self, state: State) -> bool:
+        latest = state.latest
         if latest is None or latest == self._base:
             return True
-        return (self._keyed and self._only_compacted(latest)) or files_of(self._plan(latest)) == self._known
+        return (self._keyed and self._only_compacted(state)) or files_of(self._plan(latest)) == self._known
 
-    def _only_compacted(self, latest: Snapshot) -> bool:
+    def _only_compacted(self, state: State) -> bool:
         """Whether nothing but compactions came between, which change no row; what was written names no old file."""
-        base = Base.of(self._base)
-        if not base.id or latest.id <= base.id:
-            return False
-        known, *between = [*self._between(base.id, latest.id), latest]
-        return base.is_of(known) and all(one is not None and one.commit_kind is CommitKind.COMPACT for one in between)
+        history = state.chronicle.after(Base.of(self._base), state.latest)
+        return isinstance(history, History) and {one.commit_kind for one in history.snapshots} == {CommitKind.COMPACT}
 
 
 def _result(result: CommitResult, changes: Changes, counts: RowCounts) -> RowsResult:
@@ -201,5 +189,5 @@ def _result(result: CommitResult, changes: Changes, counts: RowCounts) -> RowsRe
         updated=counts.updated,
         inserted=counts.inserted,
         files_added=result.file_count,
-        files_removed=sum(len(bucket.deleted_files) for bucket in changes.buckets),
+        files_removed=sum(len(bucket.written.deleted) for bucket in changes.buckets),
     )

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Set
 import msgspec
 import pyarrow as pa
 
-from paimon_py.commit.changes import Changes
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.changes import Bucket, Changes
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
@@ -29,7 +28,7 @@ class HandedOver:
 
         Raises: what `Writer.changes` raises.
         """
-        self._parts.append((writer, writer.changes()))
+        self._parts.append((writer, writer.changes(is_new=True)))
 
     def changes(self) -> Changes:
         """All of it."""
@@ -45,7 +44,7 @@ class HandedOver:
         for _, changes in self._parts:
             for one in changes.buckets:
                 if (one.partition, one.bucket) == bucket:
-                    for file in one.new_files:
+                    for file in one.written.added:
                         yield from files.stored_rows(file, fields)
 
     def drop(self, buckets: Set[Bucket]) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.changes import Bucket
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import KIND_FIELD
 from paimon_py.lookup.lookups import Lookups
@@ -179,7 +179,7 @@ class KeyedRows:
         changes = self._written.changes()
         if changes.further_bases:  # what earlier rounds wrote is of buckets that nobody has touched since
             base = Base.of(self._snapshot)
-            changes = msgspec.structs.replace(changes, base_snapshot_id=base.id, base_mark=base.mark, further_bases=())
+            changes = msgspec.structs.replace(changes, base=base, further_bases=())
         return Evaluated(changes, total, self._written.discard, self.carry_on)
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:

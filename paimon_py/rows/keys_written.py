@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.commit.foreign import snapshots_after
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.changes import Bucket
 from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.history import Chronicle, Lost
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.schema import TableSchema
@@ -47,17 +47,16 @@ def _files(
 ) -> dict[Bucket, list[DataFile]] | None:
     """The files with new rows, for each bucket."""
     found: dict[Bucket, list[DataFile]] = {bucket: [] for bucket in buckets}
-    snapshots = snapshots_after(root, Base.of(before))
-    if snapshots is None:
+    history = Chronicle(root).after(Base.of(before), after)
+    if isinstance(history, Lost):
         return None
-    for snapshot in snapshots:
-        if snapshot.id > after.id or snapshot.commit_kind in _OF_SAME_ROWS:
+    for step in history.each():
+        kind, entries = step.snapshots[0].commit_kind, step.entries()
+        if kind in _OF_SAME_ROWS:
             continue
-        if snapshot.commit_kind is not CommitKind.APPEND:
+        if kind is not CommitKind.APPEND or isinstance(entries, Lost) or bool((entries.kind != FileKind.ADD).any()):
             return None
-        for entry in root.manifests.read_entries(root.manifests.read_list(snapshot.delta_manifest_list)).entries():
-            if entry.kind is not FileKind.ADD:
-                return None
+        for entry in entries.entries():
             own = found.get((entry.partition, entry.bucket))
             if own is not None:
                 own.append(entry.file)

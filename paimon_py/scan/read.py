@@ -71,9 +71,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return to_arrow_schema(self.fields)
 
 
-def read_split(
-    root: TableRoot, request: Request, split: Split, meter: Meter | None = None
-) -> Iterator[pa.RecordBatch]:
+def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a split, in the order of its sections; `meter` counts what is done for them.
 
     Shapes: out — batches of `request.arrow_schema`, none empty.

@@ -81,8 +81,12 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     file: DataFile
 
 
-def identifier(entry: ManifestEntry) -> tuple[object, ...]:
-    """The identifier of an entry, the same for all entries of a file on one level (format.md §5.4)."""
+EntryIdentifier = tuple[object, ...]
+"""What tells entries apart."""
+
+
+def identifier(entry: ManifestEntry) -> EntryIdentifier:
+    """The identifier of an entry, the same for all entries of a file on one level (docs/format.md §5.4)."""
     file = entry.file
     return (
         entry.partition,

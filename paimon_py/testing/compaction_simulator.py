@@ -32,6 +32,7 @@ from paimon_py.compaction.task import CompactionTask
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Atomic, Field, Root
 
 KEY_SPACE = 1 << 30
@@ -216,7 +217,7 @@ class _Bucket:
     def _steps(self, runs: Sequence[LevelRun], choice: Compact) -> tuple[Step, ...]:
         higher = tuple(file for file in self.files if file.level > choice.output_level)
         task = CompactionTask(
-            snapshot_id=0,
+            base=Base(0),
             schema_id=0,
             partition=b"",
             bucket=0,

@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_numpy
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.commit.leftovers import delete_index_files
-from paimon_py.commit.plan import Bucket
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.errors import OptionError, SnapshotExpiredError, UsageError
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -168,7 +167,7 @@ class DynamicBuckets(Routing):
     def abort(self) -> None:
         """Delete the index files that were not handed over; as many as the store lets."""
         made, self._made = self._made, []
-        delete_index_files(self._root, self._schema, made)
+        TableFiles(self._root, self._schema).delete_index(made)
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
         """Changes that were handed over will never be committed: their partitions are loaded again, as they are now."""
@@ -191,7 +190,8 @@ class DynamicBuckets(Routing):
             self._made.append(entry)
             indexed.entry, indexed.hashes, indexed.is_new = entry, [hashes], False
         assert indexed.entry is not None
-        return msgspec.structs.replace(changes, deleted_index=before, new_index=(indexed.entry,))
+        written = msgspec.structs.replace(changes.written, deleted_index=before, added_index=(indexed.entry,))
+        return msgspec.structs.replace(changes, written=written)
 
     def _load(self, partition: bytes) -> PartitionBuckets:
         """What is known of a partition. If that has expired, it is what the latest snapshot says; the commit compares

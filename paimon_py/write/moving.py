@@ -14,11 +14,12 @@ import pyarrow as pa
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
-from paimon_py.commit.key_base import KeyFollower
+from paimon_py.commit.key_follower import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
 from paimon_py.lsm.key_places import KeyPlaces
 from paimon_py.lsm.key_runs import Run, grouped, keys_of
 from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -77,7 +78,8 @@ class MovingKeys(Routing):
         self._partitions: list[bytes] = []
         self._values: list[pa.Array] = []
         self._writer = root.env.ids.uuid()
-        self._follower = KeyFollower(root, _base(self._writer, snapshot))
+        self._follower = KeyFollower(_base(self._writer, snapshot))
+        self._chronicle = Chronicle(root)
         self._is_loaded = snapshot is None
         self._end: str | None = None
 
@@ -117,7 +119,7 @@ class MovingKeys(Routing):
         Raises: StorageError
         """
         if self.keys.files:
-            self._follower.advance(self._root.snapshots.latest())
+            self._follower.advance(self._chronicle, self._root.snapshots.latest())
         return list(changes)
 
     def hand_over(self, changes: Changes) -> None:
@@ -126,7 +128,7 @@ class MovingKeys(Routing):
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
         """Changes that were handed over will never be committed, but the index has followed them."""
-        if any(one.new_files for one in changes):
+        if any(one.written.added for one in changes):
             self._give_up("changes of this writer were discarded")
 
     def close(self) -> None:
@@ -161,7 +163,7 @@ class MovingKeys(Routing):
                 self._snapshot = latest
                 self._index.clear()
                 self._counts = KeyCounts(self._target_rows)
-                self._follower = KeyFollower(self._root, _base(self._writer, latest))
+                self._follower = KeyFollower(_base(self._writer, latest))
 
     def _read(self, snapshot: Snapshot | None) -> None:
         assert self._read_keys is not None
@@ -224,7 +226,7 @@ class MovingKeys(Routing):
 
 def _base(writer: str, snapshot: Snapshot | None) -> KeyBase:
     known = Base.of(snapshot)
-    return KeyBase(writer=writer, snapshot_id=known.id, mark=known.mark)
+    return KeyBase(writer=writer, base=known)
 
 
 def _with_deletes(kinds: pa.Array | None, deletes: Mask) -> pa.Array:

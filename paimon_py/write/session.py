@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.commit.changes import BucketChanges, Changes
-from paimon_py.commit.leftovers import delete_compaction, delete_files, delete_handed_index_files
-from paimon_py.commit.plan import Bucket, own_files
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.errors import SchemaError, StorageError, UsageError
@@ -116,12 +115,15 @@ class Writer:
         """The latest snapshot when the writer opened. If it expired before the first row, a later one was looked at."""
         return Base.of(self._snapshot)
 
-    def changes(self) -> Changes:
+    def changes(self, *, is_new: bool = False) -> Changes:
         """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
 
         Works inside the `with` block and after it. Unless the table is `write-only`, buckets that have piled up enough
         sorted runs are compacted first, as Java's writers do; committing then makes a second snapshot. If others are
         faster with a bucket, the commit drops its compaction and keeps the rows.
+
+        Args:
+            is_new: the caller commits the changes at once, and gives them to nobody else.
 
         Raises:
             StorageError: the store failed; the writer is given up and its files are deleted.
@@ -131,6 +133,7 @@ class Writer:
         self._require_process()
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
+        made_after = self.base if is_new else Base.of(self._root.latest())
         self._flush_all()
         buckets = self._finished()
         for key, writer in self._writers.items():
@@ -140,8 +143,8 @@ class Writer:
         self._live.free()
         changes = Changes(
             schema_id=self._schema.id,
-            base_snapshot_id=self.base.id or None,
-            base_mark=self.base.mark,
+            base=self.base,
+            made_after=made_after,
             buckets=tuple(buckets),
             keys=self._routing.keys,
         )
@@ -167,9 +170,8 @@ class Writer:
             self._compaction.forget(changes.buckets)
         handed = self._routing.handed
         self._routing.forget(changes.buckets)
-        delete_handed_index_files(self._root, self._schema, changes, handed)
-        for bucket in changes.buckets:
-            delete_files(self._root, self._schema, bucket.partition, bucket.bucket, own_files(bucket))
+        delete_handed_index(self._table, changes, handed)
+        delete_made(self._table, changes.buckets)
 
     def close(self) -> None:
         """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
@@ -304,7 +306,9 @@ class Writer:
     def _written(self) -> list[BucketChanges]:
         count = self._routing.total_buckets
         return [
-            BucketChanges(partition=one.partition, bucket=one.bucket, total_buckets=count, new_files=one.files)
+            BucketChanges(
+                partition=one.partition, bucket=one.bucket, total_buckets=count, written=Edit(added=one.files)
+            )
             for one in self._writers.values()
             if one.files
         ]
@@ -325,7 +329,7 @@ class Writer:
             return self._routing.with_index(buckets)
         except BaseException:  # what was compacted is nobody's yet
             for bucket in buckets:
-                delete_compaction(self._root, self._schema, bucket)
+                delete_compaction(self._table, bucket)
             raise
 
     def _flush_all(self) -> None:

@@ -14,7 +14,7 @@ from unit.commit.support import Clock, Ids, below
 from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.env import Env, SerialPool
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.bucket_files import TableFiles
@@ -23,6 +23,7 @@ from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import HASH
+from paimon_py.spec.snapshot import Base
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
 from paimon_py.testing.store_spill import StoreSpill
@@ -176,8 +177,8 @@ def _kill(table: Table, count: int) -> None:
     place = {"partition": oldest.partition, "bucket": oldest.bucket}
     writer = DeletionWriter(TableFiles(root, table.schema).bucket(**place))
     index = writer.write({oldest.file.name: DeletionVector.of(np.arange(count))})
-    bucket = BucketChanges(**place, total_buckets=oldest.total_buckets, new_index=(index,))
-    table.commit(Changes(schema_id=0, base_snapshot_id=root.snapshots.latest_id(), buckets=(bucket,)))
+    bucket = BucketChanges(**place, total_buckets=oldest.total_buckets, written=Edit(added_index=(index,)))
+    table.commit(Changes(schema_id=0, base=Base.of(root.snapshots.latest()), buckets=(bucket,)))
 
 
 def built(scene: Scene) -> tuple[MemoryStore, State, State]:

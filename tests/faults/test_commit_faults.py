@@ -15,12 +15,14 @@ from unit.commit.support import (
     do_commit,
     new_store,
     place,
+    renumbered,
     root_on,
     row,
     static,
     unaware,
 )
 
+from paimon_py.commit.changes import Edit
 from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import CommitConflictError, CommitUnknownError
 from paimon_py.testing.fault_store import MODES, for_each_fault
@@ -68,7 +70,7 @@ CASES = {
     "append with deleted files": Case(
         schema=APPEND,
         before=[one("a")],
-        changes=changes_of(unaware(data_file("mine"), deleted_files=(data_file("a"),)), base=1),
+        changes=changes_of(unaware(data_file("mine"), deleted=(data_file("a"),)), base=1),
         new={"mine"},
         gone={"a"},
     ),
@@ -76,7 +78,7 @@ CASES = {
         schema=KEYED,
         before=[one("a", make=bucket_changes, sequences=(0, 9))],
         changes=one("mine", make=bucket_changes, sequences=(0, 4)),
-        new={"mine+10"},
+        new={renumbered("mine", 10)},
     ),
     "static overwrite": Case(
         schema=PARTITIONED,
@@ -100,8 +102,10 @@ CASES = {
         changes=changes_of(
             bucket_changes(
                 data_file("mine", sequences=(1, 1), **KEYS),
-                compact_before=(data_file("a", **KEYS), data_file("mine", sequences=(1, 1), **KEYS)),
-                compact_after=(data_file("big", level=5, rows=2, sequences=(0, 1), **KEYS),),
+                compacted=Edit(
+                    deleted=(data_file("a", **KEYS), data_file("mine", sequences=(1, 1), **KEYS)),
+                    added=(data_file("big", level=5, rows=2, sequences=(0, 1), **KEYS),),
+                ),
             ),
             base=1,
         ),
@@ -160,7 +164,7 @@ def check(case, before):
         elif not outcome.crashed and not isinstance(outcome.error, CommitUnknownError):
             assert times == 0, "reported as failed and visible"
             if outcome.fault.verb != "delete":
-                litter = {name for name in stored if "manifest" in name or "+" in name} - needed
+                litter = {name for name in stored if "manifest" in name or "-r0" in name} - needed
                 assert litter == set(), "left behind"
             assert "mine" in stored, "the caller's file was deleted"
         if set(below(store, TABLE)) != untouched:
@@ -215,8 +219,8 @@ def test_a_commit_survives_a_store_that_is_away_for_a_while(name, repeat):
 def test_a_conflict_is_never_turned_into_something_else():
     case = Case(
         schema=APPEND,
-        before=[one("a"), changes_of(unaware(data_file("b"), deleted_files=(data_file("a"),)), base=1)],
-        changes=changes_of(unaware(data_file("mine"), deleted_files=(data_file("a"),)), base=1),
+        before=[one("a"), changes_of(unaware(data_file("b"), deleted=(data_file("a"),)), base=1)],
+        changes=changes_of(unaware(data_file("mine"), deleted=(data_file("a"),)), base=1),
     )
 
     def is_right(store, outcome):

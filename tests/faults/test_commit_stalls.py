@@ -95,7 +95,7 @@ def test_a_commit_that_sleeps_at_any_call_is_in_the_history_once(table_schema, b
         changes = changes_of(make(data_file("mine")), base=before or None)
         place(store, table_schema, changes)
         sleeping = Sleeping(store, at, meanwhile)
-        result = do_commit(root_on(sleeping, "mine"), table_schema, changes)
+        result = do_commit(root_on(sleeping, "mine"), table_schema, changes, is_new=True)
         if sleeping.count < at:
             break
         others.commit()

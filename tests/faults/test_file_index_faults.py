@@ -11,7 +11,6 @@ import pytest
 from unit.commit.support import Clock, Ids, below
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, SetOption, Table, col
-from paimon_py.commit.commit_changes import commit_changes
 from paimon_py.compaction import index_rewrite
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
@@ -107,9 +106,9 @@ def test_a_rewrite_that_others_overtake_deletes_its_index_files(monkeypatch):
     def commit(*given):
         late.write_arrow(SECOND)
         late.compact(full=True)
-        return commit_changes(*given)
+        return commit(*given)
 
-    monkeypatch.setattr(index_rewrite, "commit_changes", commit)
+    monkeypatch.setattr(index_rewrite, "commit", commit)
     result = table.rewrite_file_index()
     assert result.dropped_buckets
     named = {

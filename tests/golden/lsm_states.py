@@ -41,6 +41,7 @@ from paimon_py.compaction.task import CompactionTask
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Atomic, Field, Root
 
 FOLDER = pathlib.Path(__file__).parent / "lsm"
@@ -88,7 +89,7 @@ class State:
     def steps(self, choice: Compact, expired=frozenset()) -> tuple[Step, ...]:
         """What becomes of the chosen files."""
         task = CompactionTask(
-            snapshot_id=1, schema_id=0, partition=b"", bucket=0, total_buckets=1, files=choice.files,
+            base=Base(1), schema_id=0, partition=b"", bucket=0, total_buckets=1, files=choice.files,
             output_level=choice.output_level, drop_deletes=drop_deletes(choice.output_level, self.runs, self.settings),
             rewrite_all=choice.rewrite_all, higher_files=self.above(choice.output_level),
         )  # fmt: skip

@@ -27,7 +27,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 
 KIND = Kind([["k", "INT NOT NULL"], ["v", "STRING"]], ["k"])
 
@@ -174,7 +174,7 @@ def _steps(schema: TableSchema, settings: PickerSettings, written: list[DataFile
         return ()
     higher = tuple(file for file in written if file.level > choice.output_level)
     task = CompactionTask(
-        snapshot_id=1, schema_id=schema.id, partition=b"", bucket=0, total_buckets=1, files=choice.files,
+        base=Base(1), schema_id=schema.id, partition=b"", bucket=0, total_buckets=1, files=choice.files,
         output_level=choice.output_level, drop_deletes=drop_deletes(choice.output_level, level_runs(written), settings),
         rewrite_all=choice.rewrite_all, higher_files=higher if compacts_by_lookup(schema) else (),
     )  # fmt: skip

@@ -205,7 +205,7 @@ class Life:
 
     def _take_new(self, changes):
         for bucket in changes.buckets:
-            self._place_new((bucket.partition, bucket.bucket), bucket.new_files)
+            self._place_new((bucket.partition, bucket.bucket), bucket.written.added)
         assert not any(self.pending.values()), f"rows are in no file: {self.pending}"
 
     def _place_new(self, key, files):
@@ -230,7 +230,7 @@ class Life:
                 self._place_new(key, writer.files)
         key = (task.partition, task.bucket)
         if self.overwriting is None:
-            known = self.history_levels(task.snapshot_id).get(key, {})
+            known = self.history_levels(task.base.id).get(key, {})
             above = [level for name, level in known.items() if level > task.output_level]
             assert not (task.drop_deletes and above) or self.mode.marks, "deletes end above older rows"
         changes = run(root, schema, task)
@@ -238,15 +238,15 @@ class Life:
             assert not self.doubts.keys() & {file.name for file in task.files}, "made of a compaction that was wrong"
             self.model.carry_out(task, self.steps_taken, changes, self.now_seconds)
         except AssertionError as error:
-            before = {file.name for file in changes.compact_before}
-            self.doubts.update((file.name, error) for file in changes.compact_after if file.name not in before)
+            before = {file.name for file in changes.compacted.deleted}
+            self.doubts.update((file.name, error) for file in changes.compacted.added if file.name not in before)
             if self.filling is None or not self.doubts:
                 raise
         return changes
 
-    def saw_renumbering(self, run, root, schema, bucket, offset):
-        moved = run(root, schema, bucket, offset)
-        for old, new in zip(bucket.new_files, moved.new_files, strict=True):
+    def saw_renumbering(self, run, files, bucket, offset):
+        moved = run(files, bucket, offset)
+        for old, new in zip(bucket.written.added, moved, strict=True):
             if old.name != new.name:
                 self.model.files[new.name] = self.model.files[old.name]
                 self.renamed[old.name] = new.name
@@ -262,7 +262,7 @@ class Life:
         try:
             self.table.commit([held.changes for held in helds], overwrite=overwrite)
         except CommitConflictError:
-            assert not any(bucket.new_files for held in helds for bucket in held.changes.buckets), "rows were refused"
+            assert not any(bucket.written.added for held in helds for bucket in held.changes.buckets), "rows were refused"
             for held in helds:
                 self.table.writer().discard(held.changes)
         for held in helds:
@@ -345,21 +345,21 @@ class Life:
         for bucket in buckets:
             levels = live.setdefault((bucket.partition, bucket.bucket), {})
             there = real.get((bucket.partition, bucket.bucket), {})
-            for file in bucket.new_files:
+            for file in bucket.written.added:
                 name = self.renamed.get(file.name, file.name)
-                moves = overwrite is not None and not any(each.compact_before for each in buckets)
+                moves = overwrite is not None and not any(each.compacted.deleted for each in buckets)
                 levels[name] = there.get(name, 0) if moves else 0
         if len(result.snapshot_ids) == 2:
             self.remember(result.snapshot_ids[0], live, dict(self.index))
         older = {key: set(levels) for key, levels in self.live.items()}
         written = {key: set(levels) for key, levels in live.items()}
-        moved = [each for each in buckets if any(file.name in self.renamed for file in each.new_files)]
+        moved = [each for each in buckets if any(file.name in self.renamed for file in each.written.added)]
         self.moved = {(each.partition, each.bucket) for each in moved}
         for bucket in buckets:
             known = older.setdefault((bucket.partition, bucket.bucket), set())
             others = known & written[bucket.partition, bucket.bucket]
             self._follow_compaction(bucket, live, real, None if overwrite is not None else others)
-            known.update(self.renamed.get(file.name, file.name) for file in bucket.new_files)
+            known.update(self.renamed.get(file.name, file.name) for file in bucket.written.added)
         self.live = {key: levels for key, levels in live.items() if levels}
         assert self.live == real, f"files are {_less(real, self.live)}, not {_less(self.live, real)}"
         self.index = {key: names for key, names in self.index.items() if names}
@@ -369,19 +369,19 @@ class Life:
 
     def _follow_compaction(self, bucket, live, real, older):
         """`older`: files that the commit finds or brings before the new ones; None if these replaced them."""
-        if not (bucket.compact_before or bucket.compact_after):
+        if not (bucket.compacted.deleted or bucket.compacted.added):
             return
         key = (bucket.partition, bucket.bucket)
         levels, there = live.setdefault(key, {}), real.get(key, {})
-        before = {file.name for file in bucket.compact_before}
-        after = {file.name: file.level for file in bucket.compact_after}
-        fits = before <= levels.keys() and not any(file.name in self.renamed for file in bucket.new_files)
-        base = tuple(entry.name for entry in bucket.compact_deleted_index)
+        before = {file.name for file in bucket.compacted.deleted}
+        after = {file.name: file.level for file in bucket.compacted.added}
+        fits = before <= levels.keys() and not any(file.name in self.renamed for file in bucket.written.added)
+        base = tuple(entry.name for entry in bucket.compacted.deleted_index)
         fits = fits and (not self.mode.marks or base == self.index.get(key, ()))
-        if older is not None and bucket.compact_snapshot_id is not None:
-            own = {file.name for file in bucket.new_files}
-            base = self.history_levels(bucket.compact_snapshot_id).get(key, {})
-            kept = not any(number > bucket.compact_snapshot_id for number in self.overwrites)
+        if older is not None and bucket.compact_base is not None:
+            own = {file.name for file in bucket.written.added}
+            base = self.history_levels(bucket.compact_base.id).get(key, {})
+            kept = not any(number > bucket.compact_base.id for number in self.overwrites)
             fits = fits and (own.isdisjoint(before) or (kept and older <= base.keys()))
         done = fits and after.items() <= there.items() and not (before - after.keys()) & there.keys()
         spared = self._overlaps(levels, before, after) or (fits and key in self.moved)
@@ -392,7 +392,7 @@ class Life:
             for name in before:
                 levels.pop(name)
             levels.update(after)
-            self.index[key] = tuple(entry.name for entry in bucket.compact_new_index)
+            self.index[key] = tuple(entry.name for entry in bucket.compacted.added_index)
 
     def _overlaps(self, levels, before, after):
         """Whether new files would overlap others on their level."""
@@ -475,7 +475,7 @@ class Life:
         for one in self.held:
             for bucket in one.changes.buckets:
                 held.update(file.name for file in bucket.added_files)
-                held.update(entry.name for entry in bucket.compact_new_index)
+                held.update(entry.name for entry in bucket.compacted.added_index)
         assert stored == self.named | held, f"orphans {stored - self.named - held}, lost {self.named | held - stored}"
 
     def add_column(self):

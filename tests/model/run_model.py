@@ -64,7 +64,7 @@ class RunModel:
         oldest = None if self.expire_seconds is None else now_seconds - self.expire_seconds
         dead = self.dead[tuple(entry.name for entry in task.index)]
         found = {}
-        after = list(changes.compact_after)
+        after = list(changes.compacted.added)
         for step in steps:
             if isinstance(step, Upgrade):
                 file, moved = step.file, after.pop(0)
@@ -75,11 +75,11 @@ class RunModel:
                 continue
             after = self.place(after, self._rewritten(step, task, dead, found, oldest))
         assert not after, f"files from nowhere: {after}"
-        gone = {file.name for file in changes.compact_before} - {file.name for file in changes.compact_after}
+        gone = {file.name for file in changes.compacted.deleted} - {file.name for file in changes.compacted.added}
         left = {name: set(keys) for name, keys in dead.items() if name not in gone}
         for name, keys in found.items():
             left.setdefault(name, set()).update(keys)
-        index = tuple(entry.name for entry in changes.compact_new_index)
+        index = tuple(entry.name for entry in changes.compacted.added_index)
         assert index or not left
         assert self.dead.setdefault(index, left) == left
 

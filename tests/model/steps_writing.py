@@ -156,7 +156,7 @@ def prospects(life, taken):
 
 
 def where(life, held):
-    return [(bucket, partition_of(life, bucket.partition)) for bucket in held.changes.buckets if bucket.new_files]
+    return [(bucket, partition_of(life, bucket.partition)) for bucket in held.changes.buckets if bucket.written.added]
 
 
 def commit_again(life, rng):

@@ -338,8 +338,8 @@ def own_names(changes):
         for file in bucket.added_files:
             yield file.name
             yield from file.extra_files
-        before = {entry.name for entry in bucket.deleted_index}
-        for entry in (*bucket.compact_new_index, *bucket.new_index):
+        before = {entry.name for entry in bucket.written.deleted_index}
+        for entry in (*bucket.compacted.added_index, *bucket.written.added_index):
             if entry.name not in before:
                 yield entry.name
 

@@ -94,14 +94,14 @@ class Life:
         entries += [
             ManifestEntry(kind=FileKind.ADD, partition=bucket.partition, bucket=bucket.bucket, total_buckets=bucket.total_buckets, file=file)
             for bucket in changes.buckets
-            for file in bucket.new_files
+            for file in bucket.written.added
         ]
         tasks = tasks_of(self.schema, latest, entries, full=self.rng.random() < 0.5, moment=Moment(0))
         by_bucket: dict[int, BucketChanges] = {bucket.bucket: bucket for bucket in changes.buckets}
         for task in tasks:
             if task.bucket in by_bucket:
                 made = run_task(self.root, self.schema, task)
-                by_bucket[task.bucket] = msgspec.structs.replace(made, new_files=by_bucket[task.bucket].new_files)
+                by_bucket[task.bucket] = msgspec.structs.replace(made, written=by_bucket[task.bucket].written)
         self.held.append((msgspec.structs.replace(changes, buckets=tuple(by_bucket.values())), effect))
 
     def compact(self) -> None:
@@ -115,7 +115,7 @@ class Life:
         try:
             self.table.commit([changes for changes, _ in taken])
         except CommitConflictError:
-            assert not any(bucket.new_files for changes, _ in taken for bucket in changes.buckets), "rows were refused"
+            assert not any(bucket.written.added for changes, _ in taken for bucket in changes.buckets), "rows were refused"
             for changes, _ in taken:
                 self.table.writer().discard(changes)
             return

@@ -25,7 +25,8 @@ from model.machine import PARTITIONS, Life, Mode
 
 import paimon_py.compaction.compact
 import paimon_py.compaction.run
-from paimon_py.commit import commit_changes
+from paimon_py import table_writing
+from paimon_py.commit import numbering
 
 TRIGGER = "num-sorted-run.compaction-trigger"
 VECTORS = "deletion-vectors.enabled"
@@ -198,7 +199,7 @@ SEEN = Seen()
 def watched(monkeypatch):
     """Compactions and renumberings are seen by the model."""
     compaction_run = paimon_py.compaction.run
-    run_task, steps_of, renumber = compaction_run.run_task, compaction_run.steps_of, commit_changes.renumber
+    run_task, steps_of, renumber = compaction_run.run_task, compaction_run.steps_of, numbering.renumber
 
     def steps(*args, **settings):
         SEEN.life.steps_taken = steps_of(*args, **settings)
@@ -207,9 +208,10 @@ def watched(monkeypatch):
     monkeypatch.setattr(compaction_run, "steps_of", steps)
     for module in (compaction_run, paimon_py.compaction.compact):
         monkeypatch.setattr(module, "run_task", lambda *given: SEEN.life.saw_task(run_task, *given))
-    commit = commit_changes.commit
-    monkeypatch.setattr(commit_changes, "commit", lambda *given, **more: SEEN.life.saw_commit(commit, *given, **more))
-    monkeypatch.setattr(commit_changes, "renumber", lambda *given: SEEN.life.saw_renumbering(renumber, *given))
+    commit = table_writing.commit
+    for module in (table_writing, paimon_py.compaction.compact):
+        monkeypatch.setattr(module, "commit", lambda *given, **more: SEEN.life.saw_commit(commit, *given, **more))
+    monkeypatch.setattr(numbering, "renumber", lambda *given: SEEN.life.saw_renumbering(renumber, *given))
 
 
 def play(pair, *, examples, length, number=0, phases=(Phase.generate, Phase.shrink)):

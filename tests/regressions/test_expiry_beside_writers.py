@@ -90,7 +90,7 @@ def test_a_writer_compacts_again_once_what_it_had_handed_over_was_compacted_and_
             opened(store, f"compactor{turn}-").compact(full=True)
             expire(store)
         writer.write_arrow(rows([1, 4], 5))
-        assert writer.changes().buckets[0].compact_before
+        assert writer.changes().buckets[0].compacted.deleted
 
 
 def test_a_partition_may_be_met_long_after_its_index_expired():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -87,10 +90,15 @@ def begun(kind, store, warehouse, snapshots):
 @pytest.mark.parametrize(
     ("kind", "operation", "what", "snapshots"),
     [
+        ("append", write, rename, 0),
+        ("append", write, drop, 2),
         ("append", alter, rename, 2),
         ("append", alter, drop, 0),
         ("append", tag, rename, 2),
         ("append", tag, drop, 2),
+        ("keyed", write, rename, 2),
+        ("dynamic", write, rename, 2),
+        ("vectors", write, rename, 2),
     ],
 )
 def test_whenever_it_happens(kind, operation, what, snapshots):
@@ -138,3 +146,44 @@ def test_on_a_local_disk(tmp_path):
     assert not (tmp_path / "db.db" / "t").exists()
     assert set(Table.open(f"{warehouse}/db.db/u").scan().to_arrow()["a"].to_pylist()) == {0, 1}
     assert path.endswith("/t")
+
+
+RENAMES = 200
+
+WRITER = """
+import itertools, sys
+import pyarrow as pa
+from paimon_py import Catalog, PaimonError
+
+catalog = Catalog.open(sys.argv[1])
+first, acknowledged, names = int(sys.argv[2]), 0, itertools.cycle(["db.t", "db.u"])
+for key in range(first, first + 10_000):
+    try:
+        catalog.table(next(names)).write_arrow(pa.table({"a": [key], "p": ["x"]}))
+    except PaimonError:
+        continue
+    print(key, flush=True)
+    acknowledged += 1
+    if acknowledged == 40:
+        break
+"""
+
+
+def test_beside_real_processes(tmp_path):
+    warehouse = str(tmp_path)
+    made("append", LocalStore(fsync=False), warehouse, snapshots=0)
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, warehouse, str(first)], stdout=subprocess.PIPE, text=True)
+        for first in (0, 100_000)
+    ]
+    catalog, names = Catalog.open(warehouse), ["db.t", "db.u"]
+    for _ in range(RENAMES):
+        catalog.rename_table(*names)
+        names.reverse()
+    acknowledged = [int(line) for writer in writers for line in writer.communicate()[0].split()]
+    assert catalog.tables("db") == [names[0].removeprefix("db.")]
+    assert os.listdir(tmp_path / "db.db") == [names[0].removeprefix("db.")]
+    found = catalog.table(names[0]).scan().to_arrow()["a"].to_pylist()
+    assert len(acknowledged) == 80
+    assert sorted(set(acknowledged) - set(found)) == []
+    assert len(set(found)) == len(found)

@@ -183,7 +183,7 @@ def test_a_writer_does_not_compact_past_rows_that_took_the_place_of_its_base(opt
     late = opened(store, "late").writer()
     late.write_arrow(rows([1], 100))
     changes = late.changes()
-    assert changes.buckets[0].compact_before
+    assert changes.buckets[0].compacted.deleted
     roll_back(store, 1)
     opened(store, "other").write_arrow(rows([1, 7], 2))
     table = opened(store, "committer")

@@ -353,7 +353,7 @@ def test_changes_whose_files_are_gone_are_refused(catalog, damage):
     with table.writer() as writer:
         writer.write_arrow(ROWS)
         changes = writer.changes()
-    name = changes.buckets[0].new_files[0].name
+    name = changes.buckets[0].written.added[0].name
     (path,) = Path(table.location).rglob(name)
     if damage == "deleted":
         path.unlink()

@@ -364,7 +364,7 @@ def test_an_identifier_that_was_passed_does_nothing(catalog):
         result = table.commit(changes, user="job", identifier=identifier)
         assert result.already_committed
         for bucket in changes.buckets:
-            assert not any(file.name in path for path in files(table.location) for file in bucket.new_files)
+            assert not any(file.name in path for path in files(table.location) for file in bucket.written.added)
     assert [snapshot.id for snapshot in table.snapshots()] == before
     with table.writer() as writer:
         writer.write_arrow(ROWS)

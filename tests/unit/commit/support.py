@@ -11,7 +11,7 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.codec.json import schema_to_json
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_text import partition_directory
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import CommitRequest, commit
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import StorageError
@@ -19,6 +19,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile
 from paimon_py.spec.layout import data_file_path, schema_path
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.memory_store import MemoryStore
@@ -122,8 +123,11 @@ def data_file(name, *, rows=1, sequences=(0, 0), level=0, keys=None, schema_id=0
     )
 
 
-def bucket_changes(*new, partition=EMPTY_ROW, bucket=0, total_buckets=1, **more):
-    return BucketChanges(partition=partition, bucket=bucket, total_buckets=total_buckets, new_files=new, **more)
+def bucket_changes(*new, partition=EMPTY_ROW, bucket=0, total_buckets=1, compacted=None, compact_base=None, **written):
+    return BucketChanges(
+        partition=partition, bucket=bucket, total_buckets=total_buckets, written=Edit(added=new, **written),
+        compacted=compacted or Edit(), compact_base=compact_base,
+    )  # fmt: skip
 
 
 def unaware(*new, **more):
@@ -132,13 +136,13 @@ def unaware(*new, **more):
 
 
 def changes_of(*buckets, base=None, schema_id=0, watermark=None):
-    return Changes(schema_id=schema_id, base_snapshot_id=base, buckets=buckets, watermark=watermark)
+    return Changes(schema_id=schema_id, base=Base(base or 0), buckets=buckets, watermark=watermark)
 
 
 def place(store, table_schema, changes):
     """Put something where the data files of changes would be."""
     for bucket in changes.buckets:
-        for file in bucket.added_files:
+        for file in bucket.made_files:
             store.put(path_of(table_schema, bucket, file.name), b"rows")
 
 
@@ -150,10 +154,10 @@ def path_of(table_schema, bucket, name):
 def renumbering(store, table_schema):
     """Renumbering that copies files under names with the offset."""
 
-    def renumber(bucket, offset):
+    def renumber(_, bucket, offset):
         new = []
-        for file in bucket.new_files:
-            name = f"{file.name}+{offset}"
+        for file in bucket.written.added:
+            name = renumbered(file.name, offset)
             data = store.get(path_of(table_schema, bucket, file.name))
             try:
                 store.put(path_of(table_schema, bucket, name), data)
@@ -165,9 +169,14 @@ def renumbering(store, table_schema):
                     file, name=name, min_sequence=file.min_sequence + offset, max_sequence=file.max_sequence + offset
                 )
             )
-        return msgspec.structs.replace(bucket, new_files=tuple(new))
+        return tuple(new)
 
     return renumber
+
+
+def renumbered(name, offset):
+    """The name of a file in the place of another, whose numbers grew by an offset."""
+    return f"{name}-r{offset:012x}"
 
 
 def static(*specs):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile, FileSource, Stats
+from paimon_py.spec.snapshot import Base
 
 
 def file(name, rows=3):
@@ -16,8 +17,8 @@ def file(name, rows=3):
 
 
 def changes(base=3, bucket=0, watermark=None, schema_id=1):
-    one = BucketChanges(partition=b"\x00\xff", bucket=bucket, total_buckets=4, new_files=(file("f"), file("g", 4)))
-    return Changes(schema_id=schema_id, base_snapshot_id=base, buckets=(one,), watermark=watermark)
+    one = BucketChanges(partition=b"\x00\xff", bucket=bucket, total_buckets=4, written=Edit(added=(file("f"), file("g", 4))))
+    return Changes(schema_id=schema_id, base=Base(base or 0), buckets=(one,), watermark=watermark)
 
 
 def test_bytes_bring_back_an_equal_value():
@@ -26,7 +27,7 @@ def test_bytes_bring_back_an_equal_value():
     assert isinstance(bytes(value), bytes)
 
 
-@pytest.mark.parametrize("junk", [b"", b"x", b"paimon-changes-2:", b"paimon-changes-2:\x80", b"paimon-changes-1:\x80"])
+@pytest.mark.parametrize("junk", [b"", b"x", b"paimon-changes-3:", b"paimon-changes-3:\x80", b"paimon-changes-1:\x80"])
 def test_other_bytes_are_refused(junk):
     with pytest.raises(CorruptionError):
         Changes.from_bytes(junk)
@@ -43,13 +44,13 @@ def test_concat_keeps_order_and_every_writer_apart():
     first, second = changes(base=5, watermark=3), changes(base=4, watermark=9)
     whole = Changes.concat([first, second])
     assert whole.buckets == first.buckets + second.buckets
-    assert (whole.base_snapshot_id, whole.watermark, whole.schema_id) == (4, 9, 1)
+    assert (whole.base.id, whole.watermark, whole.schema_id) == (4, 9, 1)
     assert whole.row_count == 14
     assert whole.file_count == 4
 
 
 def test_a_writer_that_saw_an_empty_table_makes_the_base_empty():
-    assert Changes.concat([changes(base=5), changes(base=None)]).base_snapshot_id is None
+    assert Changes.concat([changes(base=5), changes(base=None)]).base.id == 0
 
 
 def test_the_newest_schema_names_the_whole():
@@ -64,18 +65,15 @@ def test_concat_of_nothing_is_refused():
 def test_emptiness_looks_into_every_kind_of_file():
     nothing = BucketChanges(partition=b"", bucket=0, total_buckets=1)
     assert nothing.is_empty
-    assert Changes(schema_id=0, base_snapshot_id=None, buckets=(nothing,)).is_empty
+    assert Changes(schema_id=0, base=Base(0), buckets=(nothing,)).is_empty
     assert not changes().is_empty
-    assert not BucketChanges(partition=b"", bucket=0, total_buckets=1, compact_after=(file("c"),)).is_empty
+    assert not BucketChanges(partition=b"", bucket=0, total_buckets=1, compacted=Edit(added=(file("c"),))).is_empty
 
 
-def test_added_files_are_those_to_remove_when_the_changes_are_given_up():
-    value = BucketChanges(
-        partition=b"", bucket=0, total_buckets=1, new_files=(file("n"),), deleted_files=(file("d"),),
-        changelog_files=(file("l"),), compact_before=(file("b"),), compact_after=(file("a"),),
-    )  # fmt: skip
-    assert [f.name for f in value.added_files] == ["n", "l", "a"]
+def test_made_files_are_those_to_remove_when_the_changes_are_given_up():
+    value = BucketChanges(partition=b"", bucket=0, total_buckets=1, written=Edit(added=(file("n"),), deleted=(file("d"),), changelog=(file("l"),)), compacted=Edit(deleted=(file("b"),), added=(file("a"),)))  # fmt: skip
+    assert [f.name for f in value.made_files] == ["n", "l", "a"]
 
 
 def test_repr_is_short():
-    assert repr(changes()) == "Changes(schema_id=1, base_snapshot_id=3, buckets=1, files=2, rows=7)"
+    assert repr(changes()) == "Changes(schema_id=1, base=3, buckets=1, files=2, rows=7)"

@@ -19,6 +19,7 @@ from unit.commit.support import (
     place,
     put_schema,
     reachable,
+    renumbered,
     root_on,
     row,
     static,
@@ -26,6 +27,7 @@ from unit.commit.support import (
 )
 
 from paimon_py.codec.json import schema_to_json
+from paimon_py.commit.changes import Edit
 from paimon_py.commit.commit import DynamicOverwrite
 from paimon_py.errors import (
     CommitConflictError,
@@ -165,9 +167,9 @@ def test_the_expected_snapshot_is_compared():
 def test_deleting_a_file_that_another_commit_deleted_is_a_conflict():
     store = new_store(APPEND)
     commit_file(store, APPEND, "a")
-    delete = changes_of(unaware(data_file("b"), deleted_files=(data_file("a"),)), base=1)
+    delete = changes_of(unaware(data_file("b"), deleted=(data_file("a"),)), base=1)
     assert do_commit(root_on(store, "x"), APPEND, delete).snapshot_id == 2
-    again = changes_of(unaware(data_file("c"), deleted_files=(data_file("a"),)), base=1)
+    again = changes_of(unaware(data_file("c"), deleted=(data_file("a"),)), base=1)
     with pytest.raises(CommitConflictError, match="file a .* was deleted"):
         do_commit(root_on(store, "y"), APPEND, again)
     root, snapshot = latest(store)
@@ -194,11 +196,11 @@ def test_rows_of_a_later_commit_get_later_sequence_numbers():
     entries = {
         e.file.name: (e.file.min_sequence, e.file.max_sequence) for e in root.manifests.live_entries(snapshot).entries()
     }
-    assert entries == {"a": (0, 9), "b+10": (10, 14)}
+    assert entries == {"a": (0, 9), renumbered("b", 10): (10, 14)}
     assert (result.row_count, result.file_count) == (1, 1)
     bucket = bucket_changes()
     assert store.stat(path_of(KEYED, bucket, "b")) is None
-    assert store.stat(path_of(KEYED, bucket, "b+10")) is not None
+    assert store.stat(path_of(KEYED, bucket, renumbered("b", 10))) is not None
     check_history(root)
 
 
@@ -224,7 +226,7 @@ def test_far_behind_writers_look_at_the_live_files_instead_of_every_snapshot():
     for number in range(40):
         commit_file(store, KEYED, f"f{number:02}", base=number or None, sequences=(number, number))
     commit_file(store, KEYED, "late", sequences=(0, 0))
-    assert "late+40" in names_in(*latest(store))
+    assert renumbered("late", 40) in names_in(*latest(store))
 
 
 def test_a_renumbered_bucket_loses_its_compaction_and_says_so():
@@ -232,8 +234,9 @@ def test_a_renumbered_bucket_loses_its_compaction_and_says_so():
     commit_file(store, KEYED, "a", sequences=(0, 9))
     mine = bucket_changes(
         data_file("b", sequences=(0, 4)),
-        compact_before=(data_file("b", sequences=(0, 4)),),
-        compact_after=(data_file("c", level=5, sequences=(0, 4)),),
+        compacted=Edit(
+            deleted=(data_file("b", sequences=(0, 4)),), added=(data_file("c", level=5, sequences=(0, 4)),)
+        ),
     )
     place(store, KEYED, changes_of(mine))
     result = do_commit(root_on(store), KEYED, changes_of(mine))
@@ -463,7 +466,7 @@ def test_index_files_of_overwritten_partitions_are_dropped():
 
 
 def compaction(before, after, base, *new):
-    return changes_of(bucket_changes(*new, compact_before=tuple(before), compact_after=tuple(after)), base=base)
+    return changes_of(bucket_changes(*new, compacted=Edit(deleted=tuple(before), added=tuple(after))), base=base)
 
 
 def test_written_and_compacted_files_become_two_snapshots():
@@ -615,9 +618,9 @@ def test_each_lost_race_renumbers_from_the_original_and_leaves_one_copy():
     result = do_commit(root_on(racing), KEYED, changes)
     assert result.attempts == 3
     root, snapshot = latest(store)
-    assert names_in(root, snapshot) == ["a", "mine+20", "x", "y"]
+    assert names_in(root, snapshot) == ["a", renumbered("mine", 20), "x", "y"]
     stored, needed = check_history(root)
-    assert {name for name in stored if name.startswith("mine")} == {"mine+20"}
+    assert {name for name in stored if name.startswith("mine")} == {renumbered("mine", 20)}
 
 
 def test_losing_too_often_gives_up_and_leaves_the_callers_files():
@@ -720,7 +723,7 @@ def test_renumbered_files_of_an_unknown_outcome_are_recognised_too():
     with pytest.raises(CommitUnknownError):
         do_commit(root_on(Unreadable(store, lost(store))), KEYED, changes)
     assert do_commit(root_on(store, "again"), KEYED, changes).already_committed
-    assert names_in(*latest(store)) == ["a", "mine+10"]
+    assert names_in(*latest(store)) == ["a", renumbered("mine", 10)]
 
 
 def test_a_refusing_store_is_an_error_and_leaves_nothing():
@@ -765,7 +768,7 @@ def test_a_writer_that_slept_while_its_place_expired_does_not_turn_the_table_bac
         commit_file(store, APPEND, f"o{number}", base=number - 1 or None)
     changes = changes_of(unaware(data_file("slow")), base=start - 1 or None)
     place(store, APPEND, changes)
-    result = do_commit(root_on(Interrupting(store, others_go_on(store, start, 8))), APPEND, changes)
+    result = do_commit(root_on(Interrupting(store, others_go_on(store, start, 8))), APPEND, changes, is_new=True)
     assert result.snapshot_id == start + 8
     root, snapshot = latest(store)
     assert names_in(root, snapshot) == sorted(["slow", *(f"o{n}" for n in range(1, start + 8))])
@@ -783,7 +786,7 @@ def test_a_writer_that_slept_below_a_direct_successor_is_found_out_too():
         expire_to(store, 5)
 
     changes = changes_of(unaware(data_file("slow")), base=3)
-    result = do_commit(root_on(Interrupting(store, action)), APPEND, changes)
+    result = do_commit(root_on(Interrupting(store, action)), APPEND, changes, is_new=True)
     assert result.snapshot_id == 6
     assert root_on(store).snapshots.ids() == [5, 6]
     assert "slow" in names_in(*latest(store))

@@ -3,9 +3,10 @@ import pytest
 from unit.commit.support import data_file, schema
 
 from paimon_py.commit.conflicts import (
+    Conflict,
     Placed,
+    apply,
     bucket_count_conflict,
-    deletion_conflict,
     level_conflict,
     schema_conflict,
 )
@@ -20,6 +21,16 @@ def entry(kind, name, *, level=0, partition=b"p", bucket=0, total=4):
 
 
 ADD, DELETE = FileKind.ADD, FileKind.DELETE
+
+
+def deletion_conflict(base, delta):
+    after = apply(base, delta)
+    return after if isinstance(after, Conflict) else None
+
+
+def test_an_edit_gives_the_files_after_it():
+    after = apply([entry(ADD, "a"), entry(ADD, "b")], [entry(DELETE, "a"), entry(ADD, "c")])
+    assert [one.file.name for one in after.values()] == ["b", "c"]
 
 
 def test_deleting_live_files_and_adding_new_ones_is_fine():

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CommitConflictError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
+from paimon_py.spec.snapshot import Base
 from tests.unit.scan.build import table
 
 FIELDS = [("p", "INT NOT NULL"), ("k", "INT NOT NULL"), ("v", "BIGINT")]
@@ -217,17 +218,17 @@ def test_index_files_of_a_write_are_committed_and_combined():
         vectors = {entries[at].file.name: DeletionVector.of(np.array(gone)) for at, gone in dead.items()}
         writer = DeletionWriter(TableFiles(root, made.schema).bucket(place.partition, 0))
         bucket = BucketChanges(
-            partition=place.partition, bucket=0, total_buckets=-1, deleted_index=tuple(old), new_index=(writer.write(vectors),)
+            partition=place.partition, bucket=0, total_buckets=-1, written=Edit(deleted_index=tuple(old), added_index=(writer.write(vectors),))
         )  # fmt: skip
-        return Changes(schema_id=0, base_snapshot_id=made.snapshot().id, buckets=(bucket,))
+        return Changes(schema_id=0, base=Base(made.snapshot().id), buckets=(bucket,))
 
     first, second = killing({0: [0, 1]}), killing({2: [5]})
     made.commit(first)
     assert made.snapshot().commit_kind == "OVERWRITE"
     made.commit(second)
     assert made.scan().count() == 27
-    third = killing({0: [0, 1, 2]}, old=first.buckets[0].new_index)
-    again = killing({0: [9]}, old=first.buckets[0].new_index)
+    third = killing({0: [0, 1, 2]}, old=first.buckets[0].written.added_index)
+    again = killing({0: [9]}, old=first.buckets[0].written.added_index)
     made.commit(third)
     assert made.scan().count() == 26
     with pytest.raises(CommitConflictError, match="index file"):

@@ -42,7 +42,7 @@ def test_rows_come_back_from_outside_through_changes_and_splits_in_other_process
     with table.writer() as writer:
         writer.write_arrow(rows(*range(30)))
     changes = Changes.from_bytes(bytes(writer.changes()))
-    paths = [file.external_path for bucket in changes.buckets for file in bucket.new_files]
+    paths = [file.external_path for bucket in changes.buckets for file in bucket.written.added]
     assert sorted(path.removeprefix("file:") for path in paths) == outside(table)
     table.commit(changes)
     scan = pickle.loads(pickle.dumps(table)).scan()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from unit.commit.support import data_file
 
-from paimon_py.commit.changes import BucketChanges
-from paimon_py.commit.index_plan import base_conflict, compacted_index, index_after, made_index, written_index
+from paimon_py.commit.changes import BucketChanges, Edit
+from paimon_py.commit.index_plan import base_conflict, compacted_index, index_after, written_index
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import DeletionVectorRange, IndexEntry
 
@@ -19,10 +19,7 @@ def entry(name, partition=b"p", bucket=0, kind="DELETION_VECTORS", files=()):
 
 
 def changes(old=(), new=(), partition=b"p", bucket=0, before=()):
-    return BucketChanges(
-        partition=partition, bucket=bucket, total_buckets=1, compact_before=tuple(before),
-        compact_deleted_index=tuple(old), compact_new_index=tuple(new),
-    )  # fmt: skip
+    return BucketChanges(partition=partition, bucket=bucket, total_buckets=1, compacted=Edit(deleted=tuple(before), deleted_index=tuple(old), added_index=tuple(new)))  # fmt: skip
 
 
 def names(index):
@@ -55,12 +52,9 @@ def test_without_buckets_index_files_go_by_name():
 
 
 def test_what_writing_did_counts_apart_from_compaction():
-    both = BucketChanges(
-        partition=b"p", bucket=0, total_buckets=1, new_index=(HASH, entry("w")), compact_new_index=(entry("a"), entry("x")),
-        compact_deleted_index=(entry("a"),),
-    )  # fmt: skip
-    assert [names(change.added) for change in written_index([both])] == [["w"]]
-    assert names(made_index(both)) == ["x"]
+    both = BucketChanges(partition=b"p", bucket=0, total_buckets=1, written=Edit(added_index=(HASH, entry("w"))), compacted=Edit(added_index=(entry("a"), entry("x")), deleted_index=(entry("a"),)))  # fmt: skip
+    assert [names(edit.added_index) for _, edit in written_index([both])] == [["w"]]
+    assert names(both.compacted.made_index) == ["x"]
 
 
 def test_a_compaction_fits_only_the_deletion_vectors_it_started_from():

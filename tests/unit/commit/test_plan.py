@@ -1,37 +1,26 @@
 import msgspec
 from unit.commit.support import bucket_changes, changes_of, data_file
 
-from paimon_py.commit.plan import (
-    PATIENCE_SECONDS,
-    Author,
-    Limits,
-    Part,
-    Written,
-    commit_user,
-    compact_part,
-    compaction_files,
-    next_snapshot,
-    offsets,
-    own_files,
-    upgraded,
-    write_part,
-)
+from paimon_py.commit.attempts import PATIENCE_SECONDS, Limits
+from paimon_py.commit.changes import Edit
+from paimon_py.commit.next_snapshot import Author, ManifestLists, batch_user, next_snapshot
+from paimon_py.commit.numbering import offsets
+from paimon_py.commit.parts import Part, compact_part, upgraded, write_part
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.options import Options
-from paimon_py.spec.snapshot import MIN_LONG, CommitKind
+from paimon_py.spec.snapshot import MIN_LONG, Base, CommitKind
 
 AUTHOR = Author(user="me", identifier=7)
-WRITTEN = Written(base=("b", 1), delta=("d", 2))
+WRITTEN = ManifestLists(base=("b", 1), delta=("d", 2))
 
 
 def test_changes_become_a_part_that_was_written_and_one_that_was_compacted():
     bucket = bucket_changes(
         data_file("new"),
-        changelog_files=(data_file("log"),),
-        compact_before=(data_file("new"),),
-        compact_after=(data_file("big", level=5),),
+        changelog=(data_file("log"),),
+        compacted=Edit(deleted=(data_file("new"),), added=(data_file("big", level=5),)),
     )
-    first, second = write_part(changes_of(bucket)), compact_part(changes_of(bucket))
+    first, second = write_part([bucket]), compact_part([bucket])
     assert (first.kind, [e.file.name for e in first.entries], [e.file.name for e in first.changelog]) == (
         CommitKind.APPEND,
         ["new"],
@@ -42,13 +31,13 @@ def test_changes_become_a_part_that_was_written_and_one_that_was_compacted():
 
 
 def test_deleting_files_makes_an_overwrite():
-    part = write_part(changes_of(bucket_changes(data_file("b"), deleted_files=(data_file("a"),))))
+    part = write_part([bucket_changes(data_file("b"), deleted=(data_file("a"),))])
     assert part.kind is CommitKind.OVERWRITE
     assert [e.kind for e in part.entries] == [FileKind.DELETE, FileKind.ADD]
 
 
 def test_the_first_snapshot_has_id_one_and_counts_its_rows():
-    part = write_part(changes_of(bucket_changes(data_file("a", rows=3), data_file("b", rows=4))))
+    part = write_part([bucket_changes(data_file("a", rows=3), data_file("b", rows=4))])
     first = next_snapshot(None, part, WRITTEN, AUTHOR, schema_id=2, uuid="x", time_millis=5)
     assert (first.id, first.schema_id, first.uuid, first.time_millis, first.next_row_id) == (1, 2, "x", 5, 0)
     assert (first.total_record_count, first.delta_record_count, first.changelog_record_count) == (7, 7, None)
@@ -64,12 +53,12 @@ def following(latest, part=None, author=AUTHOR, schema_id=2, time_millis=5, **ch
 
 
 def a_snapshot():
-    part = write_part(changes_of(bucket_changes(data_file("a", rows=3))))
+    part = write_part([bucket_changes(data_file("a", rows=3))])
     return next_snapshot(None, part, WRITTEN, AUTHOR, schema_id=2, uuid="x", time_millis=5)
 
 
 def test_totals_add_up_and_deletes_count_backwards():
-    part = write_part(changes_of(bucket_changes(data_file("b", rows=1), deleted_files=(data_file("a", rows=3),))))
+    part = write_part([bucket_changes(data_file("b", rows=1), deleted=(data_file("a", rows=3),))])
     after = following(a_snapshot(), part)
     assert (after.id, after.total_record_count, after.delta_record_count) == (2, 1, -2)
 
@@ -136,34 +125,36 @@ def test_files_of_an_overwrite_go_to_the_top_level_where_they_do_not_overlap():
         bucket_changes(data_file("c"), data_file("d"), bucket=1),
         bucket_changes(data_file("e"), bucket=2),
     ]
-    adds = write_part(changes_of(*buckets)).adds
+    adds = write_part(buckets).adds
     ranks = {"a": (0, 4), "b": (5, 9), "c": (0, 5), "d": (5, 9), "e": (3, 3)}
     assert {e.file.name: e.file.level for e in upgraded(adds, ranks, 5)} == {"a": 5, "b": 5, "c": 0, "d": 0, "e": 5}
 
 
 def test_nothing_is_upgraded_if_a_file_is_above_level_zero_already():
-    adds = write_part(changes_of(bucket_changes(data_file("a"), data_file("b", level=2)))).adds
+    adds = write_part([bucket_changes(data_file("a"), data_file("b", level=2))]).adds
     assert upgraded(adds, {"a": (0, 1), "b": (2, 3)}, 5) == adds
 
 
 def test_the_same_files_make_the_same_batch_user():
     changes = changes_of(bucket_changes(data_file("a")), bucket_changes(data_file("b"), bucket=1))
-    turned = msgspec.structs.replace(changes, buckets=changes.buckets[::-1], base_snapshot_id=5)
-    assert commit_user(changes) == commit_user(turned)
-    assert commit_user(changes) != commit_user(changes_of(bucket_changes(data_file("c"))))
-    assert commit_user(changes_of()) is None
-    assert [len(part) for part in commit_user(changes).split("-")] == [8, 4, 4, 4, 12]
+    turned = msgspec.structs.replace(changes, buckets=changes.buckets[::-1], base=Base(5))
+    assert batch_user(changes) == batch_user(turned)
+    assert batch_user(changes) != batch_user(changes_of(bucket_changes(data_file("c"))))
+    assert batch_user(changes_of()) is None
+    assert [len(part) for part in batch_user(changes).split("-")] == [8, 4, 4, 4, 12]
 
 
 def test_a_file_that_was_only_moved_to_another_level_is_not_ours_to_delete():
     bucket = bucket_changes(
         data_file("new"),
-        compact_before=(data_file("old"), data_file("new")),
-        compact_after=(data_file("old", level=5), data_file("new", level=5), data_file("made", level=5)),
-        compact_changelog=(data_file("log"),),
+        compacted=Edit(
+            deleted=(data_file("old"), data_file("new")),
+            added=(data_file("old", level=5), data_file("new", level=5), data_file("made", level=5)),
+            changelog=(data_file("log"),),
+        ),
     )
-    assert sorted(file.name for file in own_files(bucket)) == ["log", "made", "new"]
-    assert sorted(file.name for file in compaction_files(bucket)) == ["log", "made"]
+    assert sorted(file.name for file in bucket.made_files) == ["log", "made", "new"]
+    assert sorted(file.name for file in bucket.compaction_files) == ["log", "made"]
 
 
 def limits(**options):

@@ -97,10 +97,10 @@ def test_a_file_of_the_very_commit_is_added_and_then_compacted_away():
     with table.writer() as writer:
         writer.write_arrow(rows([1, 2], "b"))
     (bucket,) = writer.changes().buckets
-    (new,) = bucket.new_files
-    assert new in bucket.compact_before
-    assert len(bucket.compact_before) == 2
-    assert [file.row_count for file in bucket.compact_after] == [2]
+    (new,) = bucket.written.added
+    assert new in bucket.compacted.deleted
+    assert len(bucket.compacted.deleted) == 2
+    assert [file.row_count for file in bucket.compacted.added] == [2]
 
 
 def test_a_table_that_is_write_only_is_left_to_others():
@@ -130,7 +130,7 @@ def test_no_compaction_passes_over_rows_that_were_handed_over_and_may_still_come
         for number in range(4):
             writer.write_arrow(rows([0, number], number))
             pending.append(writer.changes())
-    assert [bool(changes.buckets[0].compact_before) for changes in pending] == [True, False, False, False]
+    assert [bool(changes.buckets[0].compacted.deleted) for changes in pending] == [True, False, False, False]
     late = [pending[1], pending[0], *pending[2:]]
     for changes in late:
         table.commit(changes)
@@ -144,15 +144,15 @@ def test_compaction_goes_on_once_the_files_are_in_the_table_or_given_up():
         first = writer.changes()
         writer.write_arrow(rows([0], "b"))
         second = writer.changes()
-        assert not second.buckets[0].compact_before
+        assert not second.buckets[0].compacted.deleted
         table.commit([first, second])
         writer.write_arrow(rows([0], "c"))
         third = writer.changes()
-        assert len(third.buckets[0].compact_before) == 3
+        assert len(third.buckets[0].compacted.deleted) == 3
         writer.discard(third)
         writer.write_arrow(rows([0], "d"))
         fourth = writer.changes()
-        assert len(fourth.buckets[0].compact_before) == 3
+        assert len(fourth.buckets[0].compacted.deleted) == 3
         table.commit(fourth)
     assert held(table) == {0: "d"}
     assert set(referenced(table)) == {path.rsplit("/", 1)[1] for path in data_files(table)}
@@ -164,7 +164,7 @@ def test_a_compaction_that_others_got_in_the_way_of_is_dropped_and_the_rows_stay
     with table.writer() as writer:
         writer.write_arrow(rows([0], "mine"))
     changes = writer.changes()
-    assert changes.buckets[0].compact_before
+    assert changes.buckets[0].compacted.deleted
     other = table_on(table._root.store, "other")
     other.write_arrow(rows([0], "theirs"))
     result = table.commit(changes)
@@ -183,8 +183,8 @@ def test_a_long_load_never_piles_up_more_runs_than_writers_may():
             most = max(most, len(data_files(table)))
     changes = writer.changes()
     (bucket,) = changes.buckets
-    assert len(bucket.new_files) > 20
-    made = {file.name for file in (*bucket.new_files, *bucket.compact_after)}
+    assert len(bucket.written.added) > 20
+    made = {file.name for file in (*bucket.written.added, *bucket.compacted.added)}
     assert {path.rsplit("/", 1)[1] for path in data_files(table)} == made
     table.commit(changes)
     assert sum(levels(table).values()) <= 7

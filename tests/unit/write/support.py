@@ -91,7 +91,7 @@ def rows_of(root, schema, bucket, directory="", system=True):
     """The rows of each new file of a bucket, as lists of dicts."""
     fields = ((SEQUENCE_FIELD, KIND_FIELD) if schema.primary_keys and system else ()) + schema.fields
     out = []
-    for file in bucket.new_files:
+    for file in bucket.written.added:
         path = data_file_path(root.path, schema, directory, bucket.bucket, file.name)
         batches = list(read_file(root.store, path, file, schema, fields))
         out.append(pa.Table.from_batches(batches).to_pylist())

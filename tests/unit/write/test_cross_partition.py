@@ -18,7 +18,7 @@ from paimon_py import (
     UsageError,
     table_writing,
 )
-from paimon_py.commit.commit_changes import commit_changes
+from paimon_py.commit.commit import commit
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
@@ -112,8 +112,8 @@ def life(engine: str, seed: int, *, options=None, commits: int = 5, batches: int
     writer = None
     kinds = ["+I", "+I", "+I", "-D"] if engine == "deduplicate" else ["+I"]
     number = 0
-    for commit in range(commits):
-        table = table_on(store, f"c{commit}-")
+    for turn in range(commits):
+        table = table_on(store, f"c{turn}-")
         if writer is None or rng.random() < 0.4:
             model.reopen()
             writer = table.writer()
@@ -133,7 +133,7 @@ def life(engine: str, seed: int, *, options=None, commits: int = 5, batches: int
         table.commit(writer.changes())
         if rng.random() < 0.3:
             table.compact(full=rng.random() < 0.5)
-        assert state(table) == model.rows, f"seed {seed}, after commit {commit}"
+        assert state(table) == model.rows, f"seed {seed}, after commit {turn}"
     asked = list(range(keys))
     found = table_on(store, "r").lookup(asked).to_pylist()
     assert {row["k"]: row["p"] for row in found} == {key: row[0] for key, row in model.rows.items()}
@@ -272,9 +272,9 @@ def test_a_table_is_written_again_when_others_were_faster_but_a_stream_cannot_be
         other = next(others, None) if root is slow._root else None
         if other is not None:
             table_on(store, f"fast{len(other)}-{slow.snapshot().id}").write_arrow(other)
-        return commit_changes(root, *given)
+        return commit(root, *given)
 
-    monkeypatch.setattr(table_writing, "commit_changes", late)
+    monkeypatch.setattr(table_writing, "commit", late)
     slow.write_arrow(rows((1, "d", 5)))
     assert state(slow) == {1: ("d", 5, None)}
     others = iter([rows((1, "b", 6))])
@@ -305,7 +305,7 @@ def test_one_writer_commits_in_rounds_without_reading_keys_again():
             writer.write_arrow(rows((number % 3, "abc"[number % 2], number)))
             changes = writer.changes()
             assert changes.keys.files == ()
-            assert changes.keys.snapshot_id == (table._root.snapshots.latest_id() or 0)
+            assert changes.keys.base.id == (table._root.snapshots.latest_id() or 0)
             table.commit(changes)
     assert {key: row[1] for key, row in state(table).items()} == {0: 9, 1: 10, 2: 11}
 

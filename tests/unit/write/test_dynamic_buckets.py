@@ -117,7 +117,7 @@ def test_writers_beside_each_other_leave_no_index_behind_and_go_on():
                 changes, own = handed[at].pop(0)
                 tables[at].commit(changes)
                 known |= {(1, k): v for k, v in zip(own["k"].to_pylist(), own["v"].to_pylist())}
-                waiting = {e.name for h in handed for c, _ in h for b in c.buckets for e in b.new_index}
+                waiting = {e.name for h in handed for c, _ in h for b in c.buckets for e in b.written.added_index}
                 assert indexes_without_a_snapshot(tables[0]) <= waiting
                 assert state(table_on(store, "reader")) == known
         for at in (0, 1):
@@ -173,7 +173,7 @@ def test_discarding_asks_the_store_for_nothing_but_to_delete(monkeypatch):
                 away.setattr(store, verb, lambda *_: pytest.fail("asked"))
             writer.discard(changes)
         assert before - set(below(store, WAREHOUSE)) == {
-            path for path in before if any(file.name in path for b in changes.buckets for file in (*b.new_files, *b.new_index))
+            path for path in before if any(file.name in path for b in changes.buckets for file in (*b.written.added, *b.written.added_index))
         }
         writer.write_arrow(rows(1, [2, 3]))
         table.commit(writer.changes())

@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 from unit.write.support import data_files, root_of, rows_of, schema_of
 
-from paimon_py.commit.changes import Changes
+from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.renumber import renumber
 from paimon_py.errors import SchemaError, StorageError, UsageError
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.store_spill import StoreSpill
@@ -36,13 +37,13 @@ def test_a_bucket_gets_one_sorted_file():
     changes = writer.changes()
     (bucket,) = changes.buckets
     assert (bucket.partition, bucket.bucket, bucket.total_buckets) == (EMPTY_ROW, 0, 1)
-    (file,) = bucket.new_files
+    (file,) = bucket.written.added
     assert (file.level, file.row_count, file.delete_row_count, file.min_sequence, file.max_sequence) == (0, 2, 1, 1, 2)
     assert rows_of(root, schema, bucket) == [[
         {"_SEQUENCE_NUMBER": 1, "_VALUE_KIND": 0, "k": 1, "v": "b"},
         {"_SEQUENCE_NUMBER": 2, "_VALUE_KIND": 3, "k": 3, "v": "c"},
     ]]  # fmt: skip
-    assert changes.base_snapshot_id is None
+    assert changes.base.id == 0
 
 
 def test_append_files_keep_the_order_of_rows_and_count_from_zero():
@@ -55,9 +56,9 @@ def test_append_files_keep_the_order_of_rows_and_count_from_zero():
     assert len(buckets) == 2
     found = {}
     for data in buckets.values():
-        directory = "p=a" if len(data.new_files) and data.new_files[0].row_count == 3 else "p=b"
+        directory = "p=a" if len(data.written.added) and data.written.added[0].row_count == 3 else "p=b"
         found[directory] = [row["n"] for row in rows_of(root, schema, data, directory)[0]]
-        assert (data.new_files[0].min_sequence, data.total_buckets) == (0, -1)
+        assert (data.written.added[0].min_sequence, data.total_buckets) == (0, -1)
     assert found == {"p=a": [5, 9, 1], "p=b": [3]}
 
 
@@ -93,7 +94,7 @@ def test_leaving_by_an_exception_deletes_what_was_not_handed_over():
         writer.write_arrow(pa.table({"n": list(range(200_000)), "p": ["b"] * 200_000}))
         assert len(data_files(root)) >= 1
         raise RuntimeError
-    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [kept.buckets[0].new_files[0].name]
+    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [kept.buckets[0].written.added[0].name]
     with pytest.raises(UsageError, match="aborted"):
         writer.changes()
 
@@ -179,11 +180,11 @@ def test_a_buffer_that_is_full_and_may_not_spill_is_flushed_as_another_run():
             keys = pa.array(range(start, 500_000 + start, 5), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 20] * 100_000}))
     (bucket,) = writer.changes().buckets
-    assert len(bucket.new_files) >= 3
-    assert {file.level for file in bucket.new_files} == {0}
-    ranges = sorted((file.min_sequence, file.max_sequence) for file in bucket.new_files)
+    assert len(bucket.written.added) >= 3
+    assert {file.level for file in bucket.written.added} == {0}
+    ranges = sorted((file.min_sequence, file.max_sequence) for file in bucket.written.added)
     assert all(before[1] < after[0] for before, after in zip(ranges, ranges[1:], strict=False))
-    assert sum(file.row_count for file in bucket.new_files) == 500_000
+    assert sum(file.row_count for file in bucket.written.added) == 500_000
 
 
 def test_a_buffer_that_is_full_spills_and_makes_one_run_of_several_files():
@@ -200,10 +201,10 @@ def test_a_buffer_that_is_full_spills_and_makes_one_run_of_several_files():
     assert len(seen) >= 5
     (bucket,) = writer.changes().buckets
     assert place.paths() == []
-    assert len(bucket.new_files) > 1
+    assert len(bucket.written.added) > 1
     keys = [row["k"] for rows in rows_of(root, schema, bucket) for row in rows]
     assert keys == list(range(500_000))
-    assert {file.level for file in bucket.new_files} == {0}
+    assert {file.level for file in bucket.written.added} == {0}
 
 
 def test_the_largest_bucket_gives_way_first():
@@ -219,7 +220,7 @@ def test_the_largest_bucket_gives_way_first():
                 pa.table({"k": keys, "p": pa.repeat(pa.scalar(part, pa.int32()), count), "v": ["x" * 60] * count})
             )
         assert [one.has_spilled for one in writer._writers.values()] == [True, False, False]
-    assert [bucket.new_files[0].row_count for bucket in writer.changes().buckets] == [9_000, 500, 8_000]
+    assert [bucket.written.added[0].row_count for bucket in writer.changes().buckets] == [9_000, 500, 8_000]
 
 
 def test_rows_go_to_level_0_when_the_disk_may_not_take_more():
@@ -234,9 +235,9 @@ def test_rows_go_to_level_0_when_the_disk_may_not_take_more():
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 20_000}))
             most = max(most, sum(len(place.store.get(path)) for path in place.paths()))
     (bucket,) = writer.changes().buckets
-    assert 1 < len(bucket.new_files) < 8
+    assert 1 < len(bucket.written.added) < 8
     assert 1 << 20 <= most < 3 << 20
-    assert sum(file.row_count for file in bucket.new_files) == 160_000
+    assert sum(file.row_count for file in bucket.written.added) == 160_000
 
 
 def test_memory_of_all_buckets_together_is_bounded():
@@ -259,7 +260,7 @@ def test_a_flush_rolls_into_files_that_do_not_overlap():
         keys = pa.array([(i * 7919) % 300_007 for i in range(300_000)], pa.int32())
         writer.write_arrow(pa.table({"k": keys, "v": [str(i * 31 % 1_000_003) for i in range(300_000)]}))
     (bucket,) = writer.changes().buckets
-    assert len(bucket.new_files) > 1
+    assert len(bucket.written.added) > 1
     spans = [[row["k"] for row in rows] for rows in rows_of(root, schema, bucket)]
     assert all(before[-1] < after[0] for before, after in zip(spans, spans[1:], strict=False))
 
@@ -358,9 +359,9 @@ def test_numbers_go_on_after_those_of_live_files():
     writer._existing = Existing({(EMPTY_ROW, 0): 41}, {EMPTY_ROW: 1})
     writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
     (bucket,) = writer.changes().buckets
-    assert bucket.new_files[0].min_sequence == 42
+    assert bucket.written.added[0].min_sequence == 42
     writer.write_arrow(pa.table({"k": ints(1), "v": ["a"]}))
-    assert writer.changes().buckets[0].new_files[0].min_sequence == 43
+    assert writer.changes().buckets[0].written.added[0].min_sequence == 43
 
 
 def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
@@ -379,18 +380,19 @@ def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
         )
     (before,) = writer.changes().buckets
     rows = [row for file in rows_of(root, schema, before) for row in file]
-    after = renumber(root, schema, before, 1000)
-    assert len(after.new_files) == len(before.new_files) > 1
+    files = renumber(TableFiles(root, schema), before, 1000)
+    after = msgspec.structs.replace(before, written=Edit(added=files))
+    assert len(after.written.added) == len(before.written.added) > 1
     shifted = [row for file in rows_of(root, schema, after) for row in file]
     assert shifted == [{**row, "_SEQUENCE_NUMBER": row["_SEQUENCE_NUMBER"] + 1000} for row in rows]
-    assert [f.min_sequence for f in after.new_files] == [f.min_sequence + 1000 for f in before.new_files]
+    assert [f.min_sequence for f in after.written.added] == [f.min_sequence + 1000 for f in before.written.added]
     keep = ("row_count", "delete_row_count", "min_key", "max_key", "key_stats", "value_stats", "level", "schema_id")
     assert all(
         getattr(new, name) == getattr(old, name)
-        for new, old in zip(after.new_files, before.new_files, strict=True)
+        for new, old in zip(after.written.added, before.written.added, strict=True)
         for name in keep
     )
-    both = sorted(file.name for file in before.new_files + after.new_files)
+    both = sorted(file.name for file in before.written.added + after.written.added)
     assert sorted(path.rsplit("/", 1)[1] for path in data_files(root)) == both
 
 
@@ -400,8 +402,8 @@ def test_renumbering_append_files_touches_metadata_only():
     with Writer(root, schema) as writer:
         writer.write_arrow(pa.table({"n": [1, 2], "p": ["a", "a"]}))
     (bucket,) = writer.changes().buckets
-    shifted = renumber(root, schema, bucket, 5).new_files[0]
-    assert (shifted.name, shifted.min_sequence, shifted.max_sequence) == (bucket.new_files[0].name, 5, 6)
+    shifted = renumber(TableFiles(root, schema), bucket, 5)[0]
+    assert (shifted.name, shifted.min_sequence, shifted.max_sequence) == (bucket.written.added[0].name, 5, 6)
 
 
 def test_a_renumbering_that_fails_keeps_the_old_files():
@@ -413,8 +415,8 @@ def test_a_renumbering_that_fails_keeps_the_old_files():
         (bucket,) = writer.changes().buckets
     store.fail_at = store.calls + 1
     with pytest.raises(StorageError):
-        renumber(root, schema, bucket, 5)
-    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [bucket.new_files[0].name]
+        renumber(TableFiles(root, schema), bucket, 5)
+    assert [path.rsplit("/", 1)[1] for path in data_files(root)] == [bucket.written.added[0].name]
 
 
 def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
@@ -430,4 +432,4 @@ def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
             writer._sequences.clear()
             writer.write_arrow(data)
             (bucket,) = writer.changes().buckets
-        assert bucket.new_files[0].min_sequence == first
+        assert bucket.written.added[0].min_sequence == first

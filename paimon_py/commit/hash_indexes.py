@@ -15,20 +15,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from paimon_py.codec.columns import Int32s
-from paimon_py.codec.partition_text import partition_directory
-from paimon_py.commit.changes import BucketChanges
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.commit.index_plan import Index, IndexChange, index_after
-from paimon_py.commit.leftovers import delete_index_files
-from paimon_py.commit.plan import Bucket
+from paimon_py.commit.rivals import joint_base
+from paimon_py.commit.state import State
 from paimon_py.errors import SnapshotExpiredError
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 Change = tuple[IndexChange, tuple[DataFile, ...]]
@@ -40,14 +39,13 @@ _NONE = np.empty(0, np.int32)
 class HashIndexes:
     """What one commit does to the hash indexes of its table."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, base: Base) -> None:
-        """`base`: the snapshot that the writers found."""
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
         self._root = root
         self._schema = schema
-        self._base = base
+        self._files = TableFiles(root, schema)
         self._made: list[IndexEntry] = []
 
-    def after(self, index: Index, latest: Snapshot | None, buckets: Iterable[BucketChanges]) -> Index | Conflict:
+    def after(self, index: Index, state: State, changes: Changes) -> Index | Conflict:
         """The index files of the table after the changes; united files are written anew.
 
         Cost: reads hashes only of partitions whose index others changed, and keys of new files only where a writer's
@@ -55,48 +53,45 @@ class HashIndexes:
         Raises: SnapshotExpiredError, CorruptionError, StorageError
         """
         self.discard()
-        changes = hash_changes(buckets)
-        if not changes:
+        hashed = hash_changes(changes.buckets)
+        if not hashed:
             return index
-        stale = stale_partitions(index, self._found(latest), [change for change, _ in changes])
+        stale = stale_partitions(index, self._found(state, changes), [change for change, _ in hashed])
         united: list[IndexChange] = []
         for partition in sorted(stale):
-            found = self._united(partition, index, latest, [one for one in changes if one[0].partition == partition])
+            found = self._united(partition, index, state, [one for one in hashed if one[0][0][0] == partition])
             if isinstance(found, Conflict):
                 return found
             united += found
-        fresh = [one for one, _ in changes if one.partition not in stale and one.deleted != one.added]
+        fresh = [(place, edit) for (place, edit), _ in hashed if place[0] not in stale]
+        fresh = [(place, edit) for place, edit in fresh if edit.deleted_index != edit.added_index]
         return index_after(index, [*fresh, *united], by_bucket=True)
 
     def discard(self) -> None:
         """Delete the files that were made; no snapshot names them."""
         made, self._made = self._made, []
-        delete_index_files(self._root, self._schema, made)
+        self._files.delete_index(made)
 
-    def _found(self, latest: Snapshot | None) -> Index | None:
-        """The index that the writers found; None if it can no longer be read."""
-        if self._base.is_of(None):
+    def _found(self, state: State, changes: Changes) -> Index | None:
+        """The index that the writers found; None if that cannot be read any more."""
+        base = joint_base(state.chronicle, changes, state.latest)
+        if base.is_of(None):
             return ()
-        if self._base.is_of(latest):
-            return index_entries(self._root, latest)
-        snapshot = self._root.snapshots.find(self._base.id)
-        if snapshot is None or not self._base.is_of(snapshot):
-            return None
+        snapshot = state.chronicle.at(base, state.latest)
         try:
-            return index_entries(self._root, snapshot)
+            return None if snapshot is None else index_entries(self._root, snapshot)
         except SnapshotExpiredError:
             return None
 
     def _united(
-        self, partition: bytes, index: Index, latest: Snapshot | None, changes: Sequence[Change]
+        self, partition: bytes, index: Index, state: State, changes: Sequence[Change]
     ) -> list[IndexChange] | Conflict:
         entries = {e.bucket: e for e in index if e.index_type == HASH and e.partition == partition}
-        now = {bucket: np.unique(self._read_latest(entry, latest)) for bucket, entry in entries.items()}
-        place = partition_directory(self._schema, partition) or "the table"
-        result: dict[int, IndexChange] = {}
-        for change, files in changes:
-            bucket = change.bucket
-            own, hashes = self._own(change, files)
+        now = {bucket: np.unique(self._read_latest(entry, state)) for bucket, entry in entries.items()}
+        place = self._files.label(partition)
+        result: dict[int, Edit] = {}
+        for ((_, bucket), edit), files in changes:
+            own, hashes = self._own((partition, bucket), edit, files)
             current = now.get(bucket, _NONE)
             added = np.setdiff1d(hashes, current)
             for other, known in now.items():
@@ -108,47 +103,46 @@ class HashIndexes:
             if len(added):
                 now[bucket] = np.union1d(current, added)
                 old = (entries[bucket],) if bucket in entries else ()
-                result[bucket] = IndexChange(partition, bucket, old, own)
-        return [self._written(change, now[bucket]) for bucket, change in result.items()]
+                result[bucket] = Edit(deleted_index=old, added_index=own)
+        return [
+            ((partition, bucket), self._written(partition, bucket, edit, now[bucket]))
+            for bucket, edit in result.items()
+        ]
 
-    def _written(self, change: IndexChange, hashes: Int32s) -> IndexChange:
+    def _written(self, partition: bytes, bucket: int, edit: Edit, hashes: Int32s) -> Edit:
         """With the writer's own file where that holds all."""
-        if change.added and change.added[0].row_count == len(hashes):
-            return change
-        entry = write_hashes(self._root, self._schema, change.partition, change.bucket, hashes)
+        if edit.added_index and edit.added_index[0].row_count == len(hashes):
+            return edit
+        entry = write_hashes(self._root, self._schema, partition, bucket, hashes)
         self._made.append(entry)
-        return IndexChange(change.partition, change.bucket, change.deleted, (entry,))
+        return Edit(deleted_index=edit.deleted_index, added_index=(entry,))
 
-    def _own(self, change: IndexChange, files: Sequence[DataFile]) -> tuple[Index, Int32s]:
+    def _own(self, place: Bucket, edit: Edit, files: Sequence[DataFile]) -> tuple[Index, Int32s]:
         """A writer's index file and the hashes that it gave this bucket; without the file, those of its new rows."""
         try:
-            found = [read_hashes(self._root, self._schema, entry) for entry in change.added]
+            found = [read_hashes(self._root, self._schema, entry) for entry in edit.added_index]
         except FileMissingError:
-            place = (change.partition, change.bucket)
             found = [key_hashes(self._root, self._schema, place, file) for file in files]
             return (), np.unique(np.concatenate([_NONE, *found]))
-        return change.added, np.unique(np.concatenate([_NONE, *found]))
+        return edit.added_index, np.unique(np.concatenate([_NONE, *found]))
 
-    def _read_latest(self, entry: IndexEntry, latest: Snapshot | None) -> Int32s:
+    def _read_latest(self, entry: IndexEntry, state: State) -> Int32s:
         try:
             return read_hashes(self._root, self._schema, entry)
         except FileMissingError as error:
-            assert latest is not None
-            raise self._root.manifests.gone(latest, error) from error
+            assert state.latest is not None
+            raise self._root.manifests.gone(state.latest, error) from error
 
 
 def hash_changes(buckets: Iterable[BucketChanges]) -> list[Change]:
     """What writing did to hash indexes, or relied on, with the new files."""
-    changes = (
-        (IndexChange(b.partition, b.bucket, _hashed(b.deleted_index), _hashed(b.new_index)), b.new_files)
-        for b in buckets
-    )
-    return [change for change in changes if change[0].deleted or change[0].added]
+    edits = ((bucket.place, _of_hashes(bucket.written), bucket.written.added) for bucket in buckets)
+    return [((place, edit), files) for place, edit, files in edits if edit.changes_index]
 
 
 def replaced_hashes(index: Index, buckets: Iterable[BucketChanges]) -> Index:
     """The index files of a table of which an overwrite left `index`, with those of the new rows."""
-    changes = [IndexChange(one.partition, one.bucket, (), one.added) for one, _ in hash_changes(buckets)]
+    changes = [(place, Edit(added_index=edit.added_index)) for (place, edit), _ in hash_changes(buckets)]
     return index_after(index, changes, by_bucket=True)
 
 
@@ -158,18 +152,17 @@ def stale_partitions(index: Index, base: Index | None, changes: Sequence[IndexCh
     Args:
         index: the index files now. base: those that the writers found, None for unknown.
     """
-    partitions = {change.partition for change in changes}
+    partitions = {partition for (partition, _), _ in changes}
     if base is None:
         return partitions
     now = _by_bucket(index, partitions)
     stale = {partition for (partition, _), _ in now.items() ^ _by_bucket(base, partitions).items()}
-    for change in changes:
-        key = (change.partition, change.bucket)
-        expected = change.deleted[0].name if change.deleted else None
-        if now.get(key) != expected:
-            stale.add(change.partition)
-        if change.added:
-            now[key] = change.added[0].name
+    for place, edit in changes:
+        expected = edit.deleted_index[0].name if edit.deleted_index else None
+        if now.get(place) != expected:
+            stale.add(place[0])
+        if edit.added_index:
+            now[place] = edit.added_index[0].name
     return stale
 
 
@@ -181,5 +174,9 @@ def _by_bucket(index: Iterable[IndexEntry], partitions: set[bytes]) -> dict[Buck
     }
 
 
-def _hashed(entries: Index) -> Index:
-    return tuple(entry for entry in entries if entry.index_type == HASH)
+def _of_hashes(edit: Edit) -> Edit:
+    deleted, added = (
+        tuple(entry for entry in entries if entry.index_type == HASH)
+        for entries in (edit.deleted_index, edit.added_index)
+    )
+    return Edit(deleted_index=deleted, added_index=added)

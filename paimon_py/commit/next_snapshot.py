@@ -1,0 +1,98 @@
+"""The snapshot after the latest one, as Java 2.0 writes it. Pure.
+
+Source: docs/format.md §4.1; Java `FileStoreCommitImpl`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import msgspec
+
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.parts import Part
+from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+
+
+class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
+    """Names and sizes in bytes of the manifest lists of one attempt, and its index manifest."""
+
+    base: tuple[str, int]
+    delta: tuple[str, int]
+    changelog: tuple[str, int] | None = None
+    index_manifest: str | None = None
+
+
+class Author(msgspec.Struct, frozen=True, kw_only=True):
+    """Who commits, and what they say about it."""
+
+    user: str
+    identifier: int
+    watermark: int | None = None
+    properties: Mapping[str, str] | None = None
+    operation: str | None = None
+
+
+def batch_user(changes: Changes) -> str | None:
+    """A user for a batch commit, the same whenever the same files are committed, so that a repetition is recognised.
+
+    Shaped like a UUID; None if no file was made for these changes alone: others may have taken away the same ones.
+    """
+    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
+    old = {file.name for edit in edits for file in edit.deleted}
+    old |= {entry.name for edit in edits for entry in edit.deleted_index}
+    new = {file.name for edit in edits for file in edit.added + edit.changelog}
+    new |= {entry.name for edit in edits for entry in edit.added_index}
+    if new <= old:
+        return None
+    digest = hashlib.blake2b("\n".join(sorted(old | new)).encode(), digest_size=16).hexdigest()
+    return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
+
+
+def next_snapshot(
+    latest: Snapshot | None,
+    part: Part,
+    lists: ManifestLists,
+    author: Author,
+    *,
+    schema_id: int,
+    uuid: str,
+    time_millis: int,
+) -> Snapshot:
+    """The snapshot after `latest`.
+
+    Times never go back; the watermark never falls; statistics stay while the schema does.
+    """
+    delta = sum(entry.file.row_count for entry in part.adds) - sum(entry.file.row_count for entry in part.deletes)
+    changelog = sum(entry.file.row_count for entry in part.changelog) if part.changelog else None
+    same_schema = latest is not None and latest.schema_id == schema_id
+    return Snapshot(
+        id=latest.id + 1 if latest else 1,
+        uuid=uuid,
+        schema_id=schema_id,
+        base_manifest_list=lists.base[0],
+        base_manifest_list_size=lists.base[1],
+        delta_manifest_list=lists.delta[0],
+        delta_manifest_list_size=lists.delta[1],
+        changelog_manifest_list=lists.changelog[0] if lists.changelog else None,
+        changelog_manifest_list_size=lists.changelog[1] if lists.changelog else None,
+        index_manifest=lists.index_manifest,
+        commit_user=author.user,
+        commit_identifier=author.identifier,
+        commit_kind=part.kind,
+        time_millis=max(time_millis, latest.time_millis) if latest else time_millis,
+        total_record_count=((latest.total_record_count or 0) if latest else 0) + delta,
+        delta_record_count=delta,
+        changelog_record_count=changelog,
+        watermark=_watermark(latest, author.watermark),
+        statistics=latest.statistics if latest and same_schema else None,
+        properties=dict(author.properties) if author.properties else None,
+        next_row_id=(latest.next_row_id or 0) if latest else 0,
+        operation=author.operation,
+    )
+
+
+def _watermark(latest: Snapshot | None, new: int | None) -> int | None:
+    known = [mark for mark in (latest.watermark if latest else None, new) if mark is not None and mark != MIN_LONG]
+    return max(known, default=None)

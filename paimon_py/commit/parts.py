@@ -1,0 +1,133 @@
+"""What a snapshot holds that a commit publishes: from edits to manifest entries. Pure.
+
+Source: docs/format.md §5.4, §15; Java `FileStoreCommitImpl`, `ManifestEntryChanges`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from paimon_py.commit.changes import Bucket, BucketChanges, Edit
+from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
+from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
+from paimon_py.spec.snapshot import CommitKind
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One snapshot's worth of changes; DELETEs stand before ADDs in its manifest (format.md §5.4).
+
+    `index`: the table's index files from now on, None if they stay what they are.
+    """
+
+    kind: CommitKind
+    deletes: tuple[ManifestEntry, ...] = ()
+    adds: tuple[ManifestEntry, ...] = ()
+    changelog: tuple[ManifestEntry, ...] = ()
+    index: tuple[IndexEntry, ...] | None = None
+
+    @property
+    def entries(self) -> tuple[ManifestEntry, ...]:
+        """The delta in the order of its manifest."""
+        return self.deletes + self.adds
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it changes nothing."""
+        return not (self.deletes or self.adds or self.changelog)
+
+    @property
+    def is_manifest_merge(self) -> bool:
+        """Whether all it does is to merge manifests."""
+        return self.kind is CommitKind.COMPACT and self.is_empty and self.index is None
+
+    @property
+    def buckets(self) -> frozenset[Bucket]:
+        """The buckets it touches."""
+        return frozenset((entry.partition, entry.bucket) for entry in self.entries + self.changelog)
+
+    @property
+    def partitions(self) -> frozenset[bytes]:
+        """The partitions it touches."""
+        return frozenset(partition for partition, _ in self.buckets)
+
+
+def write_part(buckets: Iterable[BucketChanges]) -> Part:
+    """What was written: kind APPEND, or OVERWRITE if files or rows of files are deleted."""
+    edits = [(bucket, bucket.written) for bucket in buckets]
+    kills = any(entry.index_type == DELETION_VECTORS for _, edit in edits for entry in edit.added_index)
+    deletes = any(edit.deleted for _, edit in edits)
+    return _part(CommitKind.OVERWRITE if deletes or kills else CommitKind.APPEND, edits)
+
+
+def compact_part(buckets: Iterable[BucketChanges]) -> Part:
+    """What was compacted; may be empty."""
+    return _part(CommitKind.COMPACT, [(bucket, bucket.compacted) for bucket in buckets])
+
+
+def _part(kind: CommitKind, edits: Sequence[tuple[BucketChanges, Edit]]) -> Part:
+    return Part(
+        kind=kind,
+        deletes=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.DELETE, edit.deleted)),
+        adds=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.ADD, edit.added)),
+        changelog=tuple(entry for bucket, edit in edits for entry in entries_of(bucket, FileKind.ADD, edit.changelog)),
+    )
+
+
+def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile]) -> list[ManifestEntry]:
+    """The entries that add or delete files of a bucket."""
+    partition, number, count = bucket.partition, bucket.bucket, bucket.total_buckets
+    return [
+        ManifestEntry(kind=kind, partition=partition, bucket=number, total_buckets=count, file=file) for file in files
+    ]
+
+
+def stamped(part: Part, snapshot_id: int) -> Part:
+    """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
+
+    Compacted files hold such numbers already.
+    Source: Java `FileStoreCommitImpl.stampSequenceWithSnapshotId`.
+    """
+    if part.kind is CommitKind.COMPACT:
+        return part
+    return msgspec.structs.replace(part, adds=tuple(_stamped(entry, snapshot_id) for entry in part.adds))
+
+
+def _stamped(entry: ManifestEntry, number: int) -> ManifestEntry:
+    file = msgspec.structs.replace(entry.file, min_sequence=number, max_sequence=number)
+    return msgspec.structs.replace(entry, file=file)
+
+
+def overwrite_part(
+    adds: tuple[ManifestEntry, ...], live: Iterable[ManifestEntry], index: tuple[IndexEntry, ...] | None
+) -> Part:
+    """New files in place of live ones. Overwrites carry no changelog."""
+    deletes = tuple(msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in live)
+    return Part(kind=CommitKind.OVERWRITE, deletes=deletes, adds=adds, index=index)
+
+
+def upgraded(
+    adds: Sequence[ManifestEntry], ranks: Mapping[str, tuple[int, int]], level_max: int
+) -> tuple[ManifestEntry, ...]:
+    """New files of an overwrite, moved to the top level in buckets where they do not overlap.
+
+    `ranks`: ranks of the smallest and largest key by file name. Only if all files are of level 0 and of fixed buckets.
+    """
+    if any(entry.file.level > 0 or entry.bucket < 0 for entry in adds):
+        return tuple(adds)
+    buckets: dict[Bucket, list[ManifestEntry]] = {}
+    for entry in adds:
+        buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
+    result: list[ManifestEntry] = []
+    for entries in buckets.values():
+        ranges = sorted(ranks[entry.file.name] for entry in entries)
+        if all(before[1] < after[0] for before, after in itertools.pairwise(ranges)):
+            entries = [_at_level(entry, level_max) for entry in entries]
+        result += entries
+    return tuple(result)
+
+
+def _at_level(entry: ManifestEntry, level: int) -> ManifestEntry:
+    return msgspec.structs.replace(entry, file=msgspec.structs.replace(entry.file, level=level))

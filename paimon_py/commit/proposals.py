@@ -1,0 +1,261 @@
+"""What a commit proposes: edits as one snapshot, and what they require of the latest state.
+
+Each proposal is asked anew before every attempt. What an attempt may change is named in the docstring of its class:
+files written again under larger numbers, united hash indexes, and which compactions still fit.
+
+Source: docs/format.md §15; Java `FileStoreCommitImpl`; docs/reliability.md §6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from paimon_py.codec.columns import binary_array
+from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.compaction_fit import Fit, fit_compactions, is_committed, strangers
+from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, is_same_table, schema_conflict
+from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
+from paimon_py.commit.index_plan import compacted_index, index_after, missing_index, written_index
+from paimon_py.commit.key_follower import KeyFollower
+from paimon_py.commit.numbering import Numbering
+from paimon_py.commit.parts import Part, compact_part, overwrite_part, upgraded, write_part
+from paimon_py.commit.repeats import Repeats
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.rivals import Rivals
+from paimon_py.commit.state import Already, Requirement, State
+from paimon_py.errors import UsageError
+from paimon_py.lsm.order import key_ranks
+from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
+from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
+
+
+class Requirements:
+    """What changes require of the latest state, as the caller and the table ask."""
+
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, changes: Changes, request: CommitRequest, repeats: Repeats
+    ) -> None:
+        self._root = root
+        self._schema = schema
+        self._changes = changes
+        self._request = request
+        self._repeats = repeats
+        self._keys = None if changes.keys is None else KeyFollower(changes.keys)
+        self.missing: str | None = None
+
+    def of_rows(self) -> Sequence[Requirement]:
+        """For changes that add rows to those there are."""
+        return self.unchanged, self.new, self.keys_known, self.check, self.files_there
+
+    def of_overwrite(self) -> Sequence[Requirement]:
+        """For changes that replace rows."""
+        return self.unchanged, self.new, self.check, self.files_there
+
+    def unchanged(self, state: State) -> Conflict | None:
+        """The latest snapshot is the expected one, and rows can be committed under the latest schema."""
+        latest, expected = state.latest, self._request.expected_snapshot_id
+        if expected is not None and expected != (latest.id if latest else 0):
+            return Conflict(f"the latest snapshot is {latest.id if latest else 'none'}, not {expected} as expected")
+        written = {file.schema_id for bucket in self._changes.buckets for file in bucket.written.added}
+        if not written:
+            return None
+        schemas, now = self._root.schemas, state.newest_schema
+        if not is_same_table(schemas.get(self._schema.id), self._schema):
+            return Conflict(f"schema {self._schema.id} is not what it was: {self._root.path} is another table now")
+        conflicts = (schema_conflict(schemas.get(number), now) for number in sorted(written))
+        return next((conflict for conflict in conflicts if conflict is not None), None)
+
+    def new(self, state: State) -> Conflict | Already | None:
+        """The changes were not committed before. Changes that were made for this very commit cannot have been."""
+        return None if self._request.is_new else self._repeats(state)
+
+    def keys_known(self, state: State) -> Conflict | None:
+        """All keys that can move between partitions lie where the writer knew them to be."""
+        if self._keys is None or not any(bucket.written.added for bucket in self._changes.buckets):
+            return None
+        return self._keys.advance(state.chronicle, state.latest) or self._keys.missing()
+
+    def check(self, state: State) -> Conflict | None:
+        """What the caller asks for."""
+        return None if self._request.check is None else self._request.check(state)
+
+    def files_there(self, _: State) -> None:
+        """No file is missing; asked late, since a commit that happened may have replaced them.
+
+        Raises: UsageError
+        """
+        if self.missing is not None:
+            raise UsageError(
+                f"nothing was committed: {self.missing} is not there as it was written. The changes are of another "
+                "table, or their files were deleted since; write the rows again and commit what that returns"
+            )
+
+
+class WriteProposal:
+    """Proposes what was written.
+
+    An attempt may write files again under larger sequence numbers (`numbering`) and unite hash indexes (`hashes`).
+    """
+
+    def __init__(
+        self, schema: TableSchema, changes: Changes, numbering: Numbering, hashes: HashIndexes, requires: Requirements
+    ) -> None:
+        part = write_part(changes.buckets)
+        self._schema = schema
+        self._numbering = numbering
+        self._hashes = hashes
+        self._rivals = Rivals(changes, part.partitions)
+        self._has_numbers = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
+        self._keeps_numbers = Options(schema.options).get_bool("sequence.snapshot-ordering") or counts_anew(schema)
+        self.requirements = requires.of_rows()
+
+    def part(self, state: State) -> Part | Conflict:
+        """The new files, with numbers after those of all others, and the index files that the table has then."""
+        if self._has_numbers:
+            self._rivals.follow(state)
+            if not self._keeps_numbers:
+                self._numbering.follow(self._rivals.highest)
+        part = write_part(self._numbering.current.buckets)
+        conflict = bucket_count_conflict(part.adds, self._rivals.bucket_counts)
+        if conflict is None and part.deletes:
+            after = apply(state.live_in(part.buckets), part.entries)
+            conflict = after if isinstance(after, Conflict) else None
+        return conflict or self._with_index(state, part)
+
+    def _with_index(self, state: State, part: Part) -> Part | Conflict:
+        changes = self._numbering.current
+        if not any(bucket.written.changes_index for bucket in changes.buckets):
+            return part
+        changed = written_index(changes.buckets)
+        conflict = missing_index(state.index, changed)
+        if conflict is not None:
+            return conflict
+        after = index_after(state.index, changed, by_bucket=bool(self._schema.primary_keys))
+        hashed = self._hashes.after(after, state, changes)
+        if isinstance(hashed, Conflict):
+            return hashed
+        return part if hashed == state.index else msgspec.structs.replace(part, index=hashed)
+
+
+class OverwriteProposal:
+    """Proposes new files in the place of all others of some partitions. No attempt changes anything."""
+
+    def __init__(
+        self, schema: TableSchema, changes: Changes, chosen: PartitionChoice, request: CommitRequest,
+        requires: Requirements,
+    ) -> None:  # fmt: skip
+        self._schema = schema
+        self._changes = changes
+        self._chosen = chosen
+        self._spares_waiting = request.spares_waiting or bucket_mode(schema) is not BucketMode.POSTPONED
+        upgrades = request.upgrades or Options(schema.options).get_bool("overwrite-upgrade")
+        self._adds = _upgraded(schema, changes) if upgrades else write_part(changes.buckets).adds
+        self.requirements = requires.of_overwrite()
+
+    def part(self, state: State) -> Part | Conflict:
+        """The new files, and what they take the place of."""
+        conflict = bucket_count_conflict(self._adds, {})
+        if conflict is not None:
+            return conflict
+        live = state.live(self._chosen)
+        if self._spares_waiting:
+            live = [entry for entry in live if entry.bucket != POSTPONE_BUCKET]
+        index = state.index
+        if index:
+            gone = self._chosen(binary_array([entry.partition for entry in index])).tolist()
+            index = tuple(entry for entry, is_gone in zip(index, gone, strict=True) if not is_gone)
+        index = replaced_hashes(index, self._changes.buckets)
+        return overwrite_part(self._adds, live, None if index == state.index else index)
+
+
+class CompactProposal:
+    """Proposes what was compacted, as far as it fits.
+
+    An attempt may drop compactions (`fit`).
+
+    Attributes:
+        fit: the changes with the compactions that the last attempt kept, and why it dropped the others.
+    """
+
+    def __init__(
+        self, schema: TableSchema, changes: Changes, requirements: Sequence[Requirement], parent: Snapshot | None,
+        *, may_pass_over: bool, is_alone: bool,
+    ) -> None:  # fmt: skip
+        """`parent`: what the rows were published on, if they were just now; `may_pass_over`: rows that others committed
+        before them may lie under these compactions; `is_alone`: nothing was written beside them."""
+        self._schema = schema
+        self._changes = changes
+        self._parent = parent
+        self._may_pass_over = may_pass_over
+        self.fit = Fit(changes.buckets, {})
+        self.requirements = (self._new, *requirements) if is_alone else requirements
+
+    def part(self, state: State) -> Part | Conflict | Already:
+        """What still fits; a conflict if nothing does."""
+        buckets, keyed = self._changes.buckets, bool(self._schema.primary_keys)
+        part = compact_part(buckets)
+        live = state.live_in(part.buckets)
+        leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1] if keyed else []
+        ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(self._schema, leveled)}
+        passed_over = (
+            strangers(buckets, lambda base: self._added(state.chronicle, base), live) if self._may_pass_over else {}
+        )
+        self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
+        part = compact_part(self.fit.buckets)
+        if part.is_empty:
+            return next(iter(self.fit.dropped.values()))
+        again = state.returning(part)
+        if again is not None:
+            return Conflict(
+                f"file {again.file.name} had the same entry before; merge the manifests first (compact_manifests)"
+            )
+        after = index_after(state.index, compacted_index(self.fit.buckets), by_bucket=keyed)
+        return part if after == state.index else msgspec.structs.replace(part, index=after)
+
+    def _new(self, state: State) -> Already | None:
+        buckets = self._changes.buckets
+        return Already() if is_committed(buckets, state.live_in(compact_part(buckets).buckets)) else None
+
+    def _added(self, chronicle: Chronicle, base: Base) -> frozenset[str] | None:
+        """Names of the files that others added after a snapshot and before what this commit has written.
+
+        None also if rows were taken away in between: a key that was looked up may be gone without a new file.
+        """
+        history = chronicle.after(base, self._parent)
+        if isinstance(history, Lost) or any(one.commit_kind is CommitKind.OVERWRITE for one in history.snapshots):
+            return None
+        names = history.added_names()
+        return None if isinstance(names, Lost) else frozenset(names.to_pylist())
+
+
+def placed_by_key(schema: TableSchema, entries: Sequence[ManifestEntry]) -> list[Placed]:
+    """Entries with the ranks of their keys."""
+    if not entries:
+        return []
+    types = [field.type for field in schema.key_fields]
+    lows, highs = key_ranks([e.file.min_key for e in entries], [e.file.max_key for e in entries], types)
+    ranks = zip(entries, lows.tolist(), highs.tolist(), strict=True)
+    return [Placed(e.partition, e.bucket, e.file.level, e.file.name, low, high) for e, low, high in ranks]
+
+
+def _upgraded(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...]:
+    """The new files of an overwrite, on the top level where they do not overlap."""
+    options, adds = Options(schema.options), write_part(changes.buckets).adds
+    if not adds or not schema.primary_keys or _compacts(changes.buckets):
+        return adds
+    levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
+    ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(schema, adds)}
+    return upgraded(adds, ranks, levels - 1)
+
+
+def _compacts(buckets: Iterable[BucketChanges]) -> bool:
+    return any(not bucket.compacted.is_empty for bucket in buckets)

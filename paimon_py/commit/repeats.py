@@ -1,0 +1,127 @@
+"""Whether changes have been committed before: their maker repeats them, or several processes commit the same bytes.
+
+A commit by identifier is recognised by its user and identifier, every commit by the names of its files: files of other
+snapshots never have them. Files that were written again under larger sequence numbers carry the name of the first ones.
+All snapshots after the changes were made are asked. Where these are not all left, everything that is left is asked,
+tags and live files too; and who is not found there is refused, since nobody can tell.
+
+Source: docs/reliability.md §3 (h); Java `FileStoreCommitImpl.filterCommitted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.next_snapshot import Author
+from paimon_py.commit.state import Already, Refusal, State
+from paimon_py.files.naming import earlier_names
+from paimon_py.metadata.history import Chronicle, History, Lost
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
+
+_UNTOLD = Conflict(
+    "it cannot be told whether these changes were committed before: snapshots that may have held them have expired or"
+    " were rolled back. Look whether their rows are in the table; if not, write them again"
+)
+
+
+def committed_by(
+    chronicle: Chronicle, latest: Snapshot | None, user: str, identifier: int
+) -> tuple[Snapshot, ...] | None:
+    """The snapshots of a user's last commit if its identifier is at least `identifier`, newest first; none if it is
+    smaller, which says that the other one was not committed. None if no commit of the user is left.
+
+    Batch commits of the same user do not count: they have no identifier of their own.
+
+    Cost: one get per snapshot since that commit, or all of them if the user has none.
+    """
+    found: list[Snapshot] = []
+    for snapshot in chronicle.newest_first(latest):
+        mine = snapshot.commit_user == user and snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER
+        if found and not (mine and snapshot.commit_identifier == found[0].commit_identifier):
+            break
+        if mine and snapshot.commit_identifier < identifier:
+            return ()
+        if mine:
+            found.append(snapshot)
+    return tuple(found) or None
+
+
+class Repeats:
+    """Follows the snapshots that may hold changes; a requirement of the commit."""
+
+    def __init__(self, chronicle: Chronicle, changes: Changes, author: Author, *, by_user: bool) -> None:
+        """`by_user`: the user alone says whose files these are."""
+        self._chronicle = chronicle
+        self._author = author
+        self._by_user = by_user
+        self._names = frozenset(file.name for bucket in changes.buckets for file in bucket.written.added)
+        self._made_after = self._position = changes.made_after or changes.base
+        self._looked = False
+
+    def __call__(self, state: State) -> Refusal | None:
+        """None if the changes were not committed.
+
+        Cost: none if the changes were made on the latest snapshot and have no identifier; else a get for each snapshot
+            since, and two for its delta.
+        """
+        found = self._found(state)
+        self._position, self._looked = Base.of(state.latest), True
+        return found
+
+    def are_strangers(self, latest: Snapshot | None) -> bool:
+        """Whether no snapshot up to `latest` ever named a file of the changes; False if that cannot be told."""
+        history = self._chronicle.after(self._made_after, latest)
+        names = history if isinstance(history, Lost) else history.added_names()
+        return not isinstance(names, Lost) and self._named(names.to_pylist()) is None
+
+    def _found(self, state: State) -> Refusal | None:
+        latest, certain = state.latest, False
+        if not self._looked and self._author.identifier != BATCH_COMMIT_IDENTIFIER:
+            snapshots = committed_by(self._chronicle, latest, self._author.user, self._author.identifier)
+            if snapshots:
+                same = [one for one in snapshots if one.commit_identifier == self._author.identifier]
+                return Already(tuple(reversed(same)))
+            certain = snapshots is not None
+        history = self._chronicle.after(self._position, latest)
+        found = history if isinstance(history, Lost) else self._seen(history)
+        return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found
+
+    def _anywhere(self, state: State, *, certain: bool) -> Refusal | None:
+        """The answer of all that is left."""
+        found = [self._seen(one) for one in self._chronicle.all_left(state.latest).each()]
+        for one in found:
+            if isinstance(one, (Already, Conflict)):
+                return one
+        if not self._names:
+            return None
+        line = list(self._chronicle.newest_first(state.latest))
+        whole = not line or (line[-1].id == 1 and not any(isinstance(one, Lost) for one in found))
+        live = self._named(entry.file.name for entry in state.live())
+        return live or (None if certain or whole else _UNTOLD)
+
+    def _seen(self, history: History) -> Refusal | Lost | None:
+        for snapshot in history.snapshots:
+            if self._by_user and self._is_ours(snapshot):
+                return Already((snapshot,))
+        if not self._names or not history.snapshots:
+            return None
+        names = history.added_names()
+        return names if isinstance(names, Lost) else self._named(names.to_pylist())
+
+    def _is_ours(self, snapshot: Snapshot) -> bool:
+        return (snapshot.commit_user, snapshot.commit_identifier) == (self._author.user, self._author.identifier)
+
+    def _named(self, names: Iterable[str]) -> Refusal | None:
+        """What it means that files of these names are, or were, in the table."""
+        own = self._names.intersection(_with_earlier(names))
+        if not own:
+            return None
+        return Already() if own == self._names else Conflict(f"file {min(own)} is in the table already")
+
+
+def _with_earlier(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield name
+        yield from earlier_names(name)

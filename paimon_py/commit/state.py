@@ -1,0 +1,128 @@
+"""The table as one attempt at a commit finds it, and what an attempt may come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, Union
+
+import msgspec
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import Mask, numpy_values, text_array
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.changes import Bucket
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.deletion_index import index_entries
+from paimon_py.commit.parts import Part
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.history import Chronicle
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import FileKind, ManifestEntry, identifier
+from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+
+class Already(msgspec.Struct, frozen=True):
+    """There is nothing to publish: somebody, we it seems, has committed this, in these snapshots where they are known.
+    """
+
+    snapshots: tuple[Snapshot, ...] = ()
+
+
+class State:
+    """The latest snapshot and what led to it; files and schemas are fetched when they are asked for, and once.
+
+    Attributes:
+        latest: None for an empty table.
+        chronicle: shared by all attempts of a commit.
+    """
+
+    def __init__(self, root: TableRoot, schema: TableSchema, latest: Snapshot | None, chronicle: Chronicle) -> None:
+        self.latest = latest
+        self.chronicle = chronicle
+        self._root = root
+        self._schema = schema
+        self._newest: TableSchema | None = None
+        self._index: tuple[IndexEntry, ...] | None = None
+        self._live: dict[frozenset[Bucket], list[ManifestEntry]] = {}
+
+    @property
+    def newest_schema(self) -> TableSchema:
+        """The table's latest schema. Raises: TableNotFoundError if there is no table any more."""
+        self._newest = self._newest or self._root.schemas.latest()
+        return self._newest
+
+    @property
+    def index(self) -> tuple[IndexEntry, ...]:
+        """All index files of the table. Raises: SnapshotExpiredError"""
+        if self._index is None:
+            self._index = index_entries(self._root, self.latest)
+        return self._index
+
+    def live(self, chosen: PartitionChoice | None = None) -> list[ManifestEntry]:
+        """The live files of some partitions, or all. Raises: SnapshotExpiredError"""
+        return self.live_columns(EntryFilter(partitions=chosen)).entries()
+
+    def live_in(self, buckets: Iterable[Bucket]) -> list[ManifestEntry]:
+        """The live files of some buckets. Raises: SnapshotExpiredError"""
+        wanted = frozenset(buckets)
+        if wanted not in self._live:
+            partitions = PartitionChoice.of_rows(partition for partition, _ in wanted)
+            numbers = frozenset(bucket for _, bucket in wanted)
+            live = self.live_columns(EntryFilter(partitions=partitions, buckets=numbers))
+            self._live[wanted] = [entry for entry in live.entries() if (entry.partition, entry.bucket) in wanted]
+        return self._live[wanted]
+
+    def returning(self, part: Part) -> ManifestEntry | None:
+        """An entry to add that was added and deleted before, as far as manifests tell; None if there is none.
+
+        Entries are told apart by name, level and the files beside the data file, and readers fold them in any order: an
+        entry that returned would count as deleted. Only files that the part also deletes can return.
+        """
+        moved = {entry.file.name for entry in part.deletes}
+        again = {identifier(entry): entry for entry in part.adds if entry.file.name in moved}
+        if self.latest is None or not again:
+            return None
+        partitions = PartitionChoice.of_rows(entry.partition for entry in again.values())
+        known = self._root.manifests.base_and_delta(self.latest)
+        columns = self._root.manifests.read_entries(known, EntryFilter(partitions=partitions))
+        named: Mask = numpy_values(pc.is_in(columns.names(), value_set=text_array(sorted(moved))))
+        gone = columns.take((columns.kind == FileKind.DELETE) & named).entries()
+        return next((again[key] for key in map(identifier, gone) if key in again), None)
+
+    def live_columns(self, entry_filter: EntryFilter) -> EntryColumns:
+        """Live files as columns. Raises: SnapshotExpiredError"""
+        if self.latest is None:
+            return EntryColumns.empty()
+        return self._root.manifests.live_entries(self.latest, entry_filter)
+
+
+Refusal = Union[Conflict, Already]
+Planned = Union[Part, Conflict, Already]
+
+Requirement = Callable[[State], Union[Conflict, Already, None]]
+"""What must hold of the latest state; None if it does."""
+
+
+class Proposal(Protocol):
+    """Edits to publish as one snapshot, and what they require of the latest state."""
+
+    @property
+    def requirements(self) -> Sequence[Requirement]:
+        """Asked in this order, before every attempt."""
+        ...
+
+    def part(self, state: State) -> Part | Conflict | Already:
+        """The edits as they must look on the latest state; asked when all requirements hold."""
+        ...
+
+
+def plan(proposal: Proposal, state: State) -> Planned:
+    """What to publish on the latest state: the first requirement that does not hold, or the edits."""
+    for requirement in proposal.requirements:
+        refusal = requirement(state)
+        if refusal is not None:
+            return refusal
+    return proposal.part(state)

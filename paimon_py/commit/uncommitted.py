@@ -1,0 +1,93 @@
+"""Files that are not committed yet: who owns them, and when they are deleted.
+
+Whoever made files owns them until they are handed to a commit that certainly happened. After a certain failure the
+owner deletes them. If the outcome is not known they stay: a snapshot may name them. Files of changes that came as bytes
+have no owner here: another process may still publish them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+
+from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.rivals import joint_base
+from paimon_py.errors import CommitUnknownError, PaimonError
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.manifest import HASH, IndexEntry
+
+
+@contextlib.contextmanager
+def uncommitted(discard: Callable[[], object]) -> Iterator[None]:
+    """Commit in this block: its files are discarded if the commit certainly failed.
+
+    They stay if the outcome is unknown; and after anything but an error of paimon_py, a Ctrl-C say, which may come
+    after publication.
+    """
+    try:
+        yield
+    except CommitUnknownError:
+        raise
+    except PaimonError:
+        discard()
+        raise
+
+
+def delete_made(files: TableFiles, buckets: Iterable[BucketChanges]) -> None:
+    """Delete the data and changelog files that were made for changes nobody will commit, and what was compacted of
+    them.
+
+    What cannot be deleted stays as an orphan.
+    """
+    for bucket in buckets:
+        files.bucket(*bucket.place).delete(bucket.made_files)
+
+
+def delete_compaction(files: TableFiles, bucket: BucketChanges, keep: Container[str] = ()) -> None:
+    """Delete what compacting a bucket made, where no snapshot names any of it, but for the data files to `keep`."""
+    files.bucket(*bucket.place).delete([file for file in bucket.compaction_files if file.name not in keep])
+    files.delete_index(bucket.compacted.made_index)
+
+
+def delete_unnamed_index(files: TableFiles, changes: Changes, entries: Sequence[IndexEntry]) -> None:
+    """Delete those index files of changes that certainly no snapshot names.
+
+    A writer's later rounds name the index files of its earlier ones, and may be committed before them.
+
+    Cost: if there are any, a get per snapshot since the base, and its index manifest.
+    """
+    named = _named_index(files.root, changes) if entries else None
+    if named is not None:
+        files.delete_index([entry for entry in entries if entry.name not in named])
+
+
+def delete_handed_index(files: TableFiles, changes: Changes, own: Container[str]) -> None:
+    """Delete the index files of changes that will not be committed, but for hashes that a later round relies on.
+
+    `own`: names of files that no later round knows.
+    """
+    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
+    made = [entry for edit in edits for entry in edit.made_index]
+    shared = [entry for entry in made if entry.index_type == HASH and entry.name not in own]
+    names = {entry.name for entry in shared}
+    files.delete_index([entry for entry in made if entry.name not in names])
+    delete_unnamed_index(files, changes, shared)
+
+
+def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
+    """Names of the index files that snapshots after the base of changes name; None if the store does not say.
+
+    A store that fails is asked once more. Where the base has expired, all snapshots and tags are looked at.
+    """
+    for _ in range(2):
+        try:
+            chronicle, latest = Chronicle(root), root.snapshots.latest()
+            history = chronicle.after(joint_base(chronicle, changes, latest), latest)
+            found = chronicle.all_left(latest) if isinstance(history, Lost) else history
+            names = found.index_names()
+            return None if isinstance(names, Lost) else names
+        except PaimonError:
+            continue
+    return None

@@ -1,0 +1,204 @@
+"""Publishing one snapshot, and finding out what became of it.
+
+A `Committer` is what a catalog can supply: the file system's creates the file of the snapshot, which must not be there.
+A creation that did not plainly succeed is never taken for a failure: the file is read back and compared. A snapshot
+that was created behind the back of an expiry or a rollback is taken away again: its parent must be there, with its
+mark.
+
+Source: docs/reliability.md §3 (f), (h), (l); docs/format.md §2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Union
+
+import msgspec
+
+from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.errors import CorruptionError, StorageError, StorageUnknownError, TableNotFoundError
+from paimon_py.metadata.hints import raise_hint
+from paimon_py.spec.data_file import identifier
+from paimon_py.spec.layout import latest_hint_path, snapshot_directory, snapshot_path
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+
+if TYPE_CHECKING:
+    from paimon_py.metadata.root import TableRoot
+
+_CREATE_ATTEMPTS = 3
+
+
+class Committed(msgspec.Struct, frozen=True, tag=True):
+    """The snapshot is part of the table's history."""
+
+    snapshot: Snapshot
+
+
+class LostRace(msgspec.Struct, frozen=True, tag=True):
+    """The snapshot is certainly not part of the history: plan again on what is there now."""
+
+    reason: str
+
+
+class Unknown(msgspec.Struct, frozen=True, tag=True):
+    """The snapshot may or may not be part of the history; no file may be deleted."""
+
+    reason: str
+    snapshot_id: int
+
+
+Publication = Union[Committed, LostRace, Unknown]
+
+
+class Committer(Protocol):
+    """Makes snapshots part of a table's history, one after the other."""
+
+    def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
+        """Make a snapshot, which was planned on `parent`, the next one.
+
+        Args:
+            deadline: reading of the clock's `elapsed` after which `parent` is too old to build on.
+
+        Raises:
+            StorageError: the store refused, and the snapshot is certainly not there.
+            TableNotFoundError: there is no such table any more; nothing was published.
+        """
+        ...
+
+
+class StoreCommitter:
+    """Publishes by creating the file of the snapshot with the store's exclusive create."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self, root: TableRoot) -> None:
+        self._root = root
+
+    def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
+        """See `Committer.publish`. Cost: two gets, or lists for the first snapshot, one create, and the hint."""
+        if self._root.env.clock.elapsed() > deadline:
+            return LostRace("planning took so long that the snapshot it was based on may have expired")
+        if not self._is_alive(parent):
+            return LostRace("the snapshot it was based on is gone")
+        created = self._create(snapshot, snapshot_directory(self._root.path) if parent else self._root.path)
+        if not isinstance(created, bool):
+            return created
+        try:
+            found = self._placed(snapshot, parent, certain=created)
+        except (StorageError, CorruptionError) as error:
+            return Unknown(f"snapshot {snapshot.id} was created, but not what it stands on: {error}", snapshot.id)
+        if isinstance(found, Committed):
+            raise_hint(self._root.store, latest_hint_path(self._root.path), snapshot.id)
+        return found
+
+    def _create(self, snapshot: Snapshot, within: str) -> bool | LostRace | Unknown:
+        """Create the file, below a directory that must be there.
+
+        Returns: True if that certainly happened just now, False if in a call whose answer was lost.
+        """
+        root, data = self._root, snapshot_to_json(snapshot)
+        path = snapshot_path(root.path, snapshot.id)
+        unsure = False
+        refused: StorageError | None = None
+        for _ in range(_CREATE_ATTEMPTS):
+            created = False
+            try:
+                created = root.store.put_new(path, data, within=within)
+                refused = None
+            except StorageError as error:
+                unsure = unsure or isinstance(error, StorageUnknownError)
+                refused = error
+            found = self._read_back(snapshot)
+            if isinstance(found, (LostRace, Unknown)):
+                return found
+            if created or found is not None:
+                return created and not unsure
+            if refused is None or isinstance(refused, FileMissingError):
+                break
+        if unsure:
+            return Unknown(f"the store did not say whether {path} was created", snapshot.id)
+        if isinstance(refused, FileMissingError):
+            raise _no_table(root.path) from refused
+        if refused is not None:
+            raise refused
+        return LostRace(f"snapshot {snapshot.id} was there and vanished")
+
+    def _read_back(self, snapshot: Snapshot) -> Snapshot | LostRace | Unknown | None:
+        """The snapshot if its file holds it, None if there is no file.
+
+        A Java writer on a local disk may have renamed its own file over this one.
+        """
+        try:
+            there = self._root.snapshots.find(snapshot.id)
+        except (StorageError, CorruptionError) as error:
+            path = snapshot_path(self._root.path, snapshot.id)
+            return Unknown(f"{path} could not be read back: {error}", snapshot.id)
+        if there is not None and there.uuid != snapshot.uuid:
+            return LostRace(f"snapshot {snapshot.id} is {there.commit_user}'s")
+        return there
+
+    def _is_alive(self, parent: Snapshot | None) -> bool:
+        """Whether the snapshot that was planned on is still there, unchanged; for the first one: whether there is none.
+        """
+        if parent is None:
+            return not self._root.snapshots.ids()
+        return self._root.snapshots.find(parent.id) == parent
+
+    def _placed(self, snapshot: Snapshot, parent: Snapshot | None, *, certain: bool) -> Publication:
+        """Whether a snapshot that was just created stands on its parent, and no others stand in its place.
+
+        A parent that is gone expired, since this writer slept or since others were quick, or was rolled back. Expiry
+        removes snapshots in ascending order, a rollback leaves older ones. `certain`: the file was created just now.
+        """
+        there = None if parent is None else self._root.snapshots.find(parent.id)
+        if parent is not None and there == parent:
+            return Committed(snapshot)
+        ids = self._root.snapshots.ids()
+        if snapshot.id not in ids:
+            return self._vanished(snapshot)
+        if (parent is not None and ids[0] < snapshot.id) or (there is None and not self._root.schemas.ids()):
+            return self._withdrawn(snapshot, "others rolled the table back meanwhile", certain=certain)
+        if ids[-1] == snapshot.id or self._is_built_on(snapshot):
+            return Committed(snapshot)
+        return self._withdrawn(
+            snapshot, "others committed and expired snapshots while this commit waited", certain=certain
+        )
+
+    def _vanished(self, snapshot: Snapshot) -> Publication:
+        """What became of a snapshot whose file was there and is gone: it expired, or went with its table."""
+        if self._root.schemas.ids():
+            return Committed(snapshot)
+        return Unknown("the table was renamed or dropped while the snapshot was published", snapshot.id)
+
+    def _is_built_on(self, snapshot: Snapshot) -> bool:
+        """Whether the next snapshot comes from this one: whether it goes on from the same files, by their names."""
+        root = self._root
+        successor = root.snapshots.find(snapshot.id + 1)
+        if successor is None:
+            return False
+        base = root.manifests.read_list(successor.base_manifest_list)
+        delta = {file.name for file in root.manifests.read_list(snapshot.delta_manifest_list)}
+        if delta and delta <= {file.name for file in base}:
+            return True
+        ours = root.manifests.base_and_delta(snapshot)
+        alive = [{identifier(entry) for entry in root.manifests.live(files).entries()} for files in (base, ours)]
+        return alive[0] == alive[1]
+
+    def _withdrawn(self, snapshot: Snapshot, reason: str, *, certain: bool) -> Publication:
+        """Take a snapshot away that is not part of the history, unless others have built on it."""
+        root = self._root
+        if root.snapshots.find(snapshot.id + 1) is not None and self._is_built_on(snapshot):
+            return Unknown(f"{reason}, and others built on snapshot {snapshot.id}", snapshot.id)
+        if root.snapshots.find(snapshot.id) == snapshot:
+            root.store.delete(snapshot_path(root.path, snapshot.id))
+        if not root.schemas.ids():
+            raise _no_table(root.path)
+        if not certain:
+            return Unknown(f"snapshot {snapshot.id} may have been published and expired meanwhile", snapshot.id)
+        return LostRace(reason)
+
+
+def _no_table(path: str) -> TableNotFoundError:
+    return TableNotFoundError(
+        f"nothing was committed: the table at {path} was renamed or dropped; open it again", path=path
+    )
