@@ -11,7 +11,8 @@ import msgspec
 
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket
-from paimon_py.metadata.deletion_files import DeletionWriter, deletion_places
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, IndexEntry
 from paimon_py.spec.schema import TableSchema
@@ -35,7 +36,7 @@ def bucket_deletions(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -
     Raises: SnapshotExpiredError, CorruptionError
     """
     index = index_entries(root, snapshot)
-    places = deletion_places(root.path, schema, index)
+    places = TableFiles(root, schema).deletion_places(index)
     found: dict[Bucket, list[IndexEntry]] = {}
     for entry in index:
         if entry.index_type == DELETION_VECTORS:

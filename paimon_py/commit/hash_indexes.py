@@ -113,22 +113,22 @@ class HashIndexes:
         """With the writer's own file where that holds all."""
         if edit.added_index and edit.added_index[0].row_count == len(hashes):
             return edit
-        entry = write_hashes(self._root, self._schema, partition, bucket, hashes)
+        entry = write_hashes(self._files.bucket(partition, bucket), hashes)
         self._made.append(entry)
         return Edit(deleted_index=edit.deleted_index, added_index=(entry,))
 
     def _own(self, place: Bucket, edit: Edit, files: Sequence[DataFile]) -> tuple[Index, Int32s]:
         """A writer's index file and the hashes that it gave this bucket; without the file, those of its new rows."""
         try:
-            found = [read_hashes(self._root, self._schema, entry) for entry in edit.added_index]
+            found = [read_hashes(self._files, entry) for entry in edit.added_index]
         except FileMissingError:
-            found = [key_hashes(self._root, self._schema, place, file) for file in files]
+            found = [key_hashes(self._files.bucket(*place), file) for file in files]
             return (), np.unique(np.concatenate([_NONE, *found]))
         return edit.added_index, np.unique(np.concatenate([_NONE, *found]))
 
     def _read_latest(self, entry: IndexEntry, state: State) -> Int32s:
         try:
-            return read_hashes(self._root, self._schema, entry)
+            return read_hashes(self._files, entry)
         except FileMissingError as error:
             assert state.latest is not None
             raise self._root.manifests.gone(state.latest, error) from error

@@ -16,7 +16,6 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.errors import StorageError, UnsupportedError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
-from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.lsm.writer import abort_all
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
@@ -74,7 +73,7 @@ def _rewritten(place: BucketFiles, file: DataFile, offset: int, begun: list[Roll
 
 def _shifted_batches(place: BucketFiles, file: DataFile, offset: int) -> Iterator[pa.RecordBatch]:
     fields = (SEQUENCE_FIELD, KIND_FIELD, *place.schema_of(file).fields)
-    for _, batch in place.positions(file, fields, batch_rows=BATCH_ROWS):
+    for _, batch in place.reader(file, fields).positions():
         numbers = numpy_values(batch.column(SEQUENCE_NUMBER)) + np.int64(offset)
         yield batch.set_column(
             batch.schema.get_field_index(SEQUENCE_NUMBER),

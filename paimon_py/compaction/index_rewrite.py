@@ -181,7 +181,7 @@ def _made(files: BucketFiles, file: DataFile, missing: list[IndexColumn]) -> Ind
     names = {index.column for index in missing}
     fields = tuple(field for field in files.schema_of(file).fields if field.name in names)
     writer = FileIndexWriter(fields, missing)
-    for _, batch in files.positions(file, fields):
+    for _, batch in files.reader(file, fields).positions():
         writer.add(batch)
     return writer.finish()
 

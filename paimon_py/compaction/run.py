@@ -168,7 +168,7 @@ class _Work:
         return self._begun[-1]
 
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        pieces = self._files.positions(file, self._stamps.stored(file, fields), batch_rows=batch_rows)
+        pieces = self._files.reader(file, self._stamps.stored(file, fields)).positions(batch_rows=batch_rows)
         batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
         return self._expiry.alive(batches) if self._expiry else batches
 
@@ -179,8 +179,8 @@ class _Work:
         if bounds is not None:
             key = col(self._schema.key_fields[0].name)
             predicate = bind((key >= bounds[0]) & (key <= bounds[1]), self._schema.fields)
-        stored = self._stamps.stored(file, fields)
-        pieces = self._files.positions(file, stored, batch_rows=batch_rows, predicate=predicate)
+        reader = self._files.reader(file, self._stamps.stored(file, fields))
+        pieces = reader.positions(batch_rows=batch_rows, predicate=predicate)
         batches = positioned(pieces, self._dead.get(file.name))
         batches = self._stamps.complete(file, (*fields, POSITION_FIELD), batches)
         # A row that has ended must still be marked where it is replaced, or its key would have two live rows; and it

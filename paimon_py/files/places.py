@@ -8,7 +8,7 @@ from __future__ import annotations
 from paimon_py.env import Ids
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.external_paths import ExternalPaths, external_paths
-from paimon_py.spec.layout import bucket_path, check_file_name, data_file_path, relative_bucket_path
+from paimon_py.spec.layout import bucket_path, data_file_path, relative_bucket_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import join
@@ -52,25 +52,13 @@ def bucket_place(root: str, schema: TableSchema, partition: str, bucket: int, id
     )
 
 
-def file_path(root: str, schema: TableSchema, partition: str, bucket: int, file: DataFile) -> str:
-    """Where a data file lies: a path of the table's store, or a URL."""
-    return file.external_path or data_file_path(root, schema, partition, bucket, file.name)
-
-
-def file_paths(root: str, schema: TableSchema, partition: str, bucket: int, file: DataFile) -> tuple[str, ...]:
-    """Where a data file and the files beside it lie."""
-    path = file_path(root, schema, partition, bucket, file)
-    directory = path.rpartition("/")[0]
-    return (path, *(join(directory, check_file_name(name)) for name in file.extra_files))
-
-
-def path_below(directory: str, file: DataFile) -> str:
+def path_in(directory: str, file: DataFile) -> str:
     """Where a data file of the bucket with this directory lies: a path of the table's store, or a URL."""
-    return file.external_path or f"{directory}/{check_file_name(file.name)}"
+    return file.external_path or data_file_path(directory, file.name)
 
 
-def paths_below(directory: str, file: DataFile) -> tuple[str, ...]:
+def paths_in(directory: str, file: DataFile) -> tuple[str, ...]:
     """Where a data file and the files beside it lie."""
-    path = path_below(directory, file)
+    path = path_in(directory, file)
     directory = path.rpartition("/")[0]
-    return (path, *(join(directory, check_file_name(name)) for name in file.extra_files))
+    return (path, *(data_file_path(directory, name) for name in file.extra_files))

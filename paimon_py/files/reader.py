@@ -27,56 +27,6 @@ from paimon_py.storage.store import OpenRead
 BATCH_ROWS = 65_536
 
 
-def read_file(
-    store: OpenRead,
-    path: str,
-    file: DataFile,
-    file_schema: TableSchema,
-    read_fields: Sequence[Field],
-    *,
-    batch_rows: int = BATCH_ROWS,
-    predicate: Predicate | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a data file, in their order.
-
-    Shapes: out — batches of at most `batch_rows` rows with the Arrow schema of `read_fields`.
-    Args:
-        path: where the file lies; `file.external_path` comes first if there is one.
-        file_schema: the table schema the file was written with (`file.schema_id`).
-        read_fields: columns by field id, in the types to be read; `SEQUENCE_FIELD` and `KIND_FIELD` for files of
-            primary-key tables.
-        predicate: bound to the schema that is read; may leave out parts of the file without a match. Rows are not
-            filtered.
-    Cost: one open file; only needed columns are read, none at all if the file has none of them.
-    Raises:
-        FileMissingError: there is no such file.
-        CorruptionError: damaged bytes, or another number of rows than the manifest says.
-        SchemaError: a stored value has no meaning in the type its column has now.
-        UnsupportedError: the format, a type, or a cast that is not handled.
-    """
-    pieces = read_positions(store, path, file, file_schema, read_fields, batch_rows=batch_rows, predicate=predicate)
-    return (batch for _, batch in pieces)
-
-
-def read_positions(
-    store: OpenRead,
-    path: str,
-    file: DataFile,
-    file_schema: TableSchema,
-    read_fields: Sequence[Field],
-    *,
-    batch_rows: int = BATCH_ROWS,
-    predicate: Predicate | None = None,
-    rows: BitMap | None = None,
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Like `read_file`, each batch with the position in the file of its first row (what deletion vectors count).
-
-    `rows`: positions that are wanted; parts of the file without one may be left out.
-    """
-    reader = FileReader(store, path, file, file_schema, read_fields)
-    return reader.positions(batch_rows=batch_rows, predicate=predicate, rows=rows)
-
-
 class FileReader:
     """One data file in the columns that are read; nothing is opened before it is asked for."""
 
@@ -90,7 +40,15 @@ class FileReader:
         *,
         by_page: bool = False,
     ) -> None:
-        """See `read_file`; `by_page`: on a local disk, of row groups, too, leave out what is not needed."""
+        """A reader of one file.
+
+        Args:
+            path: where the file lies; `file.external_path` comes first if there is one.
+            file_schema: the table schema the file was written with (`file.schema_id`).
+            read_fields: columns by field id, in the types to be read; `SEQUENCE_FIELD` and `KIND_FIELD` for files of
+                primary-key tables.
+            by_page: on a local disk, of row groups, too, leave out what is not needed.
+        """
         self._store = store
         self._path = path
         self._file = file
@@ -113,9 +71,28 @@ class FileReader:
             opened.close()
 
     def positions(
-        self, *, batch_rows: int, predicate: Predicate | None, rows: BitMap | None, meter: Meter | None = None
+        self,
+        *,
+        batch_rows: int = BATCH_ROWS,
+        predicate: Predicate | None = None,
+        rows: BitMap | None = None,
+        meter: Meter | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """See `read_positions`; `meter` counts what is done."""
+        """The rows of the file, in their order: batches, each with the position in the file of its first row.
+
+        Shapes: out — batches of at most `batch_rows` rows with the Arrow schema of the columns that are read.
+        Args:
+            predicate: bound to the schema that is read; may leave out parts of the file without a match. Rows are not
+                filtered.
+            rows: positions that are wanted; parts of the file without one may be left out.
+            meter: counts what is done.
+        Cost: one open file; only needed columns are read, none at all if the file has none of them.
+        Raises:
+            FileMissingError: there is no such file.
+            CorruptionError: damaged bytes, or another number of rows than the manifest says.
+            SchemaError: a stored value has no meaning in the type its column has now.
+            UnsupportedError: the format, a type, or a cast that is not handled.
+        """
         file, evolution = self._file, self._evolution
         if file.write_columns is not None:
             message = f"{self._path} holds only some columns of its rows"

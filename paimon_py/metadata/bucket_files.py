@@ -12,22 +12,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyroaring import BitMap
 
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.file_index import matching
-from paimon_py.files.places import path_below, paths_below
-from paimon_py.files.reader import BATCH_ROWS, FileReader
+from paimon_py.files.places import path_in, paths_in
+from paimon_py.files.reader import FileReader
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.layout import bucket_path, check_file_name
+from paimon_py.spec.layout import bucket_path, data_file_path, index_directory
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.storage.store import FileStatus, OpenRead, join
+from paimon_py.storage.store import FileStatus, OpenRead
 
 if TYPE_CHECKING:
     from paimon_py.codec.file_index.base import Answer
@@ -70,13 +69,13 @@ class TableFiles:
         """Where an index file lies: outside the table, beside its data files, or below `index/`."""
         if entry.external_path is not None:
             return entry.external_path
-        return join(self.index_directory(entry.partition, entry.bucket), check_file_name(entry.name))
+        return data_file_path(self.index_directory(entry.partition, entry.bucket), entry.name)
 
     def index_directory(self, partition: bytes, bucket: int) -> str:
         """Where new index files of a bucket go."""
         if self._beside_data:
             return bucket_path(self.root.path, self.schema, self.partition_directory(partition), bucket)
-        return join(self.root.path, "index")
+        return index_directory(self.root.path)
 
     def delete_index(self, entries: Iterable[IndexEntry]) -> None:
         """Delete index files that no snapshot names; what cannot be deleted stays."""
@@ -130,11 +129,11 @@ class BucketFiles:
 
     def path(self, file: DataFile) -> str:
         """Where a data file lies: a path of the table's store, or a URL."""
-        return path_below(self.directory, file)
+        return path_in(self.directory, file)
 
     def paths(self, file: DataFile) -> tuple[str, ...]:
         """Where a data file and the files beside it lie."""
-        return paths_below(self.directory, file)
+        return paths_in(self.directory, file)
 
     def stat(self, file: DataFile) -> FileStatus | None:
         """What the store knows of a data file; None if there is no such file."""
@@ -163,34 +162,16 @@ class BucketFiles:
         """
         return FileReader(self.table.store, self.path(file), file, self.schema_of(file), fields, by_page=by_page)
 
-    def positions(
-        self,
-        file: DataFile,
-        fields: Sequence[Field],
-        *,
-        batch_rows: int = BATCH_ROWS,
-        predicate: Predicate | None = None,
-        rows: BitMap | None = None,
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Batches of `fields`, each with the position in the file of its first row.
-
-        `predicate`, bound to the table's schema, and `rows`, positions: parts of the file without a match may be left
-        out.
-
-        Raises: as `schema_of` and `files.reader.read_file`
-        """
-        return self.reader(file, fields).positions(batch_rows=batch_rows, predicate=predicate, rows=rows)
-
     def stored_rows(self, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """The rows of a data file as they are stored: nothing is merged, no row is left out.
 
         The types of columns may have changed since: who reads keys may read files of any schema.
 
-        Raises: as `files.reader.read_file`
+        Raises: as `FileReader.positions`
         """
         written = self.table.root.schemas.get(file.schema_id)
         reader = FileReader(self.table.store, self.path(file), file, written, fields)
-        return (batch for _, batch in reader.positions(batch_rows=BATCH_ROWS, predicate=None, rows=None))
+        return (batch for _, batch in reader.positions())
 
     def matching(self, file: DataFile, predicate: Predicate) -> Answer:
         """The rows of a data file that may match by its file indexes. See `files.file_index.matching`."""

@@ -9,48 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from paimon_py.codec.deletion_vectors import VERSION, DeletionVector, decode, encode
-from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import FileKind
-from paimon_py.spec.layout import bucket_path, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, DeletionVectorRange, IndexEntry
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import OpenRead, join, new_file
 
 _FRAME = 8
 """Bytes that a block may have beyond its stated length."""
-
-
-def index_file_path(table: str, schema: TableSchema, entry: IndexEntry) -> str:
-    """Where an index file lies: outside the table, beside its data files, or below `index/`."""
-    if entry.external_path is not None:
-        return entry.external_path
-    return join(index_directory(table, schema, entry.partition, entry.bucket), check_file_name(entry.name))
-
-
-def deletion_places(
-    table: str, schema: TableSchema, entries: Iterable[IndexEntry]
-) -> dict[tuple[bytes, int], dict[str, DeletionPlace]]:
-    """Where the deletion vectors named by an index manifest lie, per partition and bucket by name of data file.
-
-    Cost: 1 µs per vector; nothing is read.
-    Raises: CorruptionError if a data file has two deletion vectors.
-    """
-    places: dict[tuple[bytes, int], dict[str, DeletionPlace]] = {}
-    for entry in entries:
-        if entry.index_type != DELETION_VECTORS or not entry.deletion_vectors:
-            continue
-        path = index_file_path(table, schema, entry)
-        bucket = places.setdefault((entry.partition, entry.bucket), {})
-        for part in entry.deletion_vectors:
-            if part.data_file in bucket:
-                raise CorruptionError(f"{part.data_file} has two deletion vectors", path=path)
-            bucket[part.data_file] = DeletionPlace(
-                path=path, offset=part.offset, length=part.length, cardinality=part.cardinality
-            )
-    return places
 
 
 def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict[str, DeletionVector]:
@@ -154,13 +121,6 @@ class DeletionWriter:
             row_count=len(ranges),
             deletion_vectors=tuple(ranges),
         )
-
-
-def index_directory(table: str, schema: TableSchema, partition: bytes, bucket: int) -> str:
-    """Where new index files of a bucket go."""
-    if Options(schema.options).get_bool("index-file-in-data-file-dir"):
-        return bucket_path(table, schema, partition_directory(schema, partition), bucket)
-    return join(table, "index")
 
 
 def _check_count(name: str, vector: DeletionVector, place: DeletionPlace) -> None:

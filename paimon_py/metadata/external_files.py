@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_py.files.places import paths_below
+from paimon_py.files.places import paths_in
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.external_paths import PATHS
 
@@ -21,7 +21,7 @@ def external_files(root: TableRoot) -> list[str]:
             continue
         for entry in root.manifests.live_entries(snapshot).entries():
             if entry.file.external_path is not None:
-                found.update(paths_below("", entry.file))
+                found.update(paths_in("", entry.file))
         index = [] if snapshot.index_manifest is None else root.manifests.read_index(snapshot.index_manifest)
         found.update(entry.external_path for entry in index if entry.external_path is not None)
     return sorted(found)

@@ -10,45 +10,44 @@ import numpy as np
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes
-from paimon_py.metadata.deletion_files import index_directory, index_file_path
-from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.stored_rows import stored_rows
+from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
-from paimon_py.spec.schema import TableSchema
 from paimon_py.storage.store import join, new_file
 
 
-def read_hashes(root: TableRoot, schema: TableSchema, entry: IndexEntry) -> Int32s:
+def read_hashes(files: TableFiles, entry: IndexEntry) -> Int32s:
     """The hashes in one file, in its order.
 
     Raises:
         FileMissingError: there is no such file.
         CorruptionError: it holds another number of hashes than its entry says.
     """
-    path = index_file_path(root.path, schema, entry)
-    with root.files.open_read(path) as source:
+    path = files.index_path(entry)
+    with files.store.open_read(path) as source:
         return decode_hashes(source.read(), entry.row_count, path)
 
 
-def key_hashes(root: TableRoot, schema: TableSchema, place: tuple[bytes, int], file: DataFile) -> Int32s:
-    """The hashes of the keys in a data file. `place`: its partition and bucket.
+def key_hashes(files: BucketFiles, file: DataFile) -> Int32s:
+    """The hashes of the keys in a data file.
 
     Raises:
         FileMissingError: there is no such file.
     """
-    types = [field.type for field in schema.key_fields]
-    found = [hash_rows(batch.columns, types) for batch in stored_rows(root, schema, place, file, schema.key_fields)]
+    fields = files.table.schema.key_fields
+    types = [field.type for field in fields]
+    found = [hash_rows(batch.columns, types) for batch in files.stored_rows(file, fields)]
     return np.concatenate(found) if found else np.empty(0, np.int32)
 
 
-def write_hashes(root: TableRoot, schema: TableSchema, partition: bytes, bucket: int, hashes: Int32s) -> IndexEntry:
+def write_hashes(files: BucketFiles, hashes: Int32s) -> IndexEntry:
     """A new file with these hashes, durable when this returns.
 
     Raises: StorageError, and then there is no such file unless the store kept it from being deleted.
     """
+    root, partition, bucket = files.table.root, files.partition, files.bucket
     name = f"index-{root.env.ids.uuid()}-0"
-    path = join(index_directory(root.path, schema, partition, bucket), name)
+    path = join(files.table.index_directory(partition, bucket), name)
     data = encode_hashes(hashes)
     with new_file(root.files, path) as sink:
         sink.write(data)

@@ -259,7 +259,7 @@ class AppendRows:
         fields = [field for field in self._schema.fields if field.name in names]
         rows = wanted.bitmap(0) if wanted is not None and len(wanted.highs) == 1 else None
         files = self._files.bucket(split.partition, split.bucket)
-        return living(files.positions(file, fields, predicate=predicate, rows=rows), dead)
+        return living(files.reader(file, fields).positions(predicate=predicate, rows=rows), dead)
 
     # -- files ------------------------------------------------------------------------------------------------------
 

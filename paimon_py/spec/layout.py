@@ -117,9 +117,9 @@ def manifest_path(table: str, name: str) -> str:
     return join(table, "manifest", check_file_name(name))
 
 
-def index_path(table: str, name: str) -> str:
-    """An index file under `index/`, named by an index manifest."""
-    return join(table, "index", check_file_name(name))
+def index_directory(table: str) -> str:
+    """Where index files lie that do not lie beside data files."""
+    return join(table, "index")
 
 
 def statistics_path(table: str, name: str) -> str:
@@ -180,9 +180,9 @@ def relative_bucket_path(schema: TableSchema, partition: str, bucket: int) -> st
     return join(data_directory, partition, bucket_dir(bucket)).lstrip("/")
 
 
-def data_file_path(table: str, schema: TableSchema, partition: str, bucket: int, name: str) -> str:
-    """A data file, or a file beside it, named by a manifest (without `_EXTERNAL_PATH`)."""
-    return join(bucket_path(table, schema, partition, bucket), check_file_name(name))
+def data_file_path(directory: str, name: str) -> str:
+    """A data file, or a file beside it, named by a manifest, in the directory of its bucket (or an external one)."""
+    return f"{directory}/{check_file_name(name)}"
 
 
 def database_path(warehouse: str, database: str) -> str:

@@ -116,6 +116,7 @@ class DynamicBuckets(Routing):
         """
         self._root = root
         self._schema = schema
+        self._files = TableFiles(root, schema)
         self._live = live
         own = AssignerSettings() if share is None else AssignerSettings(count=share.assigners, number=share.number)
         self._settings = limited(own, Options(schema.options))
@@ -167,7 +168,7 @@ class DynamicBuckets(Routing):
     def abort(self) -> None:
         """Delete the index files that were not handed over; as many as the store lets."""
         made, self._made = self._made, []
-        TableFiles(self._root, self._schema).delete_index(made)
+        self._files.delete_index(made)
 
     def forget(self, changes: Iterable[BucketChanges]) -> None:
         """Changes that were handed over will never be committed: their partitions are loaded again, as they are now."""
@@ -186,7 +187,7 @@ class DynamicBuckets(Routing):
         before = () if indexed.entry is None else (indexed.entry,)
         if indexed.is_new:
             hashes = np.concatenate(indexed.hashes)
-            entry = write_hashes(self._root, self._schema, *key, hashes)
+            entry = write_hashes(self._files.bucket(*key), hashes)
             self._made.append(entry)
             indexed.entry, indexed.hashes, indexed.is_new = entry, [hashes], False
         assert indexed.entry is not None
@@ -223,9 +224,10 @@ class DynamicBuckets(Routing):
         """The index of each bucket of a partition."""
         found: dict[int, _Indexed] = {}
         for entry in self._known_entries().get(partition, ()):
-            found[entry.bucket] = _Indexed(entry, [read_hashes(self._root, self._schema, entry)])
+            found[entry.bucket] = _Indexed(entry, [read_hashes(self._files, entry)])
         for bucket, files in self._files_without_index(partition, found):
-            keys = [key_hashes(self._root, self._schema, (partition, bucket), file) for file in files]
+            door = self._files.bucket(partition, bucket)
+            keys = [key_hashes(door, file) for file in files]
             found[bucket] = _Indexed(None, [distinct_integers(np.concatenate(keys))], is_new=True)
         return found
 

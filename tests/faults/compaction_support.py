@@ -268,7 +268,7 @@ def _check_hashes(root, schema, entries, index) -> None:
     if not index:
         return
     known: dict[bytes, set[int]] = {}
-    hashes = {(entry.partition, entry.bucket): set(read_hashes(root, schema, entry).tolist()) for entry in index}
+    hashes = {(entry.partition, entry.bucket): set(read_hashes(TableFiles(root, schema), entry).tolist()) for entry in index}
     for (partition, _), own in hashes.items():
         assert known.setdefault(partition, set()).isdisjoint(own), "a hash is in two buckets"
         known[partition] |= own

@@ -5,9 +5,7 @@ Source: Java `ExpireSnapshotsImpl`, `SnapshotDeletion`, `RollbackHelper`, `FileS
 
 from __future__ import annotations
 
-from paimon_py.codec.partition_text import partition_directory
-from paimon_py.files.places import file_paths
-from paimon_py.metadata.deletion_files import index_file_path
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, manifest_path, snapshot_path
 
@@ -48,8 +46,7 @@ def expire(root, keep):
                 gone.pop(place, None)
         for entry in gone.values():
             if entry.file.name not in kept_data:
-                directory = partition_directory(schema, entry.partition)
-                for path in file_paths(root.path, schema, directory, entry.bucket, entry.file):
+                for path in TableFiles(root, schema).bucket(entry.partition, entry.bucket).paths(entry.file):
                     root.store.delete(path)
     keeping = [*tagged, root.snapshots.get(end)]
     kept = {name for one in keeping for name in lists_of(root, one)}
@@ -58,7 +55,7 @@ def expire(root, keep):
         snapshot = root.snapshots.get(number)
         for entry in index_of(root, snapshot):
             if entry.name not in kept:
-                root.store.delete(index_file_path(root.path, schema, entry))
+                root.store.delete(TableFiles(root, schema).index_path(entry))
         for name in sorted(lists_of(root, snapshot) - kept):
             root.store.delete(manifest_path(root.path, name))
         root.store.delete(snapshot_path(root.path, number))

@@ -17,7 +17,7 @@ from paimon_py.env import Env, SerialPool
 from paimon_py.errors import StorageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile
-from paimon_py.spec.layout import data_file_path, schema_path
+from paimon_py.spec.layout import bucket_path, data_file_path, schema_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.type_text import parse_type
@@ -148,7 +148,7 @@ def place(store, table_schema, changes):
 
 def path_of(table_schema, bucket, name):
     directory = partition_directory(table_schema, bucket.partition)
-    return data_file_path(TABLE, table_schema, directory, bucket.bucket, name)
+    return data_file_path(bucket_path(TABLE, table_schema, directory, bucket.bucket), name)
 
 
 def renumbering(store, table_schema):

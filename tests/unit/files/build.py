@@ -5,7 +5,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.physical import readable_fields
-from paimon_py.files.reader import read_file
+from paimon_py.files.reader import FileReader
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
@@ -75,7 +75,8 @@ def write(store, table_schema, *batches, **arguments):
 def read(store, file, table_schema, read_fields=None, **arguments):
     """Rows of a file as dicts, and check the schema of every batch."""
     wanted = readable_fields(table_schema) if read_fields is None else read_fields
-    batches = list(read_file(store, f"{DIRECTORY}/{file.name}", file, table_schema, wanted, **arguments))
+    reader = FileReader(store, f"{DIRECTORY}/{file.name}", file, table_schema, wanted)
+    batches = [rows for _, rows in reader.positions(**arguments)]
     for rows in batches:
         rows.validate(full=True)
         assert rows.schema.equals(to_arrow_schema(wanted))

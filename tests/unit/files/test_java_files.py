@@ -19,7 +19,7 @@ from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.errors import UnsupportedError
 from paimon_py.files.naming import DataFileNames
 from paimon_py.files.physical import readable_fields
-from paimon_py.files.reader import read_file
+from paimon_py.files.reader import FileReader
 from paimon_py.files.writer import RollingWriter, file_layout
 from paimon_py.spec.data_file import FileSource
 from paimon_py.storage.local_store import LocalStore
@@ -58,8 +58,8 @@ class JavaTable:
     def rows(self, file, schema):
         store = LocalStore(fsync=False)
         fields = readable_fields(schema)
-        pieces = read_file(store, self.places[file.name], file, self.schemas[file.schema_id], fields, batch_rows=7)
-        for rows in pieces:
+        reader = FileReader(store, self.places[file.name], file, self.schemas[file.schema_id], fields)
+        for _, rows in reader.positions(batch_rows=7):
             rows.validate(full=True)
             yield rows
 

@@ -6,7 +6,7 @@ from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
 from paimon_py.files.physical import KIND_FIELD
-from paimon_py.files.reader import read_file, read_positions
+from paimon_py.files.reader import FileReader
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.store import FileMissingError
 
@@ -78,7 +78,7 @@ def test_positions_are_those_in_the_file_also_when_row_groups_are_skipped(name):
     store, file = stored(name, count=300_000)
     wanted = bind(col("a") >= 299_990, TABLE.fields)
     path = f"{DIRECTORY}/{file.name}"
-    seen = list(read_positions(store, path, file, TABLE, TABLE.fields[:1], predicate=wanted))
+    seen = list(FileReader(store, path, file, TABLE, TABLE.fields[:1]).positions(predicate=wanted))
     assert all(rows.column("a")[0].as_py() == position for position, rows in seen)
     assert seen[-1][0] + seen[-1][1].num_rows == 300_000
     if name == "parquet":
@@ -151,7 +151,7 @@ def test_an_abandoned_reader_closes_its_file():
     counting = CountingStore()
     path = f"{DIRECTORY}/{file.name}"
     counting.put(path, store.get(path))
-    reader = read_file(counting, path, file, TABLE, TABLE.fields, batch_rows=2)
+    reader = FileReader(counting, path, file, TABLE, TABLE.fields).positions(batch_rows=2)
     next(reader)
     assert CountingStore.open_files == 1
     del reader

@@ -77,7 +77,7 @@ def test_rows_are_read_with_positions_and_in_the_columns_that_are_asked_for():
     bucket = bucket_of(plain())
     (file,) = write(bucket, [5, 6, 7])
     (_, v) = bucket.table.schema.fields
-    pieces = list(bucket.positions(file, [v], batch_rows=2))
+    pieces = list(bucket.reader(file, [v]).positions(batch_rows=2))
     assert [(at, batch.to_pydict()) for at, batch in pieces] == [(0, {"v": ["5", "6"]}), (2, {"v": ["7"]})]
     assert [batch.to_pydict() for batch in bucket.stored_rows(file, [v])] == [{"v": ["5", "6", "7"]}]
 
@@ -90,7 +90,7 @@ def test_a_file_is_read_by_the_schema_that_it_was_written_with():
     new = msgspec.structs.replace(old, id=1, fields=(msgspec.structs.replace(k, name="key"), v))
     later = TableFiles(bucket.table.root, new).bucket(EMPTY_ROW, 0)
     assert later.schema_of(file).names == ("k", "v")
-    ((_, batch),) = later.positions(file, new.fields)
+    ((_, batch),) = later.reader(file, new.fields).positions()
     assert batch.to_pydict() == {"key": [5], "v": ["5"]}
 
 

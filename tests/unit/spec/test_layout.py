@@ -19,7 +19,7 @@ def test_metadata_lies_where_java_puts_it():
     assert layout.earliest_hint_path("/t") == "/t/snapshot/EARLIEST"
     assert layout.tag_path("/t", "v1") == "/t/tag/tag-v1"
     assert layout.manifest_path("/t", "manifest-x-0") == "/t/manifest/manifest-x-0"
-    assert layout.index_path("/t", "index-x-0") == "/t/index/index-x-0"
+    assert layout.index_directory("/t") == "/t/index"
     assert layout.statistics_path("/t", "stat-x-0") == "/t/statistics/stat-x-0"
     assert layout.branch_root("/t", "b") == "/t/branch/branch-b"
     assert layout.branch_root("/t", "main") == layout.branch_root("/t", None) == "/t"
@@ -29,8 +29,8 @@ def test_metadata_lies_where_java_puts_it():
 def test_data_files_lie_in_partition_and_bucket():
     part = layout.partition_path(["month", "carrier"], ["3", "U/A"])
     assert part == "month=3/carrier=U%2FA"
-    assert layout.data_file_path("/t", schema(), part, 2, "f.parquet") == "/t/month=3/carrier=U%2FA/bucket-2/f.parquet"
-    assert layout.data_file_path("/t", schema(), "", 0, "f.orc") == "/t/bucket-0/f.orc"
+    assert layout.data_file_path(layout.bucket_path("/t", schema(), part, 2), "f.parquet") == "/t/month=3/carrier=U%2FA/bucket-2/f.parquet"
+    assert layout.data_file_path(layout.bucket_path("/t", schema(), "", 0), "f.orc") == "/t/bucket-0/f.orc"
     assert layout.bucket_dir(-2) == "bucket-postpone"
     moved = schema(**{"data-file.path-directory": "data/here"})
     assert layout.bucket_path("/t", moved, "", 1) == "/t/data/here/bucket-1"
@@ -101,4 +101,4 @@ def test_file_names_from_metadata_must_be_plain(name):
     with pytest.raises(CorruptionError):
         layout.check_file_name(name)
     with pytest.raises(CorruptionError):
-        layout.data_file_path("/t", schema(), "", 0, name)
+        layout.data_file_path("/t/bucket-0", name)

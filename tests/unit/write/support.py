@@ -9,9 +9,9 @@ import pyarrow as pa
 from paimon_py.codec.json import schema_to_json
 from paimon_py.env import Env, SerialPool
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
-from paimon_py.files.reader import read_file
+from paimon_py.files.reader import FileReader
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.layout import data_file_path, schema_path
+from paimon_py.spec.layout import bucket_path, data_file_path, schema_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field
@@ -92,7 +92,7 @@ def rows_of(root, schema, bucket, directory="", system=True):
     fields = ((SEQUENCE_FIELD, KIND_FIELD) if schema.primary_keys and system else ()) + schema.fields
     out = []
     for file in bucket.written.added:
-        path = data_file_path(root.path, schema, directory, bucket.bucket, file.name)
-        batches = list(read_file(root.store, path, file, schema, fields))
+        path = data_file_path(bucket_path(root.path, schema, directory, bucket.bucket), file.name)
+        batches = [batch for _, batch in FileReader(root.store, path, file, schema, fields).positions()]
         out.append(pa.Table.from_batches(batches).to_pylist())
     return out

@@ -1,0 +1,55 @@
+"""What everybody needs has one door: who else makes paths, opens data files or begins new ones is named here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "paimon_py"
+
+BUCKET_FILES, NEW_FILES, PLACES = "metadata/bucket_files.py", "metadata/new_files.py", "files/places.py"
+
+DOORS = {
+    "partition_directory": {BUCKET_FILES},
+    "bucket_path": {BUCKET_FILES, PLACES},
+    "relative_bucket_path": {PLACES},
+    "index_directory": {BUCKET_FILES},
+    "data_file_path": {BUCKET_FILES, PLACES},
+    "path_in": {BUCKET_FILES},
+    # to delete a table, whatever its schema: files outside its directory, with those beside them
+    "paths_in": {BUCKET_FILES, "metadata/external_files.py"},
+    "bucket_place": {NEW_FILES},
+}
+"""Functions that make paths of buckets and their files, and the modules that import them."""
+
+MAKERS = {
+    "FileReader": {BUCKET_FILES},
+    "BucketFiles": {BUCKET_FILES},
+    "RollingWriter": {NEW_FILES},
+    "DataFileNames": {NEW_FILES},
+}
+"""Classes, and the modules that make objects of them. Others may name them as types."""
+
+
+def nodes():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            yield path.relative_to(PACKAGE).as_posix(), node
+
+
+def test_paths_of_data_files_and_index_files_are_made_behind_one_door():
+    found: dict[str, set[str]] = {name: set() for name in DOORS}
+    for module, node in nodes():
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.name in DOORS:
+                    found[alias.name].add(module)
+    assert found == DOORS
+
+
+def test_data_files_are_opened_and_begun_behind_one_door():
+    found: dict[str, set[str]] = {name: set() for name in MAKERS}
+    for module, node in nodes():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
+            found[node.func.id].add(module)
+    assert found == MAKERS
