@@ -32,7 +32,6 @@ from paimon_py.commit.state import Already, Proposal, State, plan
 from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_unnamed_index, uncommitted
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.history import Lost
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -80,7 +79,7 @@ class _Commit:
         self.root, self.schema, self.changes, self.request = root, schema, changes, request
         self.options = Options(schema.options)
         self.files = TableFiles(root, schema)
-        self.author = self._author()
+        self.author = _author(root, self.options, changes, request)
         self.attempts = Attempts(root, schema, self.author)
         self.numbering = Numbering(self.files, changes, renumber)
         self.hashes = HashIndexes(root, schema)
@@ -117,18 +116,6 @@ class _Commit:
         return msgspec.structs.replace(result, snapshot_id=ids[-1] if ids else None, attempts=self.attempts.count)
 
     # -- what to publish --------------------------------------------------------------------------------------------
-
-    def _author(self) -> Author:
-        request, marks = self.request, [self.request.watermark, self.changes.watermark]
-        user = request.user or batch_user(self.changes) or self.root.env.ids.uuid()
-        prefix = self.options.find_str("commit.user-prefix")
-        return Author(
-            user=f"{prefix}_{user}" if prefix and not request.user else user,
-            identifier=BATCH_COMMIT_IDENTIFIER if request.identifier is None else request.identifier,
-            watermark=max((mark for mark in marks if mark is not None), default=None),
-            properties=request.properties,
-            operation=request.operation,
-        )
 
     def _committed_before(self) -> Already | None:
         """The commit that had this identifier, or these files; looked for before anything is written."""
@@ -207,7 +194,7 @@ class _Commit:
         Their files stay: the call that published some may be about to publish others. But where the identifier was
         committed with other files, nobody will publish these.
         """
-        if self.request.identifier is not None and self.repeats.are_strangers(self.root.snapshots.latest()):
+        if self.request.identifier is not None and self.repeats.are_strangers():
             delete_made(self.files, self.changes.buckets)
             made = [entry for bucket in self.changes.buckets for entry in bucket.written.made_index]
             delete_unnamed_index(self.files, self.changes, made)
@@ -249,17 +236,27 @@ class _Commit:
 
         That cannot be of a bucket whose rows were published just now.
         """
-        latest = self.root.snapshots.latest()
-        history = self.attempts.chronicle.after(self.changes.base, latest)
-        names = history if isinstance(history, Lost) else history.added_names()
-        known = set() if isinstance(names, Lost) else set(names.to_pylist())
+        known = self.repeats.names_since(self.changes.base)
         for bucket in (self.changes.buckets[at] for at in dropped):
             if written is not None and bucket.written.added:
-                delete_compaction(self.files, bucket, keep=kept | known)
-            elif not isinstance(names, Lost):
+                delete_compaction(self.files, bucket, keep=kept | (known or set()))
+            elif known is not None:
                 files = [file for file in bucket.compaction_files if file.name not in kept | known]
                 self.files.bucket(*bucket.place).delete(files)
                 delete_unnamed_index(self.files, self.changes, bucket.compacted.made_index)
+
+
+def _author(root: TableRoot, options: Options, changes: Changes, request: CommitRequest) -> Author:
+    marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
+    user = request.user or batch_user(changes) or root.env.ids.uuid()
+    prefix = options.find_str("commit.user-prefix")
+    return Author(
+        user=f"{prefix}_{user}" if prefix and not request.user else user,
+        identifier=BATCH_COMMIT_IDENTIFIER if request.identifier is None else request.identifier,
+        watermark=max(marks, default=None),
+        properties=request.properties,
+        operation=request.operation,
+    )
 
 
 def _result(done: Published) -> CommitResult:

@@ -16,6 +16,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.state import Already, Refusal, State
+from paimon_py.errors import PaimonError
 from paimon_py.files.naming import earlier_names
 from paimon_py.metadata.history import Chronicle, History, Lost
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
@@ -70,11 +71,22 @@ class Repeats:
         self._position, self._looked = Base.of(state.latest), True
         return found
 
-    def are_strangers(self, latest: Snapshot | None) -> bool:
-        """Whether no snapshot up to `latest` ever named a file of the changes; False if that cannot be told."""
-        history = self._chronicle.after(self._made_after, latest)
-        names = history if isinstance(history, Lost) else history.added_names()
-        return not isinstance(names, Lost) and self._named(names.to_pylist()) is None
+    def are_strangers(self) -> bool:
+        """Whether no snapshot ever named a file of the changes; False if that cannot be told."""
+        names = self.names_since(self._made_after)
+        return names is not None and self._named(names) is None
+
+    def names_since(self, base: Base) -> set[str] | None:
+        """Names of all files that were added after a base; None if that cannot be told, also if the store fails.
+
+        Asked only to tell what may be deleted, when the outcome of the commit is known already.
+        """
+        try:
+            history = self._chronicle.until_now(base)
+            names = history if isinstance(history, Lost) else history.added_names()
+        except PaimonError:
+            return None
+        return None if isinstance(names, Lost) else set(names.to_pylist())
 
     def _found(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False

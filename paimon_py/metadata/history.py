@@ -117,6 +117,10 @@ class Chronicle:
         there = [snapshot for snapshot in found if snapshot is not None]
         return self._history(there) if len(there) == len(found) else Lost(base)
 
+    def until_now(self, base: Base) -> History | Lost:
+        """The snapshots after a base up to the latest one there is. Cost: as `after`, and finding the latest one."""
+        return self.after(base, self._root.snapshots.latest())
+
     def at(self, base: Base, latest: Snapshot | None) -> Snapshot | None:
         """The snapshot of a base; None if there is none any more, or the base is the empty table."""
         if base.is_of(latest):
