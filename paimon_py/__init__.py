@@ -20,6 +20,7 @@ from paimon_py.errors import (
     NotFoundError,
     OptionError,
     PaimonError,
+    PaimonWarning,
     SchemaError,
     SnapshotExpiredError,
     SnapshotNotFoundError,
@@ -30,6 +31,7 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
+from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
@@ -84,6 +86,7 @@ __all__ = [
     "NotFoundError",
     "OptionError",
     "PaimonError",
+    "PaimonWarning",
     "Predicate",
     "RemoveOption",
     "RenameColumn",
@@ -112,6 +115,7 @@ __all__ = [
     "col",
     "convert_from_spark",
     "convert_to_spark",
+    "lit",
 ]
 
 

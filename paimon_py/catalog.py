@@ -198,6 +198,8 @@ class Catalog:
             DatabaseNotFoundError: there is no such database.
             SchemaError, OptionError: columns, keys or options break a rule; the message names it.
             UnsupportedError: a feature that paimon_py cannot write yet.
+
+        Warns: PaimonWarning for options that paimon_py does nothing for yet.
         """
         database, table = self._split(name, "create_table")
         path = table_path(self._warehouse, database, table)
@@ -216,6 +218,9 @@ class Catalog:
         root = self._root(path)
         if not root.schemas.ids():
             self._refuse_remains(path, name)
+            from paimon_py.metadata.idle_warning import warn_of_idle_options
+
+            warn_of_idle_options(root, first.options)
             if root.schemas.add(first):
                 return Table(root, first, name)
         if not exist_ok:

@@ -21,6 +21,8 @@
     ├── CorruptionError                 file, offset, expected, got
     └── StorageError                    path, operation, transient: yes or no
         └── StorageUnknownError         the operation may or may not have happened
+
+    PaimonWarning     (UserWarning)     the call does what it says, and something that was asked for stays undone
 """
 
 from __future__ import annotations
@@ -221,3 +223,10 @@ class StorageUnknownError(StorageError):
     """The operation may or may not have happened."""
 
     kind = "storage-unknown"
+
+
+class PaimonWarning(UserWarning):
+    """Something that was asked for stays undone, such as the expiry that a table option asks for."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)

@@ -96,11 +96,15 @@ class Table(TableCare):
             UsageError: Java's rules forbid a change; nothing is written.
             CommitRetriesExhaustedError: others changed the schema at every attempt.
         """
-        options = (change for change in changes if isinstance(change, (SetOption, RemoveOption)))
+        options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
             from paimon_py.maintain.publish_waiting import require_none_waiting
 
             require_none_waiting(self._root)
+        from paimon_py.metadata.idle_warning import warn_of_idle_options
+
+        set_now = {change.name: change.value for change in options if isinstance(change, SetOption)}
+        warn_of_idle_options(self._root, set_now)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
             clock=self._root.env.clock,
@@ -223,7 +227,8 @@ class Table(TableCare):
 
         Args:
             values: by column, a literal, another column (`col("a")`), or a function from a batch of old rows to an
-                Arrow array. Columns of the primary key and of partitions cannot be set.
+                Arrow array. A text that reads like a column or an expression is refused; `lit("source.a")` is the text
+                itself. Columns of the primary key and of partitions cannot be set.
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
@@ -258,7 +263,8 @@ class Table(TableCare):
 
         Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
         source), values such as `{"c": "source.c", "n": 1}`, or `(condition, one of these)`; a delete is True or a
-        condition. Of a list of these the first that applies to a row counts, and deletes come before updates.
+        condition. Of a list of these the first that applies to a row counts, and deletes come before updates. A text
+        that reads like a reference or an expression and is none is refused; `lit("source.c")` is the text itself.
 
         Args:
             source: anything with an Arrow C stream, or a pandas frame; read once.

@@ -44,13 +44,11 @@ class TableCare(ABC):
         """Merge files into fewer and larger ones, and commit that; rows stay what they are.
 
         Without `full` only buckets are touched that have piled up enough by the table's options, as Java's writers
-        would; with it every bucket ends up on its top level. A table with `write-only` is compacted this way alone.
-        If another commit replaces files of a bucket meanwhile, the bucket is planned anew once; then its compaction is
-        given up, and the result says so.
+        would (those of a `write-only` table do not); with it every bucket ends up on its top level. A bucket whose
+        files another commit replaces meanwhile is planned anew once, then left alone, and the result says so.
 
-        With `order_by` all rows of an append table are written anew, partition by partition and sorted, so that
-        queries for a few values of these columns read few files. A table with `clustering.incremental` is always
-        compacted that way, by its `clustering.columns`, and only where enough has piled up.
+        With `order_by` all rows of an append table are written anew, sorted within their partition. A table with
+        `clustering.incremental` is always compacted so, by its `clustering.columns`, where enough has piled up.
 
         Args:
             full: compact everything.
@@ -70,8 +68,10 @@ class TableCare(ABC):
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
         from paimon_py.compaction.compact import Compactor
+        from paimon_py.metadata.idle_warning import warn_of_idle_options
 
         check_compactable(self._schema)
+        warn_of_idle_options(self._root, self._schema.options)
         if progress is not None and not callable(progress):
             raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)

@@ -15,6 +15,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.errors import UsageError
+from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -27,6 +28,7 @@ from paimon_py.write.session import Writer
 def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tuple[int, int] | None = None) -> Writer:
     """See `Table.writer`."""
     check_writable(schema)
+    warn_of_idle_options(root, schema.options)
     part = read_keys = None
     if share is not None:
         if not (isinstance(share, tuple) and len(share) == 2):
@@ -84,12 +86,14 @@ def publish(
     compacts_only = request.overwrite is None and any(bucket.compacted.deleted for bucket in given.buckets)
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
     (check_compactable if compacts_only and not writes else check_writable)(schema)
+    warn_of_idle_options(root, schema.options)
     return commit(root, schema, given, request)
 
 
 def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:
     """See `Table.truncate` and `Table.drop_partitions`."""
     check_writable(schema)
+    warn_of_idle_options(root, schema.options)
     changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=())
     return commit(root, schema, changes, CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True))
 

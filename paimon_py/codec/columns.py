@@ -81,7 +81,7 @@ def from_numpy(values: AnyArray, kind: pa.DataType, validity: Mask | None = None
         data = pa.py_buffer(np.ascontiguousarray(values, np.uint64))
     else:
         data = pa.py_buffer(np.ascontiguousarray(values, _dtype(kind)))
-    bitmap, nulls = bitmap_of(validity)
+    bitmap, nulls = validity_bitmap(validity)
     return pa.Array.from_buffers(kind, count, [bitmap, data], null_count=nulls)
 
 
@@ -97,7 +97,7 @@ def from_slices(slices: Slices, kind: pa.DataType, validity: Mask | None = None)
     if total > 0x7FFF_FFFF:
         raise OverflowError(f"{total} bytes do not fit into one {kind} array")
     out = gather_bytes(slices)
-    bitmap, nulls = bitmap_of(validity)
+    bitmap, nulls = validity_bitmap(validity)
     buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(out)]
     return pa.Array.from_buffers(kind, len(slices.lengths), buffers, null_count=nulls)
 
@@ -117,7 +117,7 @@ def gather_bytes(slices: Slices) -> Bytes:
     return out
 
 
-def bitmap_of(validity: Mask | None) -> tuple[pa.Buffer | None, int]:
+def validity_bitmap(validity: Mask | None) -> tuple[pa.Buffer | None, int]:
     """The Arrow validity bitmap and null count of a mask; no bitmap when nothing is null."""
     if validity is None:
         return None, 0
@@ -229,7 +229,7 @@ def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None
     np.cumsum(np.fromiter(map(len, filled), np.int64, len(values)), out=offsets[1:])
     if int(offsets[-1]) > 0x7FFF_FFFF:
         raise OverflowError(f"{int(offsets[-1])} bytes do not fit into one array")
-    bitmap, nulls = bitmap_of(valid)
+    bitmap, nulls = validity_bitmap(valid)
     buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(filled))]
     return pa.Array.from_buffers(kind or pa.binary(), len(values), buffers, null_count=nulls)
 

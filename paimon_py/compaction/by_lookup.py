@@ -23,7 +23,7 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.compaction.rewrite import Merging, row_bytes
+from paimon_py.compaction.rewrite import Merging, guessed_row_bytes
 from paimon_py.files.alive import POSITION
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Groups, Merged
@@ -224,7 +224,7 @@ class LevelsAbove:
                         return
                     yield _labelled(batch, schema, level, number, batch.column(POSITION))
 
-        return RunSource(run.files[0].name, run.row_count, row_bytes(run, len(fields)), batches)
+        return RunSource(run.files[0].name, run.row_count, guessed_row_bytes(run, len(fields)), batches)
 
 
 class _Looking(msgspec.Struct, frozen=True):
@@ -288,7 +288,7 @@ def _source(run: SortedRun, merging: Merging) -> RunSource:
                 nowhere = _constant(batch.num_rows, -1, np.int64, pa.int64())
                 yield _labelled(batch, schema, file.level, -1, nowhere)
 
-    return RunSource(run.files[0].name, run.row_count, row_bytes(run, len(fields)), batches)
+    return RunSource(run.files[0].name, run.row_count, guessed_row_bytes(run, len(fields)), batches)
 
 
 def _schema(merging: Merging) -> pa.Schema:

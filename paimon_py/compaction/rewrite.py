@@ -101,14 +101,14 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
     yield from merge(sources, plan)
 
 
-def row_bytes(file: SortedRun, columns: int) -> int:
+def guessed_row_bytes(file: SortedRun, columns: int) -> int:
     """A guess at the memory of one row, from what it takes compressed."""
     return max(16, 3 * file.size_bytes // max(1, file.row_count)) + 8 * columns
 
 
 def _single(run: SortedRun, merging: Merging) -> Iterator[pa.RecordBatch]:
     fields = merging.file_fields
-    batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, WINDOW_BYTES // row_bytes(run, len(fields))))
+    batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, WINDOW_BYTES // guessed_row_bytes(run, len(fields))))
     drops = merging.drop_deletes and run.may_delete
     for batch in _rows(run, merging, fields, batch_rows):
         yield additions(batch) if drops else batch
@@ -118,7 +118,7 @@ def _source(run: SortedRun, merging: Merging, fields: Sequence[Field]) -> RunSou
     return RunSource(
         run.files[0].name,
         run.row_count,
-        row_bytes(run, len(fields)),
+        guessed_row_bytes(run, len(fields)),
         lambda batch_rows: _rows(run, merging, fields, batch_rows),
     )
 

@@ -82,6 +82,20 @@ class TimestampValue(msgspec.Struct, frozen=True, tag="timestamp"):
         return f'timestamp("{date_text(days)} {clock}{"Z" if self.zoned else ""}")'
 
 
+class Lit(msgspec.Struct, frozen=True):
+    """A value that stands for itself, whatever its text looks like."""
+
+    value: object
+
+    def __repr__(self) -> str:
+        return f"lit({self.value!r})"
+
+
+def lit(value: object) -> Lit:
+    """The value itself: `lit("source.a")` is that text where `"source.a"` would be taken for a column."""
+    return value if isinstance(value, Lit) else Lit(value)
+
+
 LiteralValue = Union[bool, int, float, str, BinaryValue, DecimalValue, DateValue, TimeValue, TimestampValue]
 
 
@@ -100,12 +114,14 @@ def _clock_text(nanos: int) -> str:
 
 
 def to_literal(value: object) -> LiteralValue | None:
-    """The literal for a Python, numpy or pyarrow value; None for every kind of null.
+    """The literal for a Python, numpy or pyarrow value, or a `lit` of one; None for every kind of null.
 
     pyarrow scalars are recognised by the module of their type, so that Arrow need not be imported here.
 
     Raises: UsageError for values that no column can be compared with.
     """
+    if isinstance(value, Lit):
+        value = value.value
     if value is None:
         return None
     if isinstance(value, np.generic):

@@ -74,7 +74,7 @@ def parse_where(text: str) -> Predicate:
     Cost: linear in the text.
     Raises: UsageError with the position and a caret under it.
     """
-    parser = _Parser(text)
+    parser = _Conditions(text)
     predicate = parser.disjunction(0)
     parser.expect_end()
     return predicate
@@ -85,30 +85,122 @@ def parse_column(text: str) -> Ref:
 
     Raises: UsageError with the position and a caret under it.
     """
-    parser = _Parser(text)
+    parser = _Terms(text)
     column = parser.column()
     parser.expect_end()
     return column
 
 
-class _Parser:
-    """Recursive descent over the tokens; every level of parentheses or NOT counts as depth."""
+class _Terms:
+    """Columns and literals, read off the tokens one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = tokens(text)
         self._at = 0
 
+    def expect_end(self) -> None:
+        if self._token.kind != "end":
+            hint = ": conditions have no functions and no arithmetic" if self._token.keyword in _CALCULATING else ""
+            self._fail(f"expected AND, OR or the end, not {self._shown()}{hint}")
+
+    def column(self) -> Ref:
+        path = [self._name()]
+        while self._accept("."):
+            path.append(self._name())
+        return Ref(tuple(path))
+
+    def _at_column(self) -> bool:
+        token = self._token
+        if token.kind == "word":
+            return token.keyword not in _RESERVED and not self._at_typed()
+        return token.kind == "quoted"
+
+    def _at_typed(self) -> bool:
+        return self._token.keyword in _TYPED and self._tokens[self._at + 1].kind == "text"
+
+    def _name(self) -> str:
+        token = self._token
+        if token.kind not in ("word", "quoted") or token.keyword in _RESERVED or not token.value:
+            known = token.kind == "word" and token.keyword in _RESERVED
+            hint = f"; write `{token.value}` if a column is called that" if known else ""
+            self._fail(f"expected a column name, not {self._shown()}{hint}")
+        self._at += 1
+        return token.value
+
+    def _literal(self) -> LiteralValue | None:
+        token = self._token
+        if self._at_typed():
+            return self._typed()
+        if token.keyword in ("+", "-"):
+            self._at += 1
+            if self._token.kind != "number":
+                self._fail(f"expected a number after {token.value!r}, not {self._shown()}")
+            return self._number(token.value + self._token.value)
+        if token.kind == "number":
+            return self._number(token.value)
+        if token.keyword not in ("TRUE", "FALSE", "NULL") and token.kind not in ("text", "hex"):
+            self._fail(f"expected a column or a literal, not {self._shown()}")
+        self._at += 1
+        if token.kind == "text":
+            return to_literal(token.value)
+        if token.kind == "hex":
+            if len(token.value) % 2:
+                self._fail("X'…' needs two digits per byte", token)
+            return BinaryValue(bytes.fromhex(token.value))
+        return None if token.keyword == "NULL" else token.keyword == "TRUE"
+
+    def _number(self, text: str) -> LiteralValue | None:
+        self._at += 1
+        digits = text.lstrip("+-")
+        return int(text) if digits.isdecimal() and len(digits) <= 18 else to_literal(Decimal(text))
+
+    def _typed(self) -> LiteralValue:
+        keyword = self._token.keyword
+        self._at += 1
+        parse, form = _TYPED[keyword]
+        value = parse(self._token.value)
+        if value is None:
+            self._fail(f"{self._token.value!r} is not a {keyword} of the form {form}")
+        self._at += 1
+        return value
+
+    def _string(self, keyword: str) -> str:
+        if self._token.kind != "text":
+            self._fail(f"expected 'text' after {keyword}, not {self._shown()}")
+        self._at += 1
+        return self._tokens[self._at - 1].value
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._at]
+
+    def _accept(self, keyword: str) -> bool:
+        if self._token.keyword != keyword:
+            return False
+        self._at += 1
+        return True
+
+    def _expect(self, keyword: str) -> None:
+        if not self._accept(keyword):
+            self._fail(f"expected {keyword}, not {self._shown()}")
+
+    def _shown(self) -> str:
+        token = self._token
+        return "the end" if token.kind == "end" else repr(self._text[token.start : token.end][:40])
+
+    def _fail(self, message: str, token: Token | None = None) -> NoReturn:
+        raise point_at(self._text, (token or self._token).start, message)
+
+
+class _Conditions(_Terms):
+    """Recursive descent over the tokens; every level of parentheses or NOT counts as depth."""
+
     def disjunction(self, depth: int) -> Predicate:
         parts = [self._conjunction(depth)]
         while self._accept("OR"):
             parts.append(self._conjunction(depth))
         return joined(Or, parts)
-
-    def expect_end(self) -> None:
-        if self._token.kind != "end":
-            hint = ": conditions have no functions and no arithmetic" if self._token.keyword in _CALCULATING else ""
-            self._fail(f"expected AND, OR or the end, not {self._shown()}{hint}")
 
     def _conjunction(self, depth: int) -> Predicate:
         parts = [self._negation(depth)]
@@ -228,91 +320,3 @@ class _Parser:
             written.append(sign)
             position += 1
         return "".join(written)
-
-    def _string(self, keyword: str) -> str:
-        if self._token.kind != "text":
-            self._fail(f"expected 'text' after {keyword}, not {self._shown()}")
-        self._at += 1
-        return self._tokens[self._at - 1].value
-
-    def _at_column(self) -> bool:
-        token = self._token
-        if token.kind == "word":
-            return token.keyword not in _RESERVED and not self._at_typed()
-        return token.kind == "quoted"
-
-    def _at_typed(self) -> bool:
-        return self._token.keyword in _TYPED and self._tokens[self._at + 1].kind == "text"
-
-    def column(self) -> Ref:
-        path = [self._name()]
-        while self._accept("."):
-            path.append(self._name())
-        return Ref(tuple(path))
-
-    def _name(self) -> str:
-        token = self._token
-        if token.kind not in ("word", "quoted") or token.keyword in _RESERVED or not token.value:
-            known = token.kind == "word" and token.keyword in _RESERVED
-            hint = f"; write `{token.value}` if a column is called that" if known else ""
-            self._fail(f"expected a column name, not {self._shown()}{hint}")
-        self._at += 1
-        return token.value
-
-    def _literal(self) -> LiteralValue | None:
-        token = self._token
-        if self._at_typed():
-            return self._typed()
-        if token.keyword in ("+", "-"):
-            self._at += 1
-            if self._token.kind != "number":
-                self._fail(f"expected a number after {token.value!r}, not {self._shown()}")
-            return self._number(token.value + self._token.value)
-        if token.kind == "number":
-            return self._number(token.value)
-        if token.keyword not in ("TRUE", "FALSE", "NULL") and token.kind not in ("text", "hex"):
-            self._fail(f"expected a column or a literal, not {self._shown()}")
-        self._at += 1
-        if token.kind == "text":
-            return to_literal(token.value)
-        if token.kind == "hex":
-            if len(token.value) % 2:
-                self._fail("X'…' needs two digits per byte", token)
-            return BinaryValue(bytes.fromhex(token.value))
-        return None if token.keyword == "NULL" else token.keyword == "TRUE"
-
-    def _number(self, text: str) -> LiteralValue | None:
-        self._at += 1
-        digits = text.lstrip("+-")
-        return int(text) if digits.isdecimal() and len(digits) <= 18 else to_literal(Decimal(text))
-
-    def _typed(self) -> LiteralValue:
-        keyword = self._token.keyword
-        self._at += 1
-        parse, form = _TYPED[keyword]
-        value = parse(self._token.value)
-        if value is None:
-            self._fail(f"{self._token.value!r} is not a {keyword} of the form {form}")
-        self._at += 1
-        return value
-
-    @property
-    def _token(self) -> Token:
-        return self._tokens[self._at]
-
-    def _accept(self, keyword: str) -> bool:
-        if self._token.keyword != keyword:
-            return False
-        self._at += 1
-        return True
-
-    def _expect(self, keyword: str) -> None:
-        if not self._accept(keyword):
-            self._fail(f"expected {keyword}, not {self._shown()}")
-
-    def _shown(self) -> str:
-        token = self._token
-        return "the end" if token.kind == "end" else repr(self._text[token.start : token.end][:40])
-
-    def _fail(self, message: str, token: Token | None = None) -> NoReturn:
-        raise point_at(self._text, (token or self._token).start, message)

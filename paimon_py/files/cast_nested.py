@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.columns import bitmap_of, child_range, from_numpy, nulls_or_none
+from paimon_py.codec.columns import child_range, from_numpy, nulls_or_none, validity_bitmap
 from paimon_py.files.cast_job import STRING, Cast, bad_value
 from paimon_py.files.cast_parse_nested import array_parts, map_parts, row_parts
 from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
@@ -122,7 +122,7 @@ def _maps(texts: Sequence[str], target: MapType, job: Cast, convert: Convert) ->
     entries = pa.Array.from_buffers(
         pa.struct([kind.key_field, kind.item_field]), len(keys), [None], children=[keys, values]
     )
-    bitmap, nulls = bitmap_of(np.array([part is not None for part in maps], np.bool_))
+    bitmap, nulls = validity_bitmap(np.array([part is not None for part in maps], np.bool_))
     offsets = _offsets(len(part or ()) for part in maps)
     return pa.Array.from_buffers(kind, len(texts), [bitmap, offsets], null_count=nulls, children=[entries])
 
@@ -158,12 +158,12 @@ def _shown(array: pa.Array, position: int) -> pa.Array:
 
 
 def _struct(rows: pa.Array, children: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
-    bitmap, nulls = bitmap_of(nulls_or_none(rows))
+    bitmap, nulls = validity_bitmap(nulls_or_none(rows))
     return pa.Array.from_buffers(kind, len(rows), [bitmap], null_count=nulls, children=list(children))
 
 
 def _list(lists: pa.Array, offsets: pa.Buffer, items: pa.Array, kind: pa.DataType) -> pa.Array:
-    bitmap, nulls = bitmap_of(nulls_or_none(lists))
+    bitmap, nulls = validity_bitmap(nulls_or_none(lists))
     return pa.Array.from_buffers(kind, len(lists), [bitmap, offsets], null_count=nulls, children=[items])
 
 

@@ -13,7 +13,7 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import UnsupportedError
 from paimon_py.files import cast_nested, cast_number, cast_parse, cast_text, cast_time
 from paimon_py.files.cast_job import STRING, Cast
-from paimon_py.files.cast_types import parts_of, same_type
+from paimon_py.files.cast_types import inner_types, same_type
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import (
     MAX_LENGTH,
@@ -54,9 +54,9 @@ def is_supported(source: DataType, target: DataType) -> bool:
     if isinstance(source, MapType) and isinstance(target, MapType):
         return same_type(source.key, target.key) and is_supported(source.value, target.value)
     if isinstance(target, Atomic) and target.root in _TEXT and not isinstance(source, Atomic):
-        return all(is_supported(part, STRING) for part in parts_of(source)) and _is_printed(source)
+        return all(is_supported(part, STRING) for part in inner_types(source)) and _is_printed(source)
     if isinstance(source, Atomic) and source.root in _TEXT and not isinstance(target, Atomic):
-        return all(is_supported(STRING, part) for part in parts_of(target)) and _is_printed(target)
+        return all(is_supported(STRING, part) for part in inner_types(target)) and _is_printed(target)
     return isinstance(source, Atomic) and isinstance(target, Atomic) and _rule(source, target) is not None
 
 

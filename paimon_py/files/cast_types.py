@@ -29,7 +29,7 @@ def same_type(source: DataType, target: DataType) -> bool:
         )
     if isinstance(source, VectorType) and isinstance(target, VectorType) and source.length != target.length:
         return False
-    return type(source) is type(target) and all(map(same_type, parts_of(source), parts_of(target)))
+    return type(source) is type(target) and all(map(same_type, inner_types(source), inner_types(target)))
 
 
 def keeps_order(source: DataType, target: DataType) -> bool:
@@ -53,7 +53,7 @@ def keeps_order(source: DataType, target: DataType) -> bool:
     return (given is Root.FLOAT and wanted is Root.DOUBLE) or (given is Root.DATE and wanted in _TIMESTAMPS)
 
 
-def parts_of(kind: DataType) -> tuple[DataType, ...]:
+def inner_types(kind: DataType) -> tuple[DataType, ...]:
     """The types that a type is made of."""
     if isinstance(kind, RowType):
         return tuple(field.type for field in kind.fields)

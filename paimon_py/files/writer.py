@@ -5,6 +5,7 @@ Source: format.md §8, §9, §12.1; Java `RollingFileWriter`, `KeyValueDataFileW
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -97,10 +98,7 @@ def file_layout(
     thin = options.get_bool("data-file.thin-mode")
     modes = value_modes(schema.options, schema.fields, level, stats_mode)
     if thin:
-        keys = {field.name for field in key_fields}
-        own = {name for name in keys if f"fields.{name}.stats-mode" in schema.options}
-        named = zip(schema.fields, modes, strict=True)
-        modes = tuple(SYSTEM_MODE if field.name in keys - own else mode for field, mode in named)
+        modes = _thin_modes(schema, key_fields, modes)
     unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
     format_name = options.get_map("file.format.per.level").get(
         str(level), format_name or options.get_str("file.format")
@@ -128,6 +126,13 @@ def file_layout(
         indexes=index_columns(options),
         index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
     )
+
+
+def _thin_modes(schema: TableSchema, keys: Sequence[Field], modes: Sequence[StatsMode]) -> tuple[StatsMode, ...]:
+    """The modes where files do not repeat their keys: those of keys are the format's, unless an option names them."""
+    names = {field.name for field in keys if f"fields.{field.name}.stats-mode" not in schema.options}
+    named = zip(schema.fields, modes, strict=True)
+    return tuple(SYSTEM_MODE if field.name in names else mode for field, mode in named)
 
 
 class RollingWriter:

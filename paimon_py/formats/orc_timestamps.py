@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import Ints, bitmap_of, from_numpy, nulls_or_none, numpy_values, validity_mask
+from paimon_py.codec.columns import Ints, from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
 from paimon_py.errors import UnsupportedError
 from paimon_py.formats.orc_chunks import joined
 from paimon_py.formats.orc_footer import (
@@ -113,7 +113,7 @@ class LongTimestamps:
         seconds = seconds + base_seconds(zone)
         seconds -= (seconds < 0) & (nanos > 999_999)
         children = [from_numpy(wall_seconds(seconds, zone), pa.int64()), from_numpy(nanos, pa.int64())]
-        bitmap, nulls = bitmap_of(nulls_or_none(array))
+        bitmap, nulls = validity_bitmap(nulls_or_none(array))
         return pa.Array.from_buffers(SECONDS_AND_NANOS, len(array), [bitmap], null_count=nulls, children=children)
 
     def _nanos(self, footer: StripeFooter, column: int, count: int) -> Ints:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_py.codec.columns import bitmap_of, from_numpy, nulls_or_none, numpy_values, validity_mask
+from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
 from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 Leaf = Callable[[pa.Array, Atomic, pa.DataType], pa.Array]
@@ -58,7 +58,7 @@ def leaves(kind: DataType) -> list[Atomic]:
 
 def with_values(array: pa.Array, values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
     """An array of fixed-width `values` that is null where `array` is."""
-    bitmap, nulls = bitmap_of(nulls_or_none(array))
+    bitmap, nulls = validity_bitmap(nulls_or_none(array))
     return pa.Array.from_buffers(kind, len(array), [bitmap, pa.py_buffer(values)], null_count=nulls)
 
 
@@ -110,7 +110,7 @@ def _reshape_row(array: pa.Array, kind: RowType, target: pa.DataType, leaf: Leaf
             children.append(pa.nulls(len(array), wanted))
         else:
             children.append(reshape(parts[index], field.type, wanted, leaf))
-    bitmap, nulls = bitmap_of(nulls_or_none(array))
+    bitmap, nulls = validity_bitmap(nulls_or_none(array))
     return pa.Array.from_buffers(target, len(array), [bitmap], null_count=nulls, children=children)
 
 
@@ -126,7 +126,7 @@ def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Ar
         offsets = _offsets(array)
     first, last = int(offsets[0]), int(offsets[-1])
     child = convert(array.values.slice(first, last - first))
-    bitmap, nulls = bitmap_of(nulls_or_none(array))
+    bitmap, nulls = validity_bitmap(nulls_or_none(array))
     shifted = pa.py_buffer(offsets - np.int32(first) if first else offsets)
     return pa.Array.from_buffers(target, len(array), [bitmap, shifted], null_count=nulls, children=[child])
 

@@ -85,7 +85,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         return self._live(file, asked.hits())
 
     def proven(self, file: DataFile, located: Located, wanted: Sequence[pa.Array] | None) -> Hits:
-        """What really has its key of the rows that an index has found; dead rows are left out.
+        """The rows that an index has found and that really have their key; dead rows are left out.
 
         Shapes: `wanted` — columns of `keys`, of which `located.keys` counts the rows; None if the index is sure.
         Cost: what is not held is read.
@@ -216,7 +216,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
         return taking.rows()
 
     def _stretches(self, file: DataFile, fields: tuple[Field, ...], positions: Ints) -> Iterator[Stretch]:
-        """What holds the positions, not further than the last."""
+        """Stretches of the file that hold the positions, up to the last one."""
         few = len(positions) <= _FEW
         by_page = few and file.row_count >= PAGED_ROWS
         read = self.files.reader(file, fields, by_page=by_page).positions(
@@ -232,7 +232,7 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _batch_rows(file: DataFile) -> int:
-    """So many rows of a file at a time that they do not need too much memory."""
+    """Rows of a file to decode at a time, so that they fit into memory."""
     fitting = VALUE_BATCH_BYTES * file.row_count // (_DECODED * max(1, file.size_bytes))
     return min(max(fitting, _FEW_BATCH_ROWS), VALUE_BATCH_ROWS)
 

@@ -12,7 +12,7 @@ from paimon_py.lookup.key_index import KeyIndex
 from paimon_py.spec.types import Field
 
 _LOOSE_MAX = 4
-"""So many files may lie beside a block before it is made anew with them: each time costs a copy of all of it."""
+"""Files that may lie beside a block before the block is made anew with them, which copies the whole block."""
 _BLOCK_MAX = 1 << 31
 """Bytes of the text of an Arrow array."""
 

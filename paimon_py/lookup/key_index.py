@@ -201,7 +201,7 @@ def _cells(words: Rows | Words) -> tuple[Rows | None, int]:
 
 
 def _sorted(words: Words, rows: Rows) -> tuple[Rows | Words, np.uint64, Rows]:
-    """By word; keys of a file ascend already. Uses up what it is given."""
+    """Rows in the order of their words; rows of a file ascend already. The arguments are used up."""
     base = words.min() if len(words) else np.uint64(0)
     words -= base
     if len(words) and words.max() > _LOW_BITS:

@@ -46,7 +46,7 @@ class KeyRows:
         return len(self._open)
 
     def newest(self, runs: Sequence[SortedRun], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """From the newest run on, the first row of every key; nothing if that is −U or −D. Runs come oldest first.
+        """The newest row of every key; nothing if that row is −U or −D. Runs come oldest first.
 
         Shapes: out — `fields`, none of the key, and `_LOOKUP_NUMBER`.
         """

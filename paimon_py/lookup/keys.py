@@ -26,7 +26,7 @@ from paimon_py.write.convert import Refusal, place_of, plan
 from paimon_py.write.streams import open_stream
 
 _NAMED_MAX = 64
-"""So many values of a column are named one by one in a predicate; of more only the range is."""
+"""Values of a column that a predicate names one by one; of more values it names the range."""
 
 
 class AskedKeys:

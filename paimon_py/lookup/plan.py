@@ -33,7 +33,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 
 _KNOWN_MAX = 100_000
-"""So many files, and partitions, a plan remembers."""
+"""Files, and partitions, that a plan remembers at most."""
 _CHOICES_MAX = 256
 
 Sections = tuple[tuple[SortedRun, ...], ...]
@@ -222,7 +222,7 @@ class LookupPlanner:
         return PartitionChoice.where(self._schema, told).of_manifests(files)
 
     def _totals(self, entries: EntryColumns) -> Ints:
-        """Of how many buckets the file's one is, where the key tells which; else −1."""
+        """The number of buckets that each file's bucket is one of, where a key tells its bucket; else −1."""
         known = prune.hashed_keys(entries, self._schema, self._root.schemas.get)
         totals = entries.total_buckets.astype(np.int64)
         found: Ints = np.where(totals > 0, totals, -1) if known is not None else np.full(len(entries), -1, np.int64)

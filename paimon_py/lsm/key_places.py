@@ -40,7 +40,7 @@ class _SpilledRun(msgspec.Struct, frozen=True):
     blocks: tuple[_Block, ...]
 
     def find(self, asked: Keys) -> Ints:
-        """As `key_runs.find`; the keys are asked in the order of their words."""
+        """Find keys as `key_runs.find` does; keys are asked in the order of their words."""
         found = np.full(len(asked.words), -1, np.int64)
         for block in self.blocks:
             start = int(np.searchsorted(asked.words, np.array(block.first, asked.words.dtype)))

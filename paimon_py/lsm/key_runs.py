@@ -181,7 +181,7 @@ def find(run: Run, asked: Keys) -> Ints:
 
 
 def _one_nan(column: pa.Array) -> pa.Array:
-    """With the same bits for every NaN: they are one key."""
+    """The column with the same bits for every NaN: all NaNs are one key."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)

@@ -1,4 +1,4 @@
-"""What a plan wants of a table's entries, and what can be left out because of it.
+"""Which entries of a table a plan wants, and which entries can therefore be left out.
 
 Whatever is left out before folding must be left out of ADDs and DELETEs alike, or deleted files would come back. So
 only the parts of a file's identifier count before folding (partition, bucket, level); keys and statistics come after.

@@ -1,7 +1,8 @@
 """Folding entries: which ADDs are alive, and which DELETEs are still pending.
 
-What counts is who is deleted, not when: file names are unique, and an upgrade to another level is another identifier.
-Only entries whose file name occurs in a DELETE are looked at more closely.
+A DELETE takes away its ADD, whatever their order: an entry must never return to an identifier that was deleted. File
+names are unique, and an upgrade to another level is another identifier. Only entries whose file name occurs in a
+DELETE are looked at more closely.
 
 Source: format.md §5.4; Java `FileEntry.readDeletedEntries`, `FileEntry.mergeEntries`.
 """
@@ -61,7 +62,7 @@ def fold(columns: EntryColumns) -> Folded:
 
 
 def check_unique(columns: EntryColumns) -> None:
-    """Refuse entries of one kind of which two speak of the same file.
+    """Refuse two entries of one kind that speak of the same file.
 
     Raises:
         CorruptionError: a file is added twice; names it.

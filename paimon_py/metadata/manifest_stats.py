@@ -1,4 +1,4 @@
-"""What a manifest list says about a manifest: counts, and ranges of partition, bucket, level, schema and row id.
+"""The record of a manifest in a manifest list: counts, and ranges of partition, bucket, level, schema and row id.
 
 Source: format.md §5.2; Java `ManifestFile.ManifestEntryWriter`, `SimpleStatsCollector`.
 """

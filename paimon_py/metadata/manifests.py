@@ -76,7 +76,7 @@ class Manifests:
         return list(files)
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestFile]:
-        """The manifests whose entries, folded, are the files of a snapshot.
+        """The manifests of a snapshot; their entries, folded, are its live files.
 
         Raises:
             SnapshotExpiredError: the snapshot was expired meanwhile.
@@ -164,15 +164,13 @@ class Manifests:
         Raises:
             CorruptionError: a manifest is broken, or a file is added twice.
         """
-        written: list[str] = []
+        merge = _Merge(self, partition_types, settings)
         try:
-            merged = self._merge_full(files, partition_types, settings, written)
-            if merged is None:
-                merged = self._merge_minor(files, partition_types, settings, written)
+            merged = merge.full(files)
+            return merge.minor(files) if merged is None else merged, merge.written
         except BaseException:
-            self.delete(written)
+            self.delete(merge.written)
             raise
-        return merged, written
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete files below `manifest/` that no snapshot names; what cannot be deleted stays as an orphan."""
@@ -181,72 +179,6 @@ class Manifests:
                 self._store.delete(manifest_path(self._path, name))
             except StorageError:
                 continue
-
-    def _merge_full(
-        self,
-        files: Sequence[ManifestFile],
-        partition_types: Sequence[DataType],
-        settings: ManifestSettings,
-        written: list[str],
-    ) -> list[ManifestFile] | None:
-        """Fold everything that deletes or is small, and what it deletes from; None if it is not time for that."""
-        if not wants_full(files, settings):
-            return None
-        with_deletes = [file for file in files if file.deleted_files]
-        entries = self._load(with_deletes)
-        deletes = entries.take(entries.kind == FileKind.DELETE)
-        untouched = np.array([not must_change(file, settings) for file in files])
-        if len(deletes):
-            untouched &= ~may_contain(files, deletes.distinct("partition").values, partition_types)
-        kept = [file for file, stays in zip(files, untouched.tolist(), strict=True) if stays]
-        rest = [file for file, stays in zip(files, untouched.tolist(), strict=True) if not stays]
-        if len(rest) <= 1:
-            return None
-        columns = self._load(rest)
-        alive = fold(columns).alive
-        changed = np.zeros(len(columns), np.bool_)
-        start = 0
-        for file in rest:
-            stop = start + file.added_files + file.deleted_files
-            if must_change(file, settings) or not bool(alive[start:stop].all()):
-                changed[start:stop] = True
-            else:
-                kept.append(file)
-            start = stop
-        return kept + self._copy(columns.take(changed & alive), partition_types, settings, written)
-
-    def _merge_minor(
-        self,
-        files: Sequence[ManifestFile],
-        partition_types: Sequence[DataType],
-        settings: ManifestSettings,
-        written: list[str],
-    ) -> list[ManifestFile]:
-        merged: list[ManifestFile] = []
-        for group in minor_groups(files, settings):
-            if len(group) == 1:
-                merged.extend(group)
-                continue
-            columns = self._load(group)
-            folded = fold(columns)
-            merged += self._copy(columns.take(folded.alive | folded.pending), partition_types, settings, written)
-        return merged
-
-    def _copy(
-        self,
-        columns: EntryColumns,
-        partition_types: Sequence[DataType],
-        settings: ManifestSettings,
-        written: list[str],
-    ) -> list[ManifestFile]:
-        from paimon_py.codec.manifest.copy import copy_manifests
-
-        check_unique(columns)
-        files = []
-        for data, part in copy_manifests(columns, settings.compression, settings.target_file_size_bytes):
-            files.append(self._write(part, data, partition_types))
-            written.append(files[-1].name)
-        return files
 
     def _load(self, files: Sequence[ManifestFile]) -> EntryColumns:
         by_name = {file.name: file for file in files}
@@ -315,6 +247,65 @@ class Manifests:
                 snapshot_id=snapshot.id,
             )
         return CorruptionError(f"snapshot {snapshot.id} names {error.path}, which does not exist", path=error.path)
+
+
+class _Merge:
+    """One merge of manifests. `written`: names of the new ones so far."""
+
+    def __init__(self, manifests: Manifests, partition_types: Sequence[DataType], settings: ManifestSettings) -> None:
+        self._manifests = manifests
+        self._types = partition_types
+        self._settings = settings
+        self.written: list[str] = []
+
+    def full(self, files: Sequence[ManifestFile]) -> list[ManifestFile] | None:
+        """Fold everything that deletes or is small, and what it deletes from; None if it is not time for that."""
+        if not wants_full(files, self._settings):
+            return None
+        with_deletes = [file for file in files if file.deleted_files]
+        entries = self._manifests._load(with_deletes)
+        deletes = entries.take(entries.kind == FileKind.DELETE)
+        untouched = np.array([not must_change(file, self._settings) for file in files])
+        if len(deletes):
+            untouched &= ~may_contain(files, deletes.distinct("partition").values, self._types)
+        kept = [file for file, stays in zip(files, untouched.tolist(), strict=True) if stays]
+        rest = [file for file, stays in zip(files, untouched.tolist(), strict=True) if not stays]
+        if len(rest) <= 1:
+            return None
+        columns = self._manifests._load(rest)
+        alive = fold(columns).alive
+        changed = np.zeros(len(columns), np.bool_)
+        start = 0
+        for file in rest:
+            stop = start + file.added_files + file.deleted_files
+            if must_change(file, self._settings) or not bool(alive[start:stop].all()):
+                changed[start:stop] = True
+            else:
+                kept.append(file)
+            start = stop
+        return kept + self._copy(columns.take(changed & alive))
+
+    def minor(self, files: Sequence[ManifestFile]) -> list[ManifestFile]:
+        """Join small neighbours."""
+        merged: list[ManifestFile] = []
+        for group in minor_groups(files, self._settings):
+            if len(group) == 1:
+                merged.extend(group)
+                continue
+            columns = self._manifests._load(group)
+            folded = fold(columns)
+            merged += self._copy(columns.take(folded.alive | folded.pending))
+        return merged
+
+    def _copy(self, columns: EntryColumns) -> list[ManifestFile]:
+        from paimon_py.codec.manifest.copy import copy_manifests
+
+        check_unique(columns)
+        files = []
+        for data, part in copy_manifests(columns, self._settings.compression, self._settings.target_file_size_bytes):
+            files.append(self._manifests._write(part, data, self._types))
+            self.written.append(files[-1].name)
+        return files
 
 
 def _keep(held: OrderedDict[str, tuple[T, ...]], name: str, values: tuple[T, ...], most: int) -> None:

@@ -27,7 +27,9 @@ class TableRoot:
     the receiving process gets the machine's own environment.
     """
 
-    __slots__ = ("committer", "env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags")
+    __slots__ = (
+        "committer", "env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags", "warned_of",
+    )  # fmt: skip
 
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
@@ -40,6 +42,7 @@ class TableRoot:
         self.tags = Tags(store, path)
         self.manifests = Manifests(store, path, env)
         self.committer: Committer | None = None
+        self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table is empty.

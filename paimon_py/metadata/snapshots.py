@@ -33,7 +33,7 @@ class SnapshotStore(Get, PutNew, Put, List, Stat, Protocol):
 
 
 class ReadPolicy(msgspec.Struct, frozen=True):
-    """How often, and after how long, a half-written snapshot file is read again."""
+    """Settings for half-written snapshot files: how often, and after how long, such a file is read again."""
 
     attempts: int = 10
     wait_seconds: float = 0.2

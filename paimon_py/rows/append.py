@@ -34,7 +34,7 @@ from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.rules import keeps_deletion_vectors
-from paimon_py.scan.read import missing_file
+from paimon_py.scan.read import missing_error
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
@@ -337,7 +337,7 @@ class AppendRows:
     def _overtaken(self, snapshot: Snapshot | None, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
         """A file is gone: fine if others replaced it and expiry has deleted it since."""
         assert snapshot is not None
-        return missing_file(self._root, snapshot.id, error.path or "a data file")
+        return missing_error(self._root, snapshot.id, error.path or "a data file")
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

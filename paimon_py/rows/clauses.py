@@ -119,12 +119,14 @@ def clauses_of(
     """Check everything that can be checked without rows.
 
     Raises:
-        UsageError: no clause, a clause of another shape, an unknown column, or a key or partition column to be set.
+        UsageError: no clause, a clause of another shape, an unknown column, a key or partition column to be set, or a
+            text for a value that reads like a column or an expression and is none.
         SchemaError: a value cannot have the type of its column.
     """
     fields = schema.fields
     both = Scope(fields, source, is_merge=True)
-    ours, theirs = Scope(fields, None, is_merge=True), Scope((), source, is_merge=True)
+    ours = Scope(fields, None, is_merge=True, absent=tuple(source.names))
+    theirs = Scope((), source, is_merge=True, absent=tuple(schema.names))
     on = {field.name: name for name, field in keys}
 
     def setting(given: object, scope: Scope, name: str) -> list[Clause]:

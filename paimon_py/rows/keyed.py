@@ -28,7 +28,7 @@ from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.keys_written import late_keys
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.matches import Probe
-from paimon_py.rows.update_check import Effect
+from paimon_py.rows.update_check import UpdateCheck
 from paimon_py.scan.read import Request, read_split
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -72,7 +72,7 @@ class KeyedRows:
         self._schema = schema
         self._operations = operations
         self._kind_field = Options(schema.options).find_str("rowkind.field")
-        self._effect = Effect.of(schema)
+        self._update_check = UpdateCheck.of(schema)
         self._left_out = _left_out(schema)
         self._written = HandedOver(root, schema)
         self._lookups = Lookups(root, every_level=True)
@@ -218,7 +218,7 @@ class KeyedRows:
         if len(updated):
             old = _taken(batch, updated)
             new = operation.updated(old, decision.of(updated))
-            self._effect.require(old, new)
+            self._update_check.require(old, new)
             self._write(new, "+U", writer)
 
     def _bare(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -18,14 +18,14 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 
 
-class Effect(msgspec.Struct, frozen=True):
+class UpdateCheck(msgspec.Struct, frozen=True):
     """Merges old and new rows as a reader will. `engine` None: the new row always wins."""
 
     order: MergeOrder
     engine: Engine | None
 
     @classmethod
-    def of(cls, schema: TableSchema) -> Effect:
+    def of(cls, schema: TableSchema) -> UpdateCheck:
         """That of a table."""
         keys = tuple(schema.field(name) for name in schema.primary_keys)  # rows of several partitions come together
         order = msgspec.structs.replace(merge_order(schema), keys=keys)

@@ -1,7 +1,9 @@
 """What columns are set to, and conditions, over rows of the table and of a merge's source.
 
 A value is a literal, a column (`col("a")`, in a merge `col("source", "a")` or the text `"source.a"`), or a function
-that takes a record batch and returns an Arrow array. What types can tell is refused before a row is read.
+that takes a record batch and returns an Arrow array. A text that reads like a column or an expression and is none is
+refused (`text_values.column_meant`); `lit("source.a")` is the text itself. What types can tell is refused before a row
+is read.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from paimon_py.codec.python_values import python_array
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.literal import Lit
 from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_column
+from paimon_py.rows.text_values import column_meant, is_path
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 from paimon_py.write.convert import Refusal, place_of, plan
@@ -38,12 +42,14 @@ class Scope(msgspec.Struct, frozen=True):
     """The columns that values and conditions may speak of.
 
     `target`: columns of the table; `source`: of a merge's source, None elsewhere. In a merge columns are called
-    `source.a` and `target.a`; the bare name is enough where only one side has it.
+    `source.a` and `target.a`; the bare name is enough where only one side has it. `absent`: names of columns on the
+    side that has no row here.
     """
 
     target: tuple[Field, ...] = ()
     source: pa.Schema | None = None
     is_merge: bool = False
+    absent: tuple[str, ...] = ()
 
     def path(self, path: Sequence[str]) -> tuple[str, ...]:
         """The name in `columns` of a column as a caller writes it, and the fields inside it.
@@ -122,6 +128,11 @@ class Scope(msgspec.Struct, frozen=True):
         """Whether one side has a column of this name."""
         return name in self._names(side)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of both sides, those without a row here included."""
+        return (*self._names(TARGET), *self._names(SOURCE), *self.absent)
+
     def _names(self, side: str) -> Sequence[str]:
         if side == SOURCE:
             return () if self.source is None else self.source.names
@@ -185,7 +196,7 @@ def assignments(fields: Sequence[Field], values: Mapping[str, object], scope: Sc
     """What a mapping from columns to values means; all columns exist.
 
     Raises:
-        UsageError: an unknown column in a value, or values that are no mapping.
+        UsageError: an unknown column in a value, or a text that reads like a column or an expression and is none.
         SchemaError: a value cannot have the type of its column; all such columns are listed.
     """
     by_name = {field.name: field for field in fields}
@@ -203,7 +214,7 @@ def assignments(fields: Sequence[Field], values: Mapping[str, object], scope: Sc
 
 
 def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
-    reference = _reference(value, scope)
+    reference = _reference(field, value, scope)
     if reference is not None:
         path = scope.path(reference)
         step = _step(scope.arrow_type(path), field)
@@ -216,7 +227,7 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
         return Assignment(field, column, frozenset([path[0]]))
     if callable(value):
         return Assignment(field, _computed(field, value), None)
-    single = _literal(field, value)
+    single = _literal(field, value.value if isinstance(value, Lit) else value)
 
     def literal(columns: Columns, rows: int) -> pa.Array:
         del columns
@@ -225,16 +236,32 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
     return Assignment(field, literal, frozenset())
 
 
-def _reference(value: object, scope: Scope) -> tuple[str, ...] | None:
+def _reference(field: Field, value: object, scope: Scope) -> tuple[str, ...] | None:
+    """The path of a column as a caller writes it; None for any other value."""
     if isinstance(value, Column):
         return value.is_null().column.path
-    if isinstance(value, str) and scope.is_merge:
-        side, dot, name = value.partition(".")
-        if dot and side in (SOURCE, TARGET):
-            if scope.has(side, name):
-                return side, name
-            return parse_column(value).path if "`" in name or '"' in name else (side, *name.split("."))
+    if not isinstance(value, str):
+        return None
+    side, dot, name = value.partition(".")
+    sided = scope.is_merge and bool(dot) and side in (SOURCE, TARGET)
+    if sided and scope.has(side, name):
+        return side, name
+    meant = column_meant(value, scope.names)
+    if meant is not None and not (sided and is_path(value)):
+        raise UsageError(_mistaken(field, value, meant, scope))
+    if sided:
+        return parse_column(value).path if "`" in name or '"' in name else (side, *name.split("."))
     return None
+
+
+def _mistaken(field: Field, value: str, meant: Sequence[str], scope: Scope) -> str:
+    named = meant if scope.is_merge or meant[0] not in (SOURCE, TARGET) else meant[1:]
+    column = ", ".join(f'"{step}"' for step in named)
+    return (
+        f"{field.name}: the text {value!r} reads like a column or an expression, which it is not: write col({column})"
+        f" for a column, a function such as lambda rows: pc.add(rows[{'.'.join(named)!r}], 1) for a sum or a call, and"
+        f" lit({value!r}) for the text itself"
+    )
 
 
 def _computed(field: Field, function: Callable[..., object]) -> Value:

@@ -12,6 +12,7 @@ from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
+from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
@@ -94,6 +95,7 @@ def _run(
     *,
     alone: bool = True,
 ) -> RowsResult:
+    warn_of_idle_options(root, schema.options)
     evaluation = Evaluation(root, schema, predicate, name)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:

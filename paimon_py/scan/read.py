@@ -309,7 +309,7 @@ class _SplitReader:
             raise self._missing(error.path or self._files.path(file)) from error
 
     def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
-        return missing_file(self._root, self._split.snapshot_id, path)
+        return missing_error(self._root, self._split.snapshot_id, path)
 
 
 def _sorted_runs(section: Section) -> list[SortedRun]:
@@ -332,7 +332,7 @@ def merge_fields(
     return tuple(fields)
 
 
-def missing_file(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:
+def missing_error(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:
     """The error for a missing file that snapshot `number` names, or named before a rollback."""
     found = [snapshot for snapshot in (root.snapshots.find(number),) if snapshot is not None]
     kept = [*found, *(tag.snapshot for tag in root.tags.list() if tag.snapshot.id == number)]

@@ -14,7 +14,8 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from paimon_py.errors import OptionError
-from paimon_py.spec import option_rows, option_rows_more
+from paimon_py.spec.option_rows import ROWS
+from paimon_py.spec.option_rows.kinds import MAP
 
 FIELDS_PREFIX = "fields."
 DEFAULT_AGGREGATE = "fields.default-aggregate-function"
@@ -122,7 +123,7 @@ _INDEX_PREFIXES = ("file-index.bloom-filter.", "file-index.bitmap.", "file-index
 @functools.lru_cache(maxsize=1)
 def known_names() -> frozenset[str]:
     """Every option name that any release knows."""
-    rows = (row[0] for row in (*option_rows.ROWS, *option_rows_more.ROWS))
+    rows = (row[0] for row in ROWS)
     older = (name for names in FALLBACKS.values() for name in names)
     return frozenset((*rows, *older, *_OF_ENGINES.split()))
 
@@ -149,7 +150,7 @@ def suggestion(name: str) -> str | None:
         return None
     if name.startswith(FIELDS_PREFIX):
         return _suggest_field_option(name)
-    if any(name.startswith(row[0] + ".") for row in option_rows.ROWS if row[1] == option_rows.MAP):
+    if any(name.startswith(row[0] + ".") for row in ROWS if row[1] == MAP):
         return None
     return _nearest(name, known)
 

@@ -9,17 +9,17 @@ Source: format.md §18; Java `ConfigOption`, `OptionsUtils`, `MemorySize`, `Time
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from paimon_py.errors import OptionError
-from paimon_py.spec import option_rows, option_rows_more
 from paimon_py.spec.option_names import FALLBACKS, check_names
-from paimon_py.spec.option_rows import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME
+from paimon_py.spec.option_rows import ROWS
+from paimon_py.spec.option_rows.kinds import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME
 
-__all__ = ["OPTIONS", "Option", "Options", "check_names", "check_values"]
+__all__ = ["OPTIONS", "Option", "Options", "check_names", "check_values", "is_default"]
 
 T = TypeVar("T")
 
@@ -43,9 +43,7 @@ class Option(msgspec.Struct, frozen=True):
         return tuple(self.type.split("|")) if "|" in self.type else ()
 
 
-OPTIONS: Mapping[str, Option] = {
-    row[0]: Option(*row, FALLBACKS.get(row[0], ())) for row in (*option_rows.ROWS, *option_rows_more.ROWS)
-}
+OPTIONS: Mapping[str, Option] = {row[0]: Option(*row, FALLBACKS.get(row[0], ())) for row in ROWS}
 """Every table option by name."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -185,6 +183,23 @@ def check_values(options: Mapping[str, str]) -> None:
         option = OPTIONS.get(name)
         if option is not None:
             _check(option, text)
+
+
+def is_default(name: str, text: str) -> bool:
+    """Whether a text means what the option is without it: `60 min` is the `1 h` of `snapshot.time-retained`.
+
+    Raises: OptionError for a text that does not fit the option.
+    """
+    option = OPTIONS[name]
+    return option.default is not None and _meaning(option, text) == _meaning(option, option.default)
+
+
+def _meaning(option: Option, text: str) -> object:
+    readers: dict[str, Callable[[Option, str], object]] = {
+        INT: _whole, LONG: _whole, BOOL: _bool, REAL: _real, SIZE: _size, TIME: _nanos
+    }  # fmt: skip
+    read = _choice if option.choices else readers.get(option.type)
+    return text if read is None else read(option, text)
 
 
 def _check(option: Option, text: str) -> None:

@@ -50,6 +50,7 @@ class FsspecStore:
         self.scheme = scheme
         self._arguments = dict(arguments)
         self._ids = ids or SystemIds()
+        self._failures = _Failures(self._arguments)
         self._opened: dict[bool, Any] = {}
 
     @classmethod
@@ -70,7 +71,7 @@ class FsspecStore:
         return FsspecStore, (self.scheme, public)
 
     def get(self, path: str) -> bytes:
-        with self._translated("get", path):
+        with self._failures.translated("get", path):
             return bytes(self._system().cat_file(path))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
@@ -88,13 +89,13 @@ class FsspecStore:
         return False
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
-        with self._translated("put", path):
+        with self._failures.translated("put", path):
             self._require(within)
             self._system().pipe_file(path, data)
 
     def list(self, directory: str) -> list[FileStatus]:
         system = self._system()
-        with self._translated("list", directory):
+        with self._failures.translated("list", directory):
             system.invalidate_cache()
             try:
                 found = system.ls(directory, detail=True)
@@ -106,7 +107,7 @@ class FsspecStore:
 
     def stat(self, path: str) -> FileStatus | None:
         system = self._system()
-        with self._translated("stat", path):
+        with self._failures.translated("stat", path):
             system.invalidate_cache()
             try:
                 return _status(path.rpartition("/")[0], system.info(path))
@@ -114,7 +115,7 @@ class FsspecStore:
                 return None
 
     def delete(self, path: str) -> None:
-        with self._translated("delete", path):
+        with self._failures.translated("delete", path):
             try:
                 self._system().rm_file(path)
             except FileNotFoundError:
@@ -122,7 +123,7 @@ class FsspecStore:
 
     def delete_tree(self, directory: str) -> None:
         system = self._system()
-        with self._translated("delete_tree", directory):
+        with self._failures.translated("delete_tree", directory):
             system.invalidate_cache()
             try:
                 system.rm(directory, recursive=True)
@@ -130,12 +131,12 @@ class FsspecStore:
                 return
 
     def open_read(self, path: str) -> BinaryIO:
-        with self._translated("open_read", path):
+        with self._failures.translated("open_read", path):
             file = self._system().open(path, "rb", block_size=_READ_BLOCK_BYTES, cache_type="readahead")
         return cast(BinaryIO, _Stream(self, file, path, "open_read"))
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
-        with self._translated("open_write", path):
+        with self._failures.translated("open_write", path):
             self._require(within)
             if self.scheme not in _EXISTS_STATUS:
                 self._system().makedirs(path.rpartition("/")[0], exist_ok=True)
@@ -144,7 +145,7 @@ class FsspecStore:
 
     def make_directory(self, path: str) -> None:
         if self.scheme not in _EXISTS_STATUS:
-            with self._translated("make_directory", path):
+            with self._failures.translated("make_directory", path):
                 self._system().makedirs(path, exist_ok=True)
 
     def rename_directory(self, source: str, target: str) -> None:
@@ -170,7 +171,7 @@ class FsspecStore:
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
             if isinstance(error, FileExistsError) or _http_status(error) in _EXISTS_STATUS[self.scheme]:
                 return False
-            raise self._error("put_new", path, error, ambiguous=True) from self._shown(error)
+            raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.shown(error)
         return True
 
     def _holds(self, path: str, data: bytes) -> bool:
@@ -198,7 +199,7 @@ class FsspecStore:
             )
         directory = path.rpartition("/")[0]
         bucket = path.split("://", 1)[1].split("/", 1)[0]
-        place = (self.scheme, self._endpoint(), bucket)
+        place = (self.scheme, _endpoint(self._arguments), bucket)
         if place in _kept_promise:
             return
         probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
@@ -207,54 +208,41 @@ class FsspecStore:
         self.delete(probe)
         if not first or second:
             raise UnsupportedError(
-                f"bucket {bucket} at {self._endpoint() or self.scheme} let a second writer create a file that existed"
+                f"bucket {bucket} at {place[1] or self.scheme} let a second writer create a file that existed"
                 " (an old server, or an old s3fs, botocore, gcsfs or adlfs); commits there could be lost",
                 feature="commit on a store without conditional writes",
                 path=path,
             )
         _kept_promise.add(place)
 
-    def _endpoint(self) -> str:
-        client = self._arguments.get("client_kwargs", {})
-        known = (client.get("endpoint_url"), self._arguments.get("endpoint_url"), self._arguments.get("account_name"))
-        return next((str(value) for value in known if value), "")
-
     def _system(self, *, once: bool = False) -> Any:
         """The fsspec file system of this process; `once`: the one for requests that must not be repeated."""
         system = self._opened.get(once)
         if system is None or not _is_of_this_process(system):
-            system = self._opened[once] = self._open_system(once=once)
+            system = self._opened[once] = _opened(self.scheme, self._arguments, once=once)
         return system
 
-    def _open_system(self, *, once: bool) -> Any:
-        arguments = {"use_listings_cache": False, **self._arguments}
-        if not once:
-            return _system_class(self.scheme)(**arguments)
-        if self.scheme == "s3":
-            config = {**arguments.get("config_kwargs", {}), "retries": {"total_max_attempts": 1}}
-            system = _system_class(self.scheme)(**{**arguments, "config_kwargs": config, "skip_instance_cache": True})
-            system.retries = 1
-            return system
-        system = _system_class(self.scheme)(**arguments, skip_instance_cache=True)
-        unwrapped = getattr(getattr(type(system), "_request", None), "__wrapped__", None)
-        if self.scheme == "gs" and unwrapped is not None:
-            system._request = functools.partial(unwrapped, system)
-        return system
+
+class _Failures:
+    """Errors of a file system as ours, without the secrets among its arguments."""
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self._arguments = arguments
 
     @contextmanager
-    def _translated(self, operation: str, path: str) -> Iterator[None]:
+    def translated(self, operation: str, path: str) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError as error:
-            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from self._shown(error)
+            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from self.shown(error)
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
-            raise self._error(operation, path, error) from self._shown(error)
+            raise self.error(operation, path, error) from self.shown(error)
 
-    def _error(self, operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
+    def error(self, operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
         if isinstance(error, StorageError):
             return error
         status = _http_status(error)
-        text = f"{operation} of {path} failed: {type(error).__name__}: {self._redacted(str(error))}"
+        text = f"{operation} of {path} failed: {type(error).__name__}: {self.redacted(str(error))}"
         refused = status in _REFUSED_STATUS or type(error).__name__ in _NEVER_SENT
         if ambiguous and not refused:
             return StorageUnknownError(text, path=path, operation=operation, transient=True)
@@ -263,18 +251,18 @@ class FsspecStore:
         )
         return StorageError(text, path=path, operation=operation, transient=transient)
 
-    def _shown(self, error: Exception) -> Exception | None:
+    def shown(self, error: Exception) -> Exception | None:
         """The error as the cause of ours, which tracebacks print; None if it or one behind it has a secret."""
         behind: BaseException | None = error
         seen = 0
         while behind is not None and seen < _CAUSES_MAX:
-            if self._redacted(str(behind)) != str(behind):
+            if self.redacted(str(behind)) != str(behind):
                 return None
             behind = behind.__cause__ or behind.__context__
             seen += 1
         return error
 
-    def _redacted(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         for name in SECRET_ARGUMENTS & self._arguments.keys():
             text = text.replace(str(self._arguments[name]), "***")
         return text
@@ -300,7 +288,7 @@ class _Stream(io.RawIOBase):
         return self.readable()
 
     def read(self, size: int | None = -1) -> bytes:
-        with self._store._translated("read", self._path):
+        with self._store._failures.translated("read", self._path):
             return bytes(self._file.read(-1 if size is None else size))
 
     def readall(self) -> bytes:
@@ -313,7 +301,7 @@ class _Stream(io.RawIOBase):
         return len(data)
 
     def write(self, data: Any) -> int:
-        with self._store._translated("write", self._path):
+        with self._store._failures.translated("write", self._path):
             return int(self._file.write(data))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -326,7 +314,7 @@ class _Stream(io.RawIOBase):
         if self.closed:
             return
         try:
-            with self._store._translated("close", self._path):
+            with self._store._failures.translated("close", self._path):
                 self._file.close()
         finally:
             super().close()
@@ -397,3 +385,27 @@ def _modified(info: Mapping[str, Any]) -> int | None:
         if isinstance(value, int | float):
             return int(value * 1000)
     return None
+
+
+def _endpoint(arguments: Mapping[str, Any]) -> str:
+    """Where the requests go; empty for the cloud's own place."""
+    client = arguments.get("client_kwargs", {})
+    known = (client.get("endpoint_url"), arguments.get("endpoint_url"), arguments.get("account_name"))
+    return next((str(value) for value in known if value), "")
+
+
+def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
+    """A file system of fsspec; `once`: one that repeats no request."""
+    arguments = {"use_listings_cache": False, **given}
+    if not once:
+        return _system_class(scheme)(**arguments)
+    if scheme == "s3":
+        config = {**arguments.get("config_kwargs", {}), "retries": {"total_max_attempts": 1}}
+        system = _system_class(scheme)(**{**arguments, "config_kwargs": config, "skip_instance_cache": True})
+        system.retries = 1
+        return system
+    system = _system_class(scheme)(**arguments, skip_instance_cache=True)
+    unwrapped = getattr(getattr(type(system), "_request", None), "__wrapped__", None)
+    if scheme == "gs" and unwrapped is not None:
+        system._request = functools.partial(unwrapped, system)
+    return system

@@ -279,15 +279,18 @@ def _status(path: str, entry: os.DirEntry[str] | None) -> FileStatus | None:
 
 
 def _move_directory(source: str, target: str) -> None:
-    """Rename a directory to a name that nobody else holds: the name is taken first, by an exclusive mkdir."""
-    if _WINDOWS:
-        os.rename(source, target)
-        return
-    os.mkdir(target)
+    """Rename a directory to a name that nobody else holds.
+
+    A directory that appears there meanwhile is replaced only while it is empty. Nothing is made to keep the name free:
+    late writers, who still know a table of that name, would put files into it.
+    """
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, "exists already", target)
     try:
         os.rename(source, target)
-    except BaseException:
-        os.rmdir(target)
+    except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            raise FileExistsError(errno.EEXIST, "exists already", target) from error
         raise
 
 

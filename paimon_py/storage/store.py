@@ -34,7 +34,7 @@ class FileMissingError(StorageError):
 
 
 class FileTakenError(StorageError):
-    """There is a file of that name: another's, which is not to be deleted."""
+    """A file of that name is there: another's, which is not to be deleted."""
 
     kind = "file-taken"
 

@@ -17,11 +17,11 @@ from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import (
     Ints,
     Mask,
-    bitmap_of,
     child_range,
     from_numpy,
     is_list_view,
     nulls_or_none,
+    validity_bitmap,
     validity_mask,
 )
 from paimon_py.errors import SchemaError
@@ -406,7 +406,7 @@ def _children(array: pa.Array, children: Sequence[pa.Array]) -> tuple[Ints, list
 def _rebuild(arrow: pa.DataType, sizes: Ints, child: pa.Array, valid: Mask | None) -> pa.Array:
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
-    bitmap, nulls = bitmap_of(valid)
+    bitmap, nulls = validity_bitmap(valid)
     return pa.Array.from_buffers(arrow, len(sizes), [bitmap, pa.py_buffer(offsets)], null_count=nulls, children=[child])
 
 
@@ -447,7 +447,7 @@ def _row_step(arrow: pa.DataType, parts: Sequence[tuple[Field, tuple[int | None,
             if not field.type.nullable:
                 require_values(child, place.inner(field.name), valid)
             fields.append(child)
-        bitmap, nulls = bitmap_of(valid)
+        bitmap, nulls = validity_bitmap(valid)
         return pa.Array.from_buffers(arrow, len(array), [bitmap], null_count=nulls, children=fields)
 
     return convert

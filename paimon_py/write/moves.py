@@ -25,7 +25,7 @@ _END = np.iinfo(np.int64).max
 _NOWHERE = np.empty(0, np.int64)
 
 
-def packed(parts: Ints, buckets: Ints) -> Ints:
+def packed_places(parts: Ints, buckets: Ints) -> Ints:
     """Places as single numbers: the number of a partition, and of a bucket in it."""
     places: Ints = (parts << _SHIFT) | buckets
     return places
@@ -94,7 +94,7 @@ class KeyCounts:
         for at, part in enumerate(numbers.tolist()):
             own, gone = coming[comes[at] : comes[at + 1]], leaving[leaves[at] : leaves[at + 1]]
             buckets = self.of(part).assign(2 * rows[own] + 1, bucket_of(left[gone]), 2 * left_rows[gone])
-            places[own] = packed(np.full(len(own), part), buckets)
+            places[own] = packed_places(np.full(len(own), part), buckets)
         return places
 
     def add(self, places: Ints, count: int) -> None:

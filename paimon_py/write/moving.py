@@ -25,7 +25,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.write.bucket_assigner import AssignerSettings, limited
-from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, Moves, bucket_of, packed, part_of
+from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, Moves, bucket_of, packed_places, part_of
 from paimon_py.write.route import Routed, partition_codes, spread
 from paimon_py.write.routing import Routing
 
@@ -169,7 +169,7 @@ class MovingKeys(Routing):
         assert self._read_keys is not None
         types = [field.type for field in self._key_fields]
         for live in () if snapshot is None else self._read_keys(snapshot):
-            place = packed(np.array([self._number(live.partition)]), np.array([live.bucket]))
+            place = packed_places(np.array([self._number(live.partition)]), np.array([live.bucket]))
             keys = keys_of(live.columns, types)
             order, starts = grouped(keys)
             distinct = keys.take(order)

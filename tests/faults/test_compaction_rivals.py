@@ -88,7 +88,7 @@ def merges_manifests(table: Table) -> Done:
 
 
 def adds_a_column(table: Table) -> Done:
-    table.alter(AddColumn("x", "INT"), SetOption("snapshot.num-retained.min", "3"))
+    table.alter(AddColumn("x", "INT"), SetOption("commit.max-retries", "11"))
     return Done(0, nothing)
 
 

@@ -32,7 +32,7 @@ RARE = {
 }  # fmt: skip
 WRITING = {
     "paimon_py.commit.commit", "paimon_py.compaction.plan", "paimon_py.files.writer", "paimon_py.formats.parquet_write",
-    "paimon_py.lsm.writer", "paimon_py.table_writing", "paimon_py.write.session",
+    "paimon_py.lsm.writer", "paimon_py.metadata.idle_warning", "paimon_py.table_writing", "paimon_py.write.session",
 }  # fmt: skip
 
 

@@ -213,7 +213,7 @@ class Draft:
         return ("alter", ["add", f"c{self.number}", "INT"])
 
     def comment(self) -> tuple:
-        return ("alter", ["set", "snapshot.num-retained.max", "1000"])
+        return ("alter", ["set", "commit.max-retries", "11"])
 
 
 STORIES: dict[str, str] = {

@@ -437,4 +437,50 @@ COMMITTING = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING)
+MENDS = (
+    plant(
+        "a file whose name was taken is deleted as one's own",
+        "self._paths.pop()  # the file is another's\n            raise",
+        "raise",
+        "unit/files/test_writer.py",
+    ),
+    plant(
+        "a forked child uses the writer of its parent",
+        "return self._root.env.ids.process() == self._process",
+        "return True",
+        "regressions/test_forked_writers.py::test_the_child_can_do_nothing_with_it",
+        "regressions/test_forked_writers.py::test_the_child_deletes_nothing",
+    ),
+    plant(
+        "forked processes give files the same names",
+        "if process != self._process:",
+        "if process < 0:",
+        "unit/files/test_naming.py",
+    ),
+    plant(
+        "a schema is acknowledged although another writer replaced it",
+        "return there == data",
+        "return True",
+        "unit/metadata/test_schemas.py",
+    ),
+    plant(
+        "a renamed table gets its directory back by an alter",
+        "within=None if after is None else schema_directory(self._path))",
+        "within=None)",
+        "regressions/test_renamed_tables.py",
+    ),
+    plant(
+        "a renamed table gets its directory back by a tag",
+        "tag_to_json(tag), within=self._path)",
+        "tag_to_json(tag))",
+        "regressions/test_renamed_tables.py",
+    ),
+    plant(
+        "a hint that cannot be read fails those who read it",
+        "return _held(store, path)\n    except StorageError:\n        return None",
+        "return _held(store, path)\n    except FileMissingError:\n        return None",
+        "regressions/test_unreadable_hints.py",
+    ),
+)
+
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *MENDS)

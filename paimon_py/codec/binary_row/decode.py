@@ -28,11 +28,11 @@ from paimon_py.codec.columns import (
     Slices,
     Words,
     binary_array,
-    bitmap_of,
     combine,
     from_numpy,
     from_slices,
     slices_of,
+    validity_bitmap,
     word_view,
 )
 from paimon_py.errors import CorruptionError, UnsupportedError
@@ -272,7 +272,7 @@ def _rows(region: _Region, starts: Ints, lengths: Ints, kind: RowType, valid: Ma
         spread = _spread(valid)
         used = starts[valid]
         fields = [_field(region, used, arity, i, field.type).take(spread) for i, field in enumerate(kind.fields)]
-    bitmap, nulls = bitmap_of(valid)
+    bitmap, nulls = validity_bitmap(valid)
     return pa.Array.from_buffers(to_arrow_type(kind), len(starts), [bitmap], null_count=nulls, children=fields)
 
 
@@ -283,7 +283,7 @@ def _spread(valid: Mask) -> pa.Array:
 
 
 def _empty_structs(kind: RowType, count: int, valid: Mask | None) -> pa.Array:
-    bitmap, nulls = bitmap_of(valid)
+    bitmap, nulls = validity_bitmap(valid)
     return pa.Array.from_buffers(to_arrow_type(kind), count, [bitmap], null_count=nulls, children=[])
 
 
@@ -338,7 +338,7 @@ def _map(
 def _list(kind: DataType, sizes: Ints, items: pa.Array, valid: Mask | None) -> pa.Array:
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
-    bitmap, nulls = bitmap_of(valid)
+    bitmap, nulls = validity_bitmap(valid)
     return pa.Array.from_buffers(
         to_arrow_type(kind), len(sizes), [bitmap, pa.py_buffer(offsets)], null_count=nulls, children=[items]
     )

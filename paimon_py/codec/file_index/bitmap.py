@@ -201,7 +201,7 @@ class BitmapReader:
         return self._blocks[1] + 4
 
     def _entries(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
-        """So many stored keys, each with `tail` bytes of which the first four are an offset; and where they end."""
+        """Stored keys, each with `tail` bytes that begin with an offset of four bytes; and where the last one ends."""
         if not 0 <= count <= len(self._data):
             raise ValueError(f"{count} keys cannot be")
         if self._kind.is_text:

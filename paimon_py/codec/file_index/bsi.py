@@ -17,7 +17,7 @@ from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap
 from paimon_py.codec.columns import Ints, Mask, validity_mask
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.keys import KeyKind
-from paimon_py.codec.file_index.slices import BitSlices, slices_of
+from paimon_py.codec.file_index.slices import BitSlices, bit_slices
 
 _VERSION = 1
 _LEAST = np.iinfo(np.int64).min
@@ -103,7 +103,7 @@ def _part(rows: Ints, numbers: Ints) -> bytes:
     if not len(rows):
         return b"\0"
     largest = int(numbers.max())
-    slices = slices_of(rows, numbers, largest.bit_length())
+    slices = bit_slices(rows, numbers, largest.bit_length())
     head = b"\1" + struct.pack(">bqq", _VERSION, 0, largest)
     existing, count = bitmap_bytes(bitmap_of(rows)), struct.pack(">i", len(slices))
     return b"".join((head, existing, count, *(bitmap_bytes(part) for part in slices)))

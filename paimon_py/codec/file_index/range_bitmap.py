@@ -19,7 +19,7 @@ from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, stored_keys
 from paimon_py.codec.file_index.keys import Key, KeyKind
-from paimon_py.codec.file_index.slices import BitSlices, slices_of
+from paimon_py.codec.file_index.slices import BitSlices, bit_slices
 from paimon_py.spec.file_indexes import size_option
 from paimon_py.spec.types import Root
 
@@ -94,7 +94,7 @@ def _codes(groups: DistinctKeys) -> bytes:
     rows = np.flatnonzero(groups.codes >= 0)
     count = max((groups.key_count - 1).bit_length(), 1) if groups.key_count else _SLICES_OF_NOTHING
     existing = bitmap_bytes(bitmap_of(rows))
-    slices = [bitmap_bytes(part) for part in slices_of(rows, groups.codes[rows], count)]
+    slices = [bitmap_bytes(part) for part in bit_slices(rows, groups.codes[rows], count)]
     lengths = np.array([len(part) for part in slices], np.int64)
     index = np.stack((np.cumsum(lengths) - lengths, lengths), axis=1).astype(">i4").tobytes()
     header = struct.pack(">bbii", _VERSION, count, len(existing), len(index)) + index

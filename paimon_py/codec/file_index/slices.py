@@ -42,7 +42,7 @@ class BitSlices:
         return less, same, greater
 
 
-def slices_of(rows: Ints, numbers: Ints, count: int) -> list[BitMap]:
+def bit_slices(rows: Ints, numbers: Ints, count: int) -> list[BitMap]:
     """The slices 0 … count − 1 of the numbers of some rows."""
     bits = numbers.astype(np.uint64)
     return [bitmap_of(rows[(bits >> np.uint64(digit)) & np.uint64(1) == 1]) for digit in range(count)]

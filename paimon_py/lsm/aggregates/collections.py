@@ -117,7 +117,7 @@ def _left(histories: _Histories, retracts: Mask) -> Ints:
 
 
 def _puts(histories: _Histories, elements: Elements) -> Ints:
-    """Of every history after its last retract: the last entry, or the first of the older ones if there is no other."""
+    """The entry that stays of every history: the last one after its last retract, else the first of the older ones."""
     if elements.actions is None:
         return histories.ends - 1
     actions = elements.actions[histories.order]

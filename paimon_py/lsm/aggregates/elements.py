@@ -13,13 +13,13 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.codec.columns import (
     Ints,
     Mask,
-    bitmap_of,
     child_range,
     combine,
     from_numpy,
     nulls_or_none,
     numpy_values,
     ranges,
+    validity_bitmap,
 )
 from paimon_py.lsm.aggregates.base import RETRACT, Actions, Steps
 from paimon_py.spec.types import Atomic, DataType, Root
@@ -69,7 +69,7 @@ def assembled(kind: pa.DataType, children: Sequence[pa.Array], counts: Ints, val
         child = pa.StructArray.from_arrays(children, fields=[kind.key_field, kind.item_field])
     else:
         child = children[0]
-    bitmap, nulls = bitmap_of(valid)
+    bitmap, nulls = validity_bitmap(valid)
     buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32))]
     return pa.Array.from_buffers(kind, len(counts), buffers, null_count=nulls, children=[child])
 

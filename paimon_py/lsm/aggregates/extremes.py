@@ -82,7 +82,7 @@ def _extreme(values: pa.Array, fold: Fold, index: Ints | None, better: np.ufunc)
 
 
 def _best(left: Steps, part: Fixed | Text, index: Ints | None, better: np.ufunc) -> Steps:
-    """Those whose part is the best one of their group."""
+    """The steps whose part is the best one of their group."""
     if isinstance(part, Fixed):
         return _kept(left, part.values[_places(left, index)], better)
     skip = part.cut

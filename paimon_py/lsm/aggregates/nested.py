@@ -53,7 +53,7 @@ def nested_update(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
 
 
 def merge_map_with_keytime(made: Aggregate, values: pa.Array, fold: Fold) -> pa.Array:
-    """Of every key the entry with the largest time, compared as text; an entry that is null takes its key away.
+    """The entry of every key with the largest time, compared as text; an entry that is null takes its key away.
 
     Times are compared by UTF-16 code units like Java's texts; an entry without a time changes nothing.
     Cost: about 1 µs an entry, a loop over entries.

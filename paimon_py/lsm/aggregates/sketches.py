@@ -16,7 +16,7 @@ from paimon_py.errors import UnsupportedError
 _ALL = struct.pack("<f", 1.0)
 """The share of values that the sketch looks at: Java writes it, C++ leaves zeros, both ignore it when they read."""
 _FLAGS, _EMPTY = 5, 4
-"""Of an empty sketch Java writes no hash of the seed."""
+"""The flag of an empty sketch, of which Java writes no hash of the seed."""
 
 
 def union_theta(parts: Sequence[bytes]) -> bytes:

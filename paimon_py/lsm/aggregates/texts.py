@@ -110,7 +110,7 @@ def _grows_together(delimiter: str) -> bool:
 
 
 def _distinct_in_turn(texts: pa.Array, pieces: Steps, delimiter: str) -> pa.Array:
-    """As `_distinct` and `_join`, but what is there already is found by splitting the joined text every time."""
+    """Join distinct texts as `_distinct` and `_join` do; what is there is found by splitting the joined text."""
     parts = texts.to_pylist()
     reverse = [False] * len(parts) if pieces.actions is None else (pieces.actions == ADD_REVERSED).tolist()
     results = []

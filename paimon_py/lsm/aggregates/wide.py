@@ -20,11 +20,11 @@ class Wide(NamedTuple):
 
     @classmethod
     def of_integers(cls, values: Ints) -> Wide:
-        """Of 64-bit integers."""
+        """The same 64-bit integers."""
         return cls(values.view(np.uint64), values >> 63)
 
     def at(self, rows: Ints | Mask) -> Wide:
-        """Those at `rows`."""
+        """The integers at `rows`."""
         return Wide(self.low[rows], self.high[rows])
 
     def halves(self) -> Words:

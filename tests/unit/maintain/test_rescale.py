@@ -97,6 +97,23 @@ def test_one_partition_alone_leaves_the_others_closed_to_plain_writes():
     table.write_arrow(rows(2, [0], "new"))
 
 
+def test_rows_are_seen_at_once_though_level_0_is_hidden_and_options_ask_for_it():
+    options = {
+        "deletion-vectors.enabled": "true", "overwrite-upgrade": "false", "write-buffer-spillable": "false",
+        "write-buffer-size": "1 mb", "page-size": "64 kb",
+    }  # fmt: skip
+    store = store_with(**options)
+    table = table_on(store, "me")
+    table.write_arrow(rows(1, range(60_000), "w" * 40))
+    table.compact(full=True)
+    before = state(table)
+    table.rescale(1)
+    assert state(table) == before
+    root = table._root
+    live = root.manifests.live_entries(root.snapshots.latest()).entries()
+    assert {entry.file.level for entry in live} == {5}
+
+
 def test_deleted_rows_stay_deleted():
     table = table_on(store_with(), "w")
     table.write_arrow(rows(1, range(8)).append_column("_row_kind", pa.array(["-D"] * 8)))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
+from paimon_py.errors import AlreadyExistsError, StorageError, StorageUnknownError, UnsupportedError
 from paimon_py.storage import local_store
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.testing.store_suite import StoreSuite
@@ -186,6 +186,35 @@ def test_a_forked_child_adds_nothing_to_a_file_of_its_parent(tmp_path):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(tmp_path / "f")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "f").read_bytes() == b"abcdef"
+
+
+def test_nothing_lies_at_the_new_name_of_a_directory_before_it_is_renamed(tmp_path, monkeypatch):
+    rename, seen = os.rename, []
+
+    def watched(source, target):
+        seen.append(os.path.lexists(target))
+        rename(source, target)
+
+    monkeypatch.setattr(local_store.os, "rename", watched)
+    (tmp_path / "old" / "d").mkdir(parents=True)
+    LocalStore().rename_directory(str(tmp_path / "old"), str(tmp_path / "new"))
+    assert seen == [False]
+    assert sorted(os.listdir(tmp_path)) == ["new"]
+
+
+def test_a_directory_that_appears_at_the_new_name_meanwhile_stays(tmp_path, monkeypatch):
+    rename = os.rename
+
+    def late(source, target):
+        os.makedirs(os.path.join(target, "theirs"))
+        rename(source, target)
+
+    monkeypatch.setattr(local_store.os, "rename", late)
+    (tmp_path / "old" / "mine").mkdir(parents=True)
+    with pytest.raises(AlreadyExistsError):
+        LocalStore().rename_directory(str(tmp_path / "old"), str(tmp_path / "new"))
+    assert os.listdir(tmp_path / "new") == ["theirs"]
+    assert os.listdir(tmp_path / "old") == ["mine"]
 
 
 def test_a_file_is_written_once(tmp_path):

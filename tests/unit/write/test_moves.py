@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paimon_py.write.bucket_counts import BucketCounts
-from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, packed
+from paimon_py.write.moves import BY_ENGINE, Batch, KeyCounts, packed_places
 
 
 class OneByOne:
@@ -101,15 +101,15 @@ def test_rows_go_where_one_after_the_other_would_go(engine, seed):
         deletes = [False] * len(moves.rows) if moves.deletes is None else moves.deletes.tolist()
         out = list(zip(moves.rows.tolist(), moves.places.tolist(), deletes, strict=True))
         wanted = one_by_one(engine, rows, places, lambda part: model.setdefault(part, OneByOne(1_000)))
-        assert out == [(row, int(packed(np.int64(part), np.int64(bucket))), dead) for row, part, bucket, dead in wanted]
-        assert known == {key: int(packed(np.int64(part), np.int64(bucket))) for key, (part, bucket) in places.items()}
+        assert out == [(row, int(packed_places(np.int64(part), np.int64(bucket))), dead) for row, part, bucket, dead in wanted]
+        assert known == {key: int(packed_places(np.int64(part), np.int64(bucket))) for key, (part, bucket) in places.items()}
         held = {part: buckets.counts for part, buckets in model.items()}
         assert {part: counts.of(part).counts for part in held} == held
 
 
 def test_rows_that_leave_full_buckets_make_room_at_once():
     counts = KeyCounts(2)
-    counts.add(packed(np.array([0, 0]), np.array([0, 0])), 1)
+    counts.add(packed_places(np.array([0, 0]), np.array([0, 0])), 1)
     order, starts = np.arange(3), np.ones(3, np.bool_)
     moves = BY_ENGINE["deduplicate"](Batch(order, starts, np.array([1, 0, 0]), np.array([0, -1, -1])), counts)
     assert moves.rows.tolist() == [0, 0, 1, 2]

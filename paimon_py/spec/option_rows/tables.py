@@ -1,23 +1,11 @@
 """The table options that decide how a table is laid out, written, read, committed and compacted.
 
-One row per option: name, type, default as text (None: no default), what it does. The type is one of the constants
-below or, for an option with a closed set of values, those values separated by `|`.
-
 Source: format.md §18; Java `CoreOptions`, release 2.0 and main of August 2026.
 """
 
 from __future__ import annotations
 
-INT = "int"
-LONG = "long"
-BOOL = "bool"
-REAL = "real"
-TEXT = "text"
-SIZE = "size"
-TIME = "time"
-MAP = "map"
-
-Row = tuple[str, str, str | None, str]
+from paimon_py.spec.option_rows.kinds import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME, Row
 
 _TABLE_TYPES = "table|format-table|materialized-table|object-table|lance-table|iceberg-table"
 _PATH_STRATEGIES = "none|specific-fs|round-robin|entropy-inject|weight-robin"

@@ -1,14 +1,11 @@
 """The table options of special features and of engines: streams, tags, lookups, clustering, blobs, indexes.
 
-One row per option: name, type, default as text (None: no default), what it does. The type is one of the constants
-below or, for an option with a closed set of values, those values separated by `|`.
-
 Source: format.md §18; Java `CoreOptions`, release 2.0 and main of August 2026.
 """
 
 from __future__ import annotations
 
-from paimon_py.spec.option_rows import BOOL, INT, LONG, REAL, SIZE, TEXT, TIME, Row
+from paimon_py.spec.option_rows.kinds import BOOL, INT, LONG, REAL, SIZE, TEXT, TIME, Row
 
 _UPDATE_ACTIONS = "throw_error|drop_partition_index|ignore"
 

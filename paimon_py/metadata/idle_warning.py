@@ -1,0 +1,37 @@
+"""The warning about options that paimon_py does nothing for."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Mapping
+
+from paimon_py.errors import PaimonWarning
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.idle_options import idle_options
+
+_LOG = logging.getLogger("paimon_py")
+
+
+def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
+    """Log and warn, with the line of the caller outside the package, of idle options that the root was not warned of.
+
+    Raises: PaimonWarning where warnings are errors.
+    """
+    found = {name: why for name, why in idle_options(options).items() if (name, options[name]) not in root.warned_of}
+    if not found:
+        return
+    root.warned_of.update((name, options[name]) for name in found)
+    shown = "; ".join(f"{name} = {options[name]!r}: {why}" for name, why in found.items())
+    message = f"{root.path}: paimon_py does nothing yet for these options: {shown}"
+    _LOG.warning(message)
+    warnings.warn(message, PaimonWarning, stacklevel=_frames_inside() + 1)
+
+
+def _frames_inside() -> int:
+    """How many frames of the package lie between here and its caller."""
+    frame, count = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "paimon_py":
+        frame, count = frame.f_back, count + 1
+    return count

@@ -1,0 +1,110 @@
+"""Texts given as values that read like a column or an expression. Pure.
+
+Source: none; Java takes values as SQL, where a text stands in quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+SIDES = {"source": "source", "src": "source", "s": "source", "target": "target", "tgt": "target", "t": "target"}
+"""What a reference begins with, in any case, and the side that is meant."""
+
+_NAME = r'(?:[^\W\d][\w$]*|`[^`]+`|"[^"]+")'
+_PATH = rf"{_NAME}(?:\.{_NAME})*"
+_PATHS = re.compile(_PATH)
+_NAMES = re.compile(_NAME)
+_TOKEN = re.compile(
+    rf"""\s*(?:
+      (?P<call>     {_PATH}\( )
+    | (?P<column>   {_PATH} )
+    | (?P<literal>  (?:\d+(?:\.\d*)?|\.\d+)(?!\w) | '[^']*' )
+    | (?P<sign>     [-+] )
+    | (?P<operator> [*/%<>=!|&]+ )
+    | (?P<open>     \( )
+    | (?P<close>    \) )
+    | (?P<comma>    , )
+    )\s*""",
+    re.VERBOSE,
+)
+_CALL = re.compile(rf"{_PATH}\(")
+_PARENTHESES = re.compile(r"[()]")
+_BEGIN = frozenset(("call", "column", "literal", "open", "sign"))
+_GO_ON = frozenset(("sign", "operator", "comma", "close"))
+_NEXT = {
+    **dict.fromkeys(("open", "sign", "operator", "comma"), _BEGIN),
+    **dict.fromkeys(("column", "literal", "close"), _GO_ON),
+    "call": _BEGIN | {"close"},
+}
+"""Which tokens of an expression may follow which."""
+
+
+def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
+    """The path of a column that a text speaks of, if the text as a whole reads like a reference or an expression.
+
+    A *reference* is a name after `source.` or `target.`, in any case, or after `src.`, `tgt.`, `s.` or `t.` if one of
+    `columns` is called so. A text reads like an expression if names, literals, operators and calls make it up with a
+    reference among them, or a column inside a call; or if it is one call and speaks of a reference.
+
+    Cost: linear in the text.
+    Returns: the path, after "source" or "target" where the text names a side; None for any other text.
+    """
+    if "." not in text and "(" not in text:
+        return None
+    text = text.strip()
+    known = {name.casefold(): name for name in columns}
+    for path, in_call in _operands(text) or _inside_of_call(text):
+        meant = _reference(path, known)
+        if meant is None and in_call and path.casefold() in known:
+            meant = (known[path.casefold()],)
+        if meant is not None:
+            return meant
+    return None
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is nothing but names with dots between them."""
+    return _PATHS.fullmatch(text) is not None
+
+
+def _reference(path: str, known: Mapping[str, str]) -> tuple[str, ...] | None:
+    head, *rest = (name.strip('`"') for name in _NAMES.findall(path))
+    side = SIDES.get(head.casefold())
+    if side is None or not rest or (head.casefold() != side and rest[0].casefold() not in known):
+        return None
+    return side, known.get(rest[0].casefold(), rest[0]), *rest[1:]
+
+
+def _operands(text: str) -> list[tuple[str, bool]]:
+    """The columns of an expression and whether each stands inside a call; nothing if the text is no expression."""
+    found: list[tuple[str, bool]] = []
+    calls: list[bool] = []
+    position, before = 0, "operator"
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        kind = "" if token is None else token.lastgroup or ""
+        if token is None or kind not in _NEXT[before] or (kind in ("close", "comma") and not calls):
+            return []
+        if kind == "column":
+            found.append((token[kind], any(calls)))
+        elif kind in ("call", "open"):
+            calls.append(kind == "call")
+        elif kind == "close":
+            calls.pop()
+        position, before = token.end(), kind
+    return found if not calls and before in ("column", "literal", "close") else []
+
+
+def _inside_of_call(text: str) -> list[tuple[str, bool]]:
+    """Everything that could be a column in a text that is one call, whatever else stands there."""
+    start = _CALL.match(text)
+    if start is None or not text.endswith(")"):
+        return []
+    inside = text[start.end() : -1]
+    depth = 1
+    for sign in _PARENTHESES.findall(inside):
+        depth += 1 if sign == "(" else -1
+        if depth == 0:
+            return []
+    return [(path, False) for path in _PATHS.findall(inside)] if depth == 1 else []

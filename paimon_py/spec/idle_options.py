@@ -1,0 +1,80 @@
+"""Options that a table may have and that paimon_py does nothing for yet. Rows disappear as features arrive. Pure.
+
+An option is idle if it decides what a table keeps, which commits happen, or what others are told or read, and paimon_py
+neither acts on it nor refuses the table by name. Options that only set the pace of an engine (threads, caches, buffers,
+sinks) are not, and neither are those of a feature whose tables are refused (`supported.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_py.spec.options import OPTIONS, check_values, is_default
+
+_SNAPSHOTS = "snapshots do not expire"
+_CHANGELOGS = "changelogs do not expire"
+_PARTITIONS = "partitions do not expire"
+_TAGS = "tags do not expire"
+_DONE = "partitions are not marked as done"
+_METASTORE = "no metastore is told"
+_CONSUMERS = "reads do not record their progress"
+_CLUSTERING = "clustering does without it"
+
+IDLE: Mapping[str, str] = {
+    "snapshot.num-retained.min": _SNAPSHOTS,
+    "snapshot.num-retained.max": _SNAPSHOTS,
+    "snapshot.time-retained": _SNAPSHOTS,
+    "snapshot.expire.execution-mode": _SNAPSHOTS,
+    "snapshot.expire.limit": _SNAPSHOTS,
+    "snapshot.clean-empty-directories": _SNAPSHOTS,
+    "changelog.num-retained.min": _CHANGELOGS,
+    "changelog.num-retained.max": _CHANGELOGS,
+    "changelog.time-retained": _CHANGELOGS,
+    "partition.expiration-strategy": _PARTITIONS,
+    "partition.expiration-time": _PARTITIONS,
+    "partition.expiration-check-interval": _PARTITIONS,
+    "partition.expiration-max-num": _PARTITIONS,
+    "partition.expiration-batch-size": _PARTITIONS,
+    "end-input.check-partition-expire": _PARTITIONS,
+    "compaction.skip-expired-partitions": "partitions that have expired are compacted too",
+    "tag.num-retained-max": _TAGS,
+    "tag.default-time-retained": _TAGS,
+    "tag.create-success-file": "new tags get no success file",
+    "tag.callbacks": "nothing is called after a tag was made",
+    "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
+    "consumer-id": _CONSUMERS,
+    "consumer.expiration-time": "consumers do not expire",
+    "consumer.mode": _CONSUMERS,
+    "consumer.ignore-progress": _CONSUMERS,
+    "consumer.changelog-only": _CONSUMERS,
+    "partition.end-input-to-done": _DONE,
+    "partition.mark-done-action": _DONE,
+    "metastore.partitioned-table": _METASTORE,
+    "metastore.tag-to-partition": _METASTORE,
+    "visibility-callback.enabled": "commits do not wait until rows are visible",
+    "commit.force-compact": "commits do not compact more than the other options say",
+    "commit.strict-mode.last-safe-snapshot": "commits are not refused for it",
+    "commit.discard-duplicate-files": "files that the table has already are not left out of a commit",
+    "manifest-sort.enabled": "manifests are not sorted",
+    "manifest.delete-file-drop-stats": "DELETE entries keep their statistics",
+    "delete.force-produce-changelog": "deletes write no changelog",
+    "scan.ignore-corrupt-files": "a damaged file stops the read",
+    "scan.ignore-lost-files": "a missing file stops the read",
+    "clustering.incremental.mode": _CLUSTERING,
+    "clustering.incremental.optimize-write": _CLUSTERING,
+    "clustering.history-partition.limit": _CLUSTERING,
+    "clustering.history-partition.idle-to-full-sort": _CLUSTERING,
+    "blob-field": "the columns keep their types",
+    "vector-field": "the columns keep their types",
+}
+"""What does not happen, by option."""
+
+
+def idle_options(options: Mapping[str, str]) -> dict[str, str]:
+    """What does not happen, by the idle options among some, older names included; none that says the default.
+
+    Raises: OptionError for a text that does not fit its option.
+    """
+    names = {given: name for name in IDLE for given in (name, *OPTIONS[name].fallbacks) if given in options}
+    check_values({given: options[given] for given in names})
+    return {given: IDLE[name] for given, name in names.items() if not is_default(name, options[given])}

@@ -1,0 +1,15 @@
+"""What a row of the option tables is, and the names of types in rows."""
+
+from __future__ import annotations
+
+INT = "int"
+LONG = "long"
+BOOL = "bool"
+REAL = "real"
+TEXT = "text"
+SIZE = "size"
+TIME = "time"
+MAP = "map"
+
+Row = tuple[str, str, str | None, str]
+"""Name, type, default as text (None: no default), what the option does."""
