@@ -56,7 +56,7 @@ def dead(text: str, beside: Path, numbers: dict[str, set[str]], *, own: str | No
 
     `beside`: the folder in which pages may lie without their path. `own`: the page whose sections a bare § names.
     """
-    text = re.sub(r"\s+", " ", text).replace("notes on reliability", "reliability.md")
+    text = re.sub(r"\s+", " ", text)
     missing = []
     for page in _PAGE.findall(text):
         folders = (beside,) if page == "README.md" else (beside, DOCS, ROOT)
