@@ -130,7 +130,7 @@ class Table(TableCare):
         return table_writing.writer(self._root, self._schema, overwrite=overwrite, share=share)
 
     def writer_numbers(self, data: object, writers: int) -> pa.Array:
-        """For each row which of several writers it goes to, where these fill dynamic buckets at the same time.
+        """The writer of each row, where several writers fill dynamic buckets at the same time.
 
         Returns: int32 from 0; writer n is `writer(share=(n, writers))`.
 

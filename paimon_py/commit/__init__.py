@@ -1,5 +1,7 @@
-"""Committing: changes into snapshots.
+"""Commits: changes into snapshots.
 
-What a commit contains, and whether it conflicts with what others did, is decided by pure functions; publishing one file
-that did not exist makes it happen.
+Changes (`changes.py`) become proposals (`proposals.py`): edits, and requirements on the latest state. `attempts.py`
+plans a proposal on the latest state (`state.py`), writes manifests (`drafts.py`) and lets a committer publish, until
+the snapshot is in or certainly cannot be. Conflicts and parts are decided by pure functions. What never lives here:
+the metadata files themselves (`metadata`), merging rows (`lsm`).
 """

@@ -32,10 +32,10 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
 
 PATIENCE_SECONDS = 60.0
-"""Without an explicit `commit.max-retries`, lost races do not count before this time: one may lose ten in a row."""
+"""Time before which lost races do not count without an explicit `commit.max-retries`: one may lose ten in a row."""
 
 _ATTEMPT_SECONDS = 5.0
-"""So long an attempt may take however short snapshots are retained: its parent is looked at again afterwards."""
+"""Time that an attempt may take however short snapshots are retained: the parent is looked at again afterwards."""
 
 
 class Published(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Whether changes still fit a table that others have changed. Pure: values in, a conflict or None out.
 
-Source: format.md §15.4; Java `ConflictDetection`, `PrimaryKeyConflictDetection`; notes on hazards (c), (j).
+Source: format.md §15.4; Java `ConflictDetection`, `PrimaryKeyConflictDetection`; reliability.md §3 (c), (j).
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class HashIndexes:
         ]
 
     def _written(self, partition: bytes, bucket: int, edit: Edit, hashes: Int32s) -> Edit:
-        """With the writer's own file where that holds all."""
+        """An edit of a bucket whose index is `hashes`: with the writer's own file where that holds all."""
         if edit.added_index and edit.added_index[0].row_count == len(hashes):
             return edit
         entry = write_hashes(self._files.bucket(partition, bucket), hashes)

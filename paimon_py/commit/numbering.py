@@ -79,7 +79,7 @@ class Numbering:
 
 
 def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> list[int]:
-    """By how much the sequence numbers of each value must grow to lie above all that was committed before.
+    """Offsets that lift the sequence numbers of each value above all that was committed before.
 
     Values of one bucket are taken in order, so that of two writers the later one in `buckets` wins. Rows that wait for
     their bucket have no sequence numbers yet.

@@ -53,11 +53,11 @@ class Requirements:
         self.missing: str | None = None
 
     def of_rows(self) -> Sequence[Requirement]:
-        """For changes that add rows to those there are."""
+        """Requirements of changes that add rows to those there are."""
         return self.unchanged, self.new, self.keys_known, self.check, self.files_there
 
     def of_overwrite(self) -> Sequence[Requirement]:
-        """For changes that replace rows."""
+        """Requirements of changes that replace rows."""
         return self.unchanged, self.new, self.check, self.files_there
 
     def unchanged(self, state: State) -> Conflict | None:

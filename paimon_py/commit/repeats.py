@@ -62,7 +62,7 @@ class Repeats:
         self._looked = False
 
     def __call__(self, state: State) -> Refusal | None:
-        """None if the changes were not committed.
+        """Refuse changes that were committed already; None if they were not.
 
         Cost: none if the changes were made on the latest snapshot and have no identifier; else a get for each snapshot
             since, and two for its delta.

@@ -25,8 +25,7 @@ from paimon_py.spec.snapshot import Snapshot
 
 
 class Already(msgspec.Struct, frozen=True):
-    """There is nothing to publish: somebody, we it seems, has committed this, in these snapshots where they are known.
-    """
+    """Nothing is left to publish: somebody, we it seems, committed this, in these snapshots where they are known."""
 
     snapshots: tuple[Snapshot, ...] = ()
 

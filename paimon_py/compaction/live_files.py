@@ -23,7 +23,7 @@ class LiveFiles:
         self._places: dict[bytes, dict[int, Ints]] | None = None
 
     def columns(self) -> EntryColumns:
-        """Their entries. Cost: the first time, and after `free`, the manifests of the snapshot."""
+        """The entries of the live files. Cost: the first time, and after `free`, the manifests of the snapshot."""
         while self._columns is None:
             try:
                 self._columns = self._read()

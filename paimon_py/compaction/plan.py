@@ -44,7 +44,7 @@ _MINUTE_MILLIS = 60_000
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """When a compaction is planned: epoch milliseconds, and by how much local time is ahead of UTC."""
+    """A time at which compactions are planned: epoch milliseconds, and by how much local time is ahead of UTC."""
 
     now_millis: int
     zone_offset_millis: int = 0

@@ -29,7 +29,7 @@ from paimon_py.spec.types import Field
 BATCH_ROWS = 65_536
 _LEAST_ROWS = 256
 _MANY_RUNS = 20
-"""With more runs than this their readers take so much memory that windows have to be smaller."""
+"""Runs up to which windows keep their size; the readers of more runs take so much memory that windows shrink."""
 
 ReadFile = Callable[[DataFile, Sequence[Field], int], Iterator[pa.RecordBatch]]
 """The rows of a data file that are alive, in file order: the wanted columns in the table's current schema (`_LEVEL` is

@@ -101,8 +101,11 @@ class _Round:
 
     @property
     def _settings(self) -> WriterSettings:
-        """Of the writer. Where level 0 is not read, rows would be gone from sight until a compaction, and for good if
-        that failed: then they become one run per bucket, which the overwrite puts on the top level."""
+        """Settings of the writer.
+
+        Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. There
+        the rows become one run per bucket, which the overwrite puts on the top level.
+        """
         if self._hides_level_zero:
             return WriterSettings.in_one_run(self._schema, self._buckets)
         return WriterSettings.of(self._schema, buckets=self._buckets)

@@ -37,7 +37,7 @@ class Decision(NamedTuple):
     choices: Ints | None = None
 
     def of(self, rows: Ints) -> Decision:
-        """That of some rows."""
+        """The decision on some rows."""
         matches = None if self.matches is None else self.matches[rows]
         return Decision(self.actions[rows], matches, None if self.choices is None else self.choices[rows])
 

@@ -43,7 +43,7 @@ class RowCounts(msgspec.Struct, frozen=True, kw_only=True):
     inserted: int = 0
 
     def plus(self, *, deleted: int = 0, updated: int = 0, inserted: int = 0) -> RowCounts:
-        """These and more."""
+        """The sum of both."""
         return RowCounts(
             deleted=self.deleted + deleted, updated=self.updated + updated, inserted=self.inserted + inserted
         )
@@ -165,7 +165,7 @@ class _Check:
         self.has_failed = False
 
     def __call__(self, state: State) -> Conflict | None:
-        """None if it would."""
+        """A conflict if the operation would read something else in `latest`."""
         self.has_failed = not self._holds(state)
         return _OVERTAKEN if self.has_failed else None
 

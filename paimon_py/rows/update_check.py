@@ -26,7 +26,7 @@ class UpdateCheck(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, schema: TableSchema) -> UpdateCheck:
-        """That of a table."""
+        """The effect of writing to a table."""
         keys = tuple(schema.field(name) for name in schema.primary_keys)  # rows of several partitions come together
         order = msgspec.structs.replace(merge_order(schema), keys=keys)
         plain = Options(schema.options).get_enum("merge-engine") == "deduplicate" and not order.sequence

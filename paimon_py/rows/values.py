@@ -110,7 +110,7 @@ class Scope(msgspec.Struct, frozen=True):
         return Condition(frozenset(names), prepare(bound), own)
 
     def target_columns(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of some names in `columns` that are the table's, as the table calls them."""
+        """The columns of the table among some names in `columns`, as the table calls them."""
         sides = map(self._side, names)
         return frozenset(name for side, name in sides if side == TARGET)
 

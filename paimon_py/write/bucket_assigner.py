@@ -26,7 +26,7 @@ _LOW = 0xFFFF_FFFF
 
 
 class AssignerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When a bucket is full and how many there may be; `number` of `count` assigners, each with buckets of its own."""
+    """Limits of buckets: how full, how many. Assigner `number` of `count` has buckets of its own."""
 
     target_rows: int = 2_000_000
     buckets_max: int | None = None

@@ -351,7 +351,7 @@ def _listing(source: pa.DataType) -> Step | None:
 def _plan_map(
     source: pa.DataType, target: DataType, parts: tuple[DataType, DataType], place: ColumnPlace
 ) -> Step | Refusal:
-    """From a map, or from a list of structs `key` and `value` (libraries without a map type)."""
+    """Steps from a map, or from a list of structs `key` and `value` (libraries without a map type)."""
     key, value = parts
     is_map = pa.types.is_map(source)
     listing = None if is_map else _listing(source)
