@@ -312,7 +312,7 @@ READING = (
     ),
     plant(
         "a null inside a row is a row of nulls",
-        "bitmap, nulls = bitmap_of(nulls_or_none(rows))\n    return pa.Array.from_buffers(kind, len(rows), [bitmap]",
+        "bitmap, nulls = validity_bitmap(nulls_or_none(rows))\n    return pa.Array.from_buffers(kind, len(rows), [bitmap]",
         "nulls = 0\n    return pa.Array.from_buffers(kind, len(rows), [None]",
         "unit/files/test_evolve.py",
         "unit/files/test_cast.py",
@@ -364,8 +364,8 @@ COMMITTING = (
     ),
     plant(
         "a bucket's file is deleted twice without a word",
-        "alive.remove(key)\n",
-        "pass\n",
+        "elif after.pop(key, None) is None:",
+        "elif after.get(key) is None:",
         "unit/commit/test_conflicts.py",
     ),
     plant(
@@ -437,19 +437,42 @@ COMMITTING = (
     ),
 )
 
+TWELVE = (
+    plant(
+        "2: an entry returns to an identity that it had",
+        "return next((again[key] for key in map(identifier, gone) if key in again), None)",
+        "return None",
+        "regressions/test_indexes_that_return.py",
+    ),
+    plant(
+        "3: a commit whose snapshots have expired was not committed before",
+        "return live or (None if certain or whole else _UNTOLD)",
+        "return live",
+        "regressions/test_late_repeats.py",
+    ),
+    plant(
+        "5: a forked child uses the writer of its parent",
+        "return self._root.env.ids.process() == self._process",
+        "return True",
+        "regressions/test_forked_writers.py::test_the_child_can_do_nothing_with_it",
+        "regressions/test_forked_writers.py::test_the_child_deletes_nothing",
+        "simulation/test_the_twelve.py::test_5_a_fork_with_rows_in_memory",
+    ),
+    plant(
+        "11: who has as many files as the next snapshot was its parent",
+        "return alive[0] == alive[1]",
+        "return len(alive[0]) == len(alive[1])",
+        "regressions/test_stalled_writers.py",
+    ),
+)
+"""One way of each of the twelve: how acknowledged commits were lost or doubled, or files deleted."""
+
 MENDS = (
     plant(
         "a file whose name was taken is deleted as one's own",
         "self._paths.pop()  # the file is another's\n            raise",
         "raise",
         "unit/files/test_writer.py",
-    ),
-    plant(
-        "a forked child uses the writer of its parent",
-        "return self._root.env.ids.process() == self._process",
-        "return True",
-        "regressions/test_forked_writers.py::test_the_child_can_do_nothing_with_it",
-        "regressions/test_forked_writers.py::test_the_child_deletes_nothing",
     ),
     plant(
         "forked processes give files the same names",
@@ -483,4 +506,4 @@ MENDS = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *MENDS)
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS)
