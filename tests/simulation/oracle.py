@@ -153,7 +153,7 @@ class Oracle:
             taken.fate = "replaced"
         parent = lineage.known.get(snapshot.id - 1)
         stray = effect is not None and (
-            any(number > snapshot.id for number in lineage.there)
+            any(number > snapshot.id and not info.stray for number, info in lineage.there.items())
             or (snapshot.id > 1 and snapshot.id - 1 not in lineage.there)
             or lineage.lost
         )
@@ -233,8 +233,7 @@ class Oracle:
                 if not call.faulty and not moved and call.what != "expire" and kind in ("CorruptionError", "StorageError", "FileMissingError"):
                     self.wrong.append(f"{call} raised {call.error!r}")
             elif call.end == "done" and call.deed is not None and has_result(call.result):
-                applied = [info for info in infos if info.deed and info.deed.parts & call.deed.parts]
-                rolled_back = any(info.fate == "rolled back" for info in applied)
+                rolled_back = any(info.fate == "rolled back" and info.deeds & call.deed.parts for info in infos)
                 if not call.deed.parts <= deeds and not rolled_back:
                     self.wrong.append(f"{call} was acknowledged and is not in the table")
                 ids = {info.snapshot.id for info in standing}

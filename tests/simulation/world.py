@@ -193,6 +193,7 @@ class ActorStore:
     def rename_directory(self, source, target):
         def act():
             self.world.store.rename_directory(source, target)
+            self.world.moves.append((source, target))
             self._note("rename", source, target.encode())
 
         return self._change("rename_directory", source, act)
@@ -225,12 +226,13 @@ class ActorStore:
 
 
 class _NewFile(io.BytesIO):
-    """A file being written: closing is the step that makes its bytes visible."""
+    """A file being written: closing is the step that makes its bytes visible, wherever the file lies by then."""
 
     def __init__(self, store, path):
         super().__init__()
         self._owner = store
         self._path = path
+        self._moves = len(store.world.moves)
 
     def close(self):
         if self.closed:
@@ -239,7 +241,15 @@ class _NewFile(io.BytesIO):
         super().close()
         if self._owner.actor.over:
             return  # collected as garbage after the run
-        self._owner.put(self._path, data)
+        self._owner._change("put", self._path, lambda: self._finish(data))
+
+    def _finish(self, data):
+        world, path = self._owner.world, self._path
+        for source, target in world.moves[self._moves :]:
+            path = target + path.removeprefix(source) if path.startswith(source + "/") else path
+        if world.store.stat(path) is not None:  # whoever deletes an open file loses what comes after
+            world.store.put(path, data)
+            self._owner._note("put", path, data)
 
 
 class Actor:
@@ -318,6 +328,7 @@ class World:
         self.journal: list[Effect] = []
         self.calls: list[Call] = []
         self.errors: list[BaseException] = []
+        self.moves: list[tuple[str, str]] = []
         self.paused: list[Actor] = []
         self.steps = 0
         self.actors = [Actor(self, index, program) for index, program in enumerate(programs)]
