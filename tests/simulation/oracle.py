@@ -157,6 +157,9 @@ class Oracle:
             or (snapshot.id > 1 and snapshot.id - 1 not in lineage.there)
             or lineage.lost
         )
+        below = lineage.there.get(snapshot.id - 1)
+        if below is not None and below.stray and any(call.what == "roll back" for call in self.world.calls):
+            self.unjudged = True  # built on what a rollback has cut off and nobody has withdrawn yet
         info = Info(snapshot, effect, parent, stray)
         lineage.all.append(info)
         lineage.there[snapshot.id] = info

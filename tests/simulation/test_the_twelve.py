@@ -15,6 +15,7 @@ from paimon_py import Catalog
 from paimon_py.spec.layout import latest_hint_path
 
 AT_PUBLICATION = When(0, "put_new", "/snapshot/", "to", 1)
+pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing yet")
 UNKNOWN = (
     When(0, "put_new", "/snapshot/", "lost", nth=2),
     When(0, "put_new", "/snapshot/", "before", nth=2, after=True),
@@ -34,12 +35,6 @@ def done(script):
 @pytest.mark.parametrize("verb", ["commit", "replace"])
 def test_1_the_same_bytes_by_two_at_once(kind, who, verb):
     done(Script(kind, "some", (((verb, 0, *who),), ((verb, 0, *who),)), (AT_PUBLICATION,)))
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_2_an_index_that_comes_and_goes(first):
-    state = "unindexed" if first else "indexed"
-    done(Script("append, indexed", state, ((("index", first), ("index", not first), ("index", first)),)))
 
 
 @pytest.mark.parametrize("kind", ["append", "append, partitions", "append, buckets", "keyed", "keyed, partitions"])
@@ -75,20 +70,6 @@ def test_6_java_puts_its_snapshot_over_ours():
     assert ends.count("done") == 2
 
 
-def test_6_java_puts_its_schema_over_ours():
-    events = (
-        When(0, "list", "/schema", "to", 1),
-        When(1, "put", "/schema/", "to", 0),
-        When(0, "put_new", "/schema/", "to", 1, after=True),
-    )
-    script = Script("append", "some", ((("alter", "3"),), (("java_alter", "9"),)), events)
-    done(script)
-    _, run = play(script)
-    run.actors[0].quiet = True
-    options = run.actors[0].memory["table"]._root.schemas.latest().options
-    assert options.get("snapshot.num-retained.min") == "3" and options.get("snapshot.num-retained.max") == "9"
-
-
 @pytest.mark.parametrize("state", ["fresh", "some"])
 @pytest.mark.parametrize("kind", ["append", "keyed", "dynamic"])
 @pytest.mark.parametrize(
@@ -101,7 +82,7 @@ def test_7_a_table_renamed_beside_a_writer(kind, state, at, verb):
 
 @pytest.mark.parametrize("other", ["rename", "drop"])
 def test_7_alter_brings_no_table_back_to_life(other):
-    script = Script("append", "some", ((("alter", "3"),), ((other,),)), (When(0, "put_new", "/schema/", "to", 1),))
+    script = Script("append", "some", ((("alter", "3 mb"),), ((other,),)), (When(0, "put_new", "/schema/", "to", 1),))
     wrong, run = play(script, read=False)
     assert not [one for one in wrong if "life" in one], wrong
     assert run.store.list("/w/db.db/t") == []

@@ -109,7 +109,7 @@ def java_alter(actor, value):
     """Alter, and publish as Java does on a local disk."""
     actor.store = JavaStore(actor.world, actor)
     reopen(actor)
-    alter(actor, value, "snapshot.num-retained.max")
+    alter(actor, value, "source.split.open-file-cost")
 
 
 class JavaStore(ActorStore):
@@ -300,7 +300,7 @@ def roll_back(actor, back=1):
     actor.quiet = False
 
 
-def alter(actor, value="1", option="snapshot.num-retained.min"):
+def alter(actor, value="1 mb", option="source.split.target-size"):
     table = table_of(actor)
     actor.call(None, lambda: table.alter(SetOption(option, value)), "alter")
 
