@@ -109,7 +109,8 @@ class Repeats:
         if not self._names:
             return None
         line = list(self._chronicle.newest_first(state.latest))
-        whole = not line or (line[-1].id == 1 and not any(isinstance(one, Lost) for one in found))
+        whole = not line or line[-1].id in (1, self._position.id + 1)
+        whole = whole and not any(isinstance(one, Lost) for one in found)
         live = self._named(entry.file.name for entry in state.live())
         return live or (None if certain or whole else _UNTOLD)
 
