@@ -107,6 +107,8 @@ class StoreCommitter:
                 refused = None
             except StorageError as error:
                 unsure = unsure or isinstance(error, StorageUnknownError)
+                if isinstance(error, FileMissingError) and refused is not None:
+                    unsure = True  # the first call may have created the file in a table that was renamed since
                 refused = error
             found = self._read_back(snapshot)
             if isinstance(found, (LostRace, Unknown)):
