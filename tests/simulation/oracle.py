@@ -172,13 +172,17 @@ class Oracle:
 
     def _check_snapshot(self, info):
         snapshot, parent = info.snapshot, info.parent
-        base = folded(self.files.entries(snapshot.base_manifest_list))
+        history = self.files.entries(snapshot.base_manifest_list)
+        base = folded(history)
         delta = self.files.entries(snapshot.delta_manifest_list)
         if info.effect is not None and base.keys() != (parent.live.keys() if parent else set()):
             odd = base.keys() ^ (parent.live.keys() if parent else set())
             raise Broken(f"its base is not its parent: {sorted(one[3] for one in odd)}")
         info.live = folded(delta, base)
-        back = [entry.name for entry in delta if entry.adds and entry.identity in info.gone]
+        # files that a compaction names anew may return once no manifest tells of their end
+        ended = {one.identity for one in history if not one.adds}
+        ended |= set() if snapshot.commit_kind is CommitKind.COMPACT else info.gone
+        back = [entry.name for entry in delta if entry.adds and entry.identity in ended]
         info.gone |= {entry.identity for entry in delta if not entry.adds}
         if back and info.effect is not None:
             raise Broken(f"{back} return after they were deleted")
@@ -257,10 +261,10 @@ class Oracle:
 
 
     def _half_expired(self, name):
-        """Whether a file was deleted by an expiry that broke off, or had a tag, rollback or expiry beside it: those
+        """Whether a file was deleted by an expiry that broke off, or had a tag, rollback, rename or expiry beside it: those
         races are Java's own."""
         call = self.expired.get(name)
-        rivals = ("create tag", "roll back", "expire")
+        rivals = ("create tag", "roll back", "expire", "rename")
         return call is not None and (
             call.end != "done"
             or any(

@@ -37,6 +37,12 @@ def test_1_the_same_bytes_by_two_at_once(kind, who, verb):
     done(Script(kind, "some", (((verb, 0, *who),), ((verb, 0, *who),)), (AT_PUBLICATION,)))
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_2_an_index_that_comes_and_goes(first):
+    state = "unindexed" if first else "indexed"
+    done(Script("append, indexed", state, ((("index", first), ("index", not first), ("index", first)),)))
+
+
 @pytest.mark.parametrize("kind", ["append", "append, partitions", "append, buckets", "keyed", "keyed, partitions"])
 @pytest.mark.parametrize("state", ["late", "late_named", "late_expired"])
 @pytest.mark.parametrize("who", [(), ("me0", 7), ("me0",)], ids=["nobody", "identifier", "user"])
@@ -68,6 +74,20 @@ def test_6_java_puts_its_snapshot_over_ours():
     )
     ends = done(Script("append", "some", ((("commit", 0),), (("java_commit", 2),)), events))
     assert ends.count("done") == 2
+
+
+def test_6_java_puts_its_schema_over_ours():
+    events = (
+        When(0, "list", "/schema", "to", 1),
+        When(1, "put", "/schema/", "to", 0),
+        When(0, "put_new", "/schema/", "to", 1, after=True),
+    )
+    script = Script("append", "some", ((("alter", "3 mb"),), (("java_alter", "9 mb"),)), events)
+    done(script)
+    _, run = play(script)
+    run.actors[0].quiet = True
+    options = run.actors[0].memory["table"]._root.schemas.latest().options
+    assert options.get("source.split.target-size") == "3 mb" and options.get("source.split.open-file-cost") == "9 mb"
 
 
 @pytest.mark.parametrize("state", ["fresh", "some"])

@@ -7,6 +7,7 @@ same choices give the same run.
 
 from __future__ import annotations
 
+import atexit
 import io
 import itertools
 import threading
@@ -307,15 +308,29 @@ class Worker:
         self.gate = threading.Lock()
         self.gate.acquire()
         self.job = None
-        threading.Thread(target=self._loop, daemon=True, name="actor").start()
+        self.thread = threading.Thread(target=self._loop, daemon=True, name="actor")
+        self.thread.start()
 
     def _loop(self):
         while True:
             self.gate.acquire()
+            if self.job is None:
+                return
             self.job()
+
+    def end(self):
+        self.job = None
+        self.gate.release()
+        self.thread.join()
 
 
 _WORKERS: list[Worker] = []
+
+
+@atexit.register
+def _end_workers():
+    for worker in _WORKERS:
+        worker.end()
 
 
 class World:
