@@ -439,6 +439,12 @@ COMMITTING = (
 
 TWELVE = (
     plant(
+        "1: who lost a race does not ask whether the winner committed the same bytes",
+        "found = self._found(state)\n",
+        "found = None if self._looked else self._found(state)\n",
+        "simulation/test_the_twelve.py::test_1_the_same_bytes_by_two_at_once",
+    ),
+    plant(
         "2: an entry returns to an identity that it had",
         "return next((again[key] for key in map(identifier, gone) if key in again), None)",
         "return None",
@@ -451,6 +457,18 @@ TWELVE = (
         "regressions/test_late_repeats.py",
     ),
     plant(
+        "3: tags and snapshots that are left are not asked for a late commit",
+        "return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found",
+        "return None if isinstance(found, Lost) else found",
+        "simulation/test_the_twelve.py::test_3_a_commit_repeated_late",
+    ),
+    plant(
+        "4: a retry deletes what the first call is about to publish",
+        "if self.request.identifier is not None and self.repeats.are_strangers():",
+        "if not self.request.is_new:",
+        "simulation/test_the_twelve.py::test_4_a_retry_between_the_append_and_the_compact",
+    ),
+    plant(
         "5: a forked child uses the writer of its parent",
         "return self._root.env.ids.process() == self._process",
         "return True",
@@ -459,13 +477,53 @@ TWELVE = (
         "simulation/test_the_twelve.py::test_5_a_fork_with_rows_in_memory",
     ),
     plant(
+        "6: a snapshot is not read back after its publication",
+        "found = self._read_back(snapshot)\n",
+        "found = None if created else self._read_back(snapshot)\n",
+        "simulation/test_the_twelve.py::test_6_java_puts_its_snapshot_over_ours",
+    ),
+    plant(
+        "7: publication makes the directory of a renamed table",
+        "created = root.store.put_new(path, data, within=within)",
+        "created = root.store.put_new(path, data)",
+        "regressions/test_renamed_tables.py",
+        "simulation/test_the_twelve.py::test_7_a_table_renamed_beside_a_writer",
+    ),
+    plant(
+        "8: files that were written again do not tell whose place they took",
+        "        yield from earlier_names(name)",
+        "        pass",
+        "simulation/test_the_twelve.py::test_8_a_repeat_after_nobody_knows",
+    ),
+    plant(
+        "9: a repeated compaction deletes the index files that a tag names",
+        "if self.request.is_new:\n                    self.files.delete_index",
+        "if True:\n                    self.files.delete_index",
+        "simulation/test_the_twelve.py::test_9_a_compaction_repeated_after_its_snapshot_expired",
+    ),
+    plant(
+        "10: any snapshot in the place of the parent is the parent",
+        "if parent is not None and there == parent:",
+        "if parent is not None and there is not None:",
+        "simulation/test_the_twelve.py::test_10_a_rollback_before_or_after_publication",
+    ),
+    plant(
         "11: who has as many files as the next snapshot was its parent",
         "return alive[0] == alive[1]",
         "return len(alive[0]) == len(alive[1])",
         "regressions/test_stalled_writers.py",
     ),
+    plant(
+        "12: no commit is quick enough for snapshots that are not retained",
+        'max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)',
+        'options.get_duration("snapshot.time-retained") / 2000',
+        "simulation/test_the_twelve.py::test_12_no_time_retained_lets_commits_succeed",
+    ),
 )
 """One way of each of the twelve: how acknowledged commits were lost or doubled, or files deleted."""
+
+FOUND_BY_SEEDS = tuple(one for one in TWELVE if one.name.startswith(("1:", "3: tags", "4:", "8:", "9:", "10:", "12:")))
+"""Those that the bounded schedules of the simulation find by themselves; the others take more schedules, or forcing."""
 
 MENDS = (
     plant(

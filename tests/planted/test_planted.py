@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from planted.planting import PACKAGE, ROOT, StalePlantError, copied, planted, run_tests, sources
-from planted.plants import PLANTS, Plant
+from planted.plants import FOUND_BY_SEEDS, PLANTS, Plant
 
 SOURCES = sources(ROOT / PACKAGE)
 
@@ -51,11 +51,22 @@ def test_judges_find_nothing_where_nothing_is_planted(tmp_path):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+def assert_noticed(plant, directory, judges, **limits):
+    root = copied(directory)
+    path, text = planted(plant, sources(root / PACKAGE))
+    path.write_text(text)
+    done = run_tests(root, judges, **limits)
+    assert done.returncode == 1, f"no test noticed: {plant.name}\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
 def test_planted_bugs_are_noticed(plant, tmp_path):
-    root = copied(tmp_path)
-    path, text = planted(plant, sources(root / PACKAGE))
-    path.write_text(text)
-    done = run_tests(root, plant.judges)
-    assert done.returncode == 1, f"no test noticed: {plant.name}\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+    assert_noticed(plant, tmp_path, plant.judges)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("plant", FOUND_BY_SEEDS, ids=lambda plant: plant.name)
+def test_schedules_find_planted_bugs_that_nobody_forces(plant, tmp_path):
+    judge = "simulation/test_simulation.py::test_no_schedule_breaks_a_table"
+    assert_noticed(plant, tmp_path, [judge], seconds=500)
