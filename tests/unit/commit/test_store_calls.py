@@ -1,0 +1,88 @@
+"""How often commits, repetitions and retries call the store: no more than before commits were planned from a history."""
+
+import pyarrow as pa
+import pytest
+from unit.commit.support import TABLE, Clock, Ids, put_schema, schema
+
+from paimon_py.env import Env, SerialPool
+from paimon_py.metadata.root import TableRoot
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.table import Table
+from paimon_py.testing.counting_store import CountingStore
+
+KINDS = {
+    "append": schema(),
+    "keyed": schema(primary_key=["k"], options={"bucket": "1", "write-only": "true"}),
+    "keyed, compacting": schema(primary_key=["k"], options={"bucket": "1"}),
+}
+CALLS = {
+    "append": {"first": 19, "second": 21, "commit": 17, "identified": 25, "again": 13, "behind": 19, "race": 34},
+    "keyed": {"first": 19, "second": 22, "commit": 15, "identified": 25, "again": 13, "behind": 22, "race": 44},
+    "keyed, compacting": {"first": 19, "second": 22, "commit": 15, "identified": 25, "again": 13, "behind": 27, "race": 61},
+}
+
+
+class Racing:
+    """A store in which somebody else publishes the next snapshot, once."""
+
+    def __init__(self, store):
+        self.store = store
+        self.other = None
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def put_new(self, path, data, *, within=None):
+        if "/snapshot-" in path and self.other is not None:
+            other, self.other = self.other, None
+            other()
+        return self.store.put_new(path, data, within=within)
+
+
+def opened(store, table_schema, owner):
+    return Table(TableRoot(store, TABLE, Env(Clock(), Ids(owner), SerialPool())), table_schema, "db.t")
+
+
+def rows(*keys):
+    count = len(keys)
+    return pa.table({"p": pa.array([1] * count, pa.int32()), "k": pa.array(keys, pa.int32()), "v": ["x"] * count})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commits_call_the_store_no_more_often_than_before(kind):
+    table_schema = KINDS[kind]
+    store = MemoryStore(clock=Clock())
+    put_schema(store, table_schema)
+    counting = CountingStore(store)
+    table = opened(counting, table_schema, "a")
+    calls = {}
+
+    def counted(what, action):
+        before = len(counting.paths)
+        result = action()
+        calls[what] = len(counting.paths) - before
+        return result
+
+    counted("first", lambda: table.write_arrow(rows(1, 2)))
+    counted("second", lambda: table.write_arrow(rows(3)))
+    writer = table.writer()
+    writer.write_arrow(rows(4))
+    changes = writer.changes()
+    counted("commit", lambda: table.commit(changes))
+    writer.write_arrow(rows(5))
+    changes = writer.changes()
+    counted("identified", lambda: table.commit(changes, user="u", identifier=1))
+    assert counted("again", lambda: table.commit(changes, user="u", identifier=1)).already_committed
+    with table.writer() as late:
+        late.write_arrow(rows(6))
+        changes = late.changes()
+    opened(store, table_schema, "b").write_arrow(rows(7))
+    counted("behind", lambda: table.commit(changes))
+    racing = Racing(store)
+    counting = CountingStore(racing)
+    table = opened(counting, table_schema, "d")
+    table.write_arrow(rows(8))
+    racing.other = lambda: opened(store, table_schema, "c").write_arrow(rows(9))
+    assert counted("race", lambda: table.write_arrow(rows(10))).attempts >= 2
+    over = {what: (count, CALLS[kind][what]) for what, count in calls.items() if count > CALLS[kind][what]}
+    assert over == {}
