@@ -103,12 +103,14 @@ def test_a_rewrite_that_others_overtake_deletes_its_index_files(monkeypatch):
 
     late = table_on(store, "other")
 
-    def commit(*given):
+    commit = index_rewrite.commit
+
+    def overtaken(*given):
         late.write_arrow(SECOND)
         late.compact(full=True)
         return commit(*given)
 
-    monkeypatch.setattr(index_rewrite, "commit", commit)
+    monkeypatch.setattr(index_rewrite, "commit", overtaken)
     result = table.rewrite_file_index()
     assert result.dropped_buckets
     named = {

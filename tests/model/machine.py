@@ -474,7 +474,7 @@ class Life:
         held = set()
         for one in self.held:
             for bucket in one.changes.buckets:
-                held.update(file.name for file in bucket.added_files)
+                held.update(file.name for file in bucket.made_files)
                 held.update(entry.name for entry in bucket.compacted.added_index)
         assert stored == self.named | held, f"orphans {stored - self.named - held}, lost {self.named | held - stored}"
 

@@ -335,7 +335,7 @@ class Life:
 def own_names(changes):
     """Files that changes bring along and nobody else names."""
     for bucket in changes.buckets:
-        for file in bucket.added_files:
+        for file in bucket.made_files:
             yield file.name
             yield from file.extra_files
         before = {entry.name for entry in bucket.written.deleted_index}
