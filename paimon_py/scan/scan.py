@@ -63,27 +63,19 @@ class Scan:
         order_by: object = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        dynamic = {name: text for name, text in _checked_options(options, schema).items() if name[:5] != "scan."}
-        travel = travel_of(
+        self._table_schema = _with_options(schema, options)
+        self._travel = travel_of(
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
-        limit = None if limit is None else _row_count(limit, "limit")
         check_listed(columns)
         self._root = root
-        self._table_schema = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
-        if dynamic:
-            check_readable(self._table_schema)
-        self._travel = travel
         self._columns = None if columns is None else tuple(columns)
         self._where = None if where is None else predicate_of(where)
-        self._limit = limit
-        self._order_by = order_by
-        if order_by is not None and limit is None:
-            raise UsageError("order_by finds the first rows of an order: say how many with limit=…")
+        self._limit, self._order_by = _limit_of(limit, order_by), order_by
         self._snapshot: Snapshot | None = None
         self._looked_up = False
-        if travel.is_latest:
+        if self._travel.is_latest:
             _ = self._request, self._order
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -310,6 +302,21 @@ class Scan:
         if self._limit is not None:
             parts.append(f"limit={self._limit}")
         return f"Scan({self._root.path!r}, {', '.join(parts)})"
+
+
+def _with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
+    """The schema with the options of one scan, but for those that choose a snapshot."""
+    dynamic = {name: text for name, text in _checked_options(options, schema).items() if name[:5] != "scan."}
+    found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
+    if dynamic:
+        check_readable(found)
+    return found
+
+
+def _limit_of(limit: object, order_by: object) -> int | None:
+    if order_by is not None and limit is None:
+        raise UsageError("order_by finds the first rows of an order: say how many with limit=…")
+    return None if limit is None else _row_count(limit, "limit")
 
 
 def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
