@@ -18,7 +18,7 @@ from paimon_py.codec.columns import Int32s
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.deletion_index import index_entries
-from paimon_py.commit.index_plan import Index, IndexChange, index_after
+from paimon_py.commit.index_plan import Index, IndexChange, index_after, index_part
 from paimon_py.commit.rivals import joint_base
 from paimon_py.commit.state import State
 from paimon_py.errors import SnapshotExpiredError
@@ -136,7 +136,7 @@ class HashIndexes:
 
 def hash_changes(buckets: Iterable[BucketChanges]) -> list[Change]:
     """What writing did to hash indexes, or relied on, with the new files."""
-    edits = ((bucket.place, _of_hashes(bucket.written), bucket.written.added) for bucket in buckets)
+    edits = ((bucket.place, index_part(bucket.written, hashes=True), bucket.written.added) for bucket in buckets)
     return [((place, edit), files) for place, edit, files in edits if edit.changes_index]
 
 
@@ -172,11 +172,3 @@ def _by_bucket(index: Iterable[IndexEntry], partitions: set[bytes]) -> dict[Buck
         for entry in index
         if entry.index_type == HASH and entry.partition in partitions
     }
-
-
-def _of_hashes(edit: Edit) -> Edit:
-    deleted, added = (
-        tuple(entry for entry in entries if entry.index_type == HASH)
-        for entries in (edit.deleted_index, edit.added_index)
-    )
-    return Edit(deleted_index=deleted, added_index=added)

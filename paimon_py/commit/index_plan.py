@@ -23,13 +23,14 @@ IndexChange = tuple[Bucket, Edit]
 
 def written_index(buckets: Iterable[BucketChanges]) -> list[IndexChange]:
     """What writing did to deletion vectors."""
-    edits = ((bucket.place, _of_vectors(bucket.written)) for bucket in buckets)
+    edits = ((bucket.place, index_part(bucket.written, hashes=False)) for bucket in buckets)
     return [(place, edit) for place, edit in edits if edit.changes_index]
 
 
-def _of_vectors(edit: Edit) -> Edit:
+def index_part(edit: Edit, *, hashes: bool) -> Edit:
+    """What an edit says of hash indexes, or of all other index files."""
     deleted, added = (
-        tuple(entry for entry in entries if entry.index_type != HASH)
+        tuple(entry for entry in entries if (entry.index_type == HASH) is hashes)
         for entries in (edit.deleted_index, edit.added_index)
     )
     return Edit(deleted_index=deleted, added_index=added)
