@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.env import Env
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows.result import RowsResult
@@ -343,7 +343,7 @@ class Table(TableCare):
         """
         return self._lookups.rows(self._schema, keys, columns, missing)
 
-    @cached_property
+    @lazy_property
     def _lookups(self) -> Lookups:
         from paimon_py.lookup.lookups import Lookups
 

@@ -6,7 +6,6 @@ Source: format.md §15.5; Java `PartitionPredicate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -22,6 +21,7 @@ from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of
+from paimon_py.lazy import lazy_property
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
@@ -96,7 +96,7 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         keep[known] = may_match(self.predicate, bounds, rows)
         return keep
 
-    @cached_property
+    @lazy_property
     def _test(self) -> Callable[[pa.Array], Mask]:
         if self.rows is not None:
             wanted = binary_array(sorted(self.rows))

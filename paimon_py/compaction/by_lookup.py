@@ -12,7 +12,6 @@ Source: format.md §13.5; Java `LookupMergeTreeCompactRewriter`, `LookupChangelo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple, Union
 
 import msgspec
@@ -25,6 +24,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.rewrite import Merging, guessed_row_bytes
 from paimon_py.files.alive import POSITION
+from paimon_py.lazy import lazy_property
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import Plan, RunSource, merge
@@ -134,7 +134,7 @@ class LevelsAbove:
         self._read = read
         self._keys = tuple(keys)
 
-    @cached_property
+    @lazy_property
     def _ranks(self) -> dict[str, list[int]]:
         """The key range of every file, as ranks."""
         every = [*self._files, *self._higher]

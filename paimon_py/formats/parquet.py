@@ -6,7 +6,6 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import BinaryIO, cast
 
 import msgspec
@@ -37,6 +36,7 @@ from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.lazy import lazy_property
 from paimon_py.spec.types import Atomic, Field, RowType
 
 _DEFAULT_READ = ReadSettings()
@@ -167,7 +167,7 @@ class ParquetOpenFile:
                         position += batch.num_rows
                 position = stop
 
-    @cached_property
+    @lazy_property
     def _pages(self) -> PageReader:
         return PageReader(self._source, self._file.metadata)
 

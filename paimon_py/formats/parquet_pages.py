@@ -10,7 +10,6 @@ Source: parquet-format `parquet.thrift`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from paimon_py.formats import thrift
 from paimon_py.formats.parquet_footer import MAGIC, leaf_elements, split_tail, tail
 from paimon_py.formats.parquet_statistics import GroupStatistics
 from paimon_py.formats.thrift import Struct
+from paimon_py.lazy import lazy_property
 
 _HEADER_BYTES = 512
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
@@ -166,7 +166,7 @@ class PageReader:
             }
         )
 
-    @cached_property
+    @lazy_property
     def _elements(self) -> Sequence[tuple[Struct, Struct]]:
         """The root of a schema of one column, and the element of that column, for every column."""
         sink = pa.BufferOutputStream()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.compaction.rewrite import additions
 from paimon_py.files.physical import KIND_FIELD
+from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading, Hits
 from paimon_py.lookup.key_index import ROW_BYTES, KeyIndex, Located, can_index, extended
 from paimon_py.lookup.keys import AskedKeys
@@ -112,7 +112,7 @@ class KeyRows:
             self._open[hits.keys] = False
         return hits
 
-    @cached_property
+    @lazy_property
     def _located(self) -> tuple[dict[str, Located], bool]:
         """What the index of the bucket says, and whether it is sure."""
         index = self._index()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +16,7 @@ from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import all_of, bind
 from paimon_py.expr.predicate import Predicate, col
+from paimon_py.lazy import lazy_property
 from paimon_py.lookup.key_index import key_words
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import KeyProbe
@@ -67,7 +67,7 @@ class AskedKeys:
         by_name = {field.name: column for field, column in zip(self.fields, self.columns, strict=True)}
         return [by_name[field.name] for field in fields]
 
-    @cached_property
+    @lazy_property
     def words(self) -> Words:
         """The numbers of the trimmed keys in an index."""
         return key_words(self.of(self._trimmed), self._trimmed)

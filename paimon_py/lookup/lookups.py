@@ -6,7 +6,6 @@ Source: Java `LocalTableQuery`; what a key's row is, is decided as in `scan.read
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -17,6 +16,7 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import UsageError
 from paimon_py.files.stamps import Stamps
+from paimon_py.lazy import lazy_property
 from paimon_py.lookup.files import FileReading
 from paimon_py.lookup.frames import FrameId, Frames
 from paimon_py.lookup.key_rows import NUMBER, KeyRows
@@ -172,11 +172,11 @@ class _State:
         self._readings[bucket.partition, bucket.number] = reading
         return reading
 
-    @cached_property
+    @lazy_property
     def _engine(self) -> Engine:
         return engine_of(self.schema)
 
-    @cached_property
+    @lazy_property
     def _order(self) -> MergeOrder:
         return merge_order(self.schema)
 

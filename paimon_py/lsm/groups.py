@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask
+from paimon_py.lazy import lazy_property
 
 
 class Groups:
@@ -29,29 +29,29 @@ class Groups:
     def __len__(self) -> int:
         return len(self.firsts)
 
-    @cached_property
+    @lazy_property
     def firsts(self) -> Ints:
         """Position in `order` of the oldest row of every key."""
         return np.flatnonzero(self.starts)
 
-    @cached_property
+    @lazy_property
     def ends(self) -> Ints:
         """Position in `order` just after the newest row of every key."""
         return np.append(self.firsts[1:], len(self.order))
 
-    @cached_property
+    @lazy_property
     def oldest_rows(self) -> Ints:
         """Row number of the oldest version of every key."""
         return self.order[self.starts]
 
-    @cached_property
+    @lazy_property
     def newest_rows(self) -> Ints:
         """Row number of the newest version of every key."""
         last = np.ones(len(self.order), np.bool_)
         last[:-1] = self.starts[1:]
         return self.order[last]
 
-    @cached_property
+    @lazy_property
     def multiple(self) -> Ints:
         """Numbers of the groups that have more than one row (or had, before a lookup); all others need no engine."""
         if self._merging is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -29,6 +28,7 @@ from paimon_py.files.reader import FileReader
 from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
 from paimon_py.formats.parts import Parts
+from paimon_py.lazy import lazy_property
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.groups import Engine
 from paimon_py.lsm.merge import Plan, RunSource, merge
@@ -287,7 +287,7 @@ class _SplitReader:
         dead = self._dead.get(file.name)
         return rows if rows is None or dead is None else rows - dead.bitmap(0)
 
-    @cached_property
+    @lazy_property
     def _dead(self) -> Mapping[str, DeletionVector]:
         """The deletion vectors of the split's files, by file name."""
         files = {file.name: file for file in self._split.files}

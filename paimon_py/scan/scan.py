@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
+from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
 from paimon_py.scan.explain import Analysis, Explanation
@@ -207,7 +207,7 @@ class Scan:
             self._looked_up = True
         return self._snapshot
 
-    @cached_property
+    @lazy_property
     def _asked(self) -> tuple[Projection, Request]:
         schema = self._table_schema
         if not self._travel.is_latest and self._resolved is not None and self._resolved.schema_id != schema.id:
@@ -228,14 +228,14 @@ class Scan:
     def _request(self) -> Request:
         return self._asked[1]
 
-    @cached_property
+    @lazy_property
     def _planned(self) -> Planned:
         if self._resolved is None or self._limit == 0:
             return Planned.nothing()
         planned = plan_snapshot(self._root, self._request, self._resolved)
         return planned if self._order or self._where is not None else planned.up_to(self._limit)
 
-    @cached_property
+    @lazy_property
     def _order(self) -> tuple[OrderColumn, ...]:
         if self._order_by is None:
             return ()

@@ -11,7 +11,6 @@ import bisect
 import itertools
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, big_endian, stored_keys
 from paimon_py.codec.file_index.keys import Key, KeyKind
+from paimon_py.lazy import lazy_property
 from paimon_py.spec.file_indexes import size_option
 
 _BLOCK_BYTES = 16 << 10
@@ -136,7 +136,7 @@ class BitmapReader:
                 found |= self._bitmap(offset)
         return found if question.test == "==" else all_rows(self.row_count) - self._nulls - found
 
-    @cached_property
+    @lazy_property
     def _nulls(self) -> BitMap:
         return BitMap() if self._null_offset is None else self._bitmap(self._null_offset)
 
@@ -183,14 +183,14 @@ class BitmapReader:
             return self._all[1]
         return self._block_start + int(struct.unpack_from(">i", self._data, self._blocks[1])[0])
 
-    @cached_property
+    @lazy_property
     def _all(self) -> tuple[_Entries, int]:
         """All keys of version 1, and where the bitmaps begin."""
         entries, end = self._entries(self._at, self._keys, 4)
         order = sorted(range(len(entries.keys)), key=entries.keys.__getitem__)
         return _Entries([entries.keys[at] for at in order], [entries.offsets[at] for at in order]), end
 
-    @cached_property
+    @lazy_property
     def _blocks(self) -> tuple[_Entries, int]:
         """The first key and the offset of every block, and where that list ends."""
         count = struct.unpack_from(">i", self._data, self._at)[0]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from paimon_py.codec.columns import Ints, Mask, validity_mask
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.keys import KeyKind
 from paimon_py.codec.file_index.slices import BitSlices, bit_slices
+from paimon_py.lazy import lazy_property
 
 _VERSION = 1
 _LEAST = np.iinfo(np.int64).min
@@ -84,12 +84,12 @@ class BsiReader:
         below, same, above = positive.compare(number - shift)
         return below | negative.existing, same, above
 
-    @cached_property
+    @lazy_property
     def _existing(self) -> BitMap:
         (_, positive), (_, negative) = self._parts
         return positive.existing | negative.existing
 
-    @cached_property
+    @lazy_property
     def _parts(self) -> tuple[tuple[int, BitSlices], tuple[int, BitSlices]]:
         """What is taken off the numbers, and the rest of them, for both signs."""
         first, at = _read_part(self._data, 5)

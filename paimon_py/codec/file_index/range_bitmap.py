@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, stored_keys
 from paimon_py.codec.file_index.keys import Key, KeyKind
 from paimon_py.codec.file_index.slices import BitSlices, bit_slices
+from paimon_py.lazy import lazy_property
 from paimon_py.spec.file_indexes import size_option
 from paimon_py.spec.types import Root
 
@@ -183,7 +183,7 @@ class RangeBitmapReader:
         end = at + 4 + self._int(at)
         return self._data[at + 4 : end], end
 
-    @cached_property
+    @lazy_property
     def _slices(self) -> BitSlices:
         at = self._codes_at
         size, version, count, existing_length, index_length = struct.unpack_from(">ibbii", self._data, at)

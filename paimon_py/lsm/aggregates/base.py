@@ -6,7 +6,6 @@ Source: format.md §12.4, §12.5; Java `FieldAggregator`, `AggregateMergeFunctio
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy
+from paimon_py.lazy import lazy_property
 
 Actions: TypeAlias = npt.NDArray[np.int8]
 _Item = TypeVar("_Item", bound=np.generic)
@@ -117,29 +117,29 @@ class Fold:
     def __len__(self) -> int:
         return len(self.starts)
 
-    @cached_property
+    @lazy_property
     def groups(self) -> Ints:
         """The number of the group of every row."""
         return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
 
-    @cached_property
+    @lazy_property
     def only_adds(self) -> bool:
         """Whether every row is an ADD."""
         return bool((self.actions == ADD).all())
 
-    @cached_property
+    @lazy_property
     def has_retracts(self) -> bool:
         """Whether any row is a RETRACT."""
         return not self.only_adds and bool((self.actions == RETRACT).any())
 
-    @cached_property
+    @lazy_property
     def without_retracts(self) -> Fold:
         """The same with every RETRACT skipped."""
         if not self.has_retracts:
             return self
         return Fold(self.starts, self.ends, np.where(self.actions == RETRACT, SKIP, self.actions).astype(np.int8))
 
-    @cached_property
+    @lazy_property
     def steps(self) -> Steps:
         """The rows that decide."""
         if self.only_adds:
@@ -154,12 +154,12 @@ class Fold:
         return steps
 
 
-    @cached_property
+    @lazy_property
     def filled(self) -> Ints:
         """The groups that have steps."""
         return np.flatnonzero(self.steps.ends > self.steps.starts)
 
-    @cached_property
+    @lazy_property
     def retracts(self) -> Mask | None:
         """Which steps are RETRACT, None if none is."""
         if self.steps.actions is None or not self.has_retracts:
@@ -167,7 +167,7 @@ class Fold:
         found: Mask = self.steps.actions == RETRACT
         return found
 
-    @cached_property
+    @lazy_property
     def waves(self) -> Waves:
         """The waves of the steps of `filled`."""
         return waves_of(self.steps.starts[self.filled], self.steps.ends[self.filled])

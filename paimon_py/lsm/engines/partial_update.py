@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, numpy_values, validity_mask
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.lazy import lazy_property
 from paimon_py.lsm.aggregates.base import ADD, ADD_REVERSED, RETRACT, SET, SKIP, Aggregator, Fold
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.order import comparable
@@ -133,7 +133,7 @@ class _Merge:
 
     # -- rows that count ---
 
-    @cached_property
+    @lazy_property
     def _removed(self) -> Mask | None:
         """The −D that remove their row; None if there are none."""
         settings = self._settings
@@ -147,7 +147,7 @@ class _Merge:
             return None
         return deletes if deletes.any() else None
 
-    @cached_property
+    @lazy_property
     def _fresh(self) -> Mask | None:
         """Versions that give every column its value, null or not: first ones that retract, and removals."""
         if self._retracts is None:
@@ -157,14 +157,14 @@ class _Merge:
             fresh |= self._removed
         return fresh if fresh.any() else None
 
-    @cached_property
+    @lazy_property
     def _segments(self) -> Ints:
         """A number for every stretch of versions in which sequence fields only grow."""
         begins = self._versions.begins
         segments: Ints = np.cumsum(begins if self._fresh is None else begins | self._fresh)
         return segments
 
-    @cached_property
+    @lazy_property
     def _plain(self) -> Mask | None:
         """Versions that set columns without nulls; None if all do."""
         if self._retracts is None:
@@ -189,7 +189,7 @@ class _Merge:
         found = versions.last(setting)
         return versions.row_numbers(np.where(found >= 0, found, versions.firsts))
 
-    @cached_property
+    @lazy_property
     def _plain_rows(self) -> Ints:
         assert self._plain is not None
         return self._versions.row_numbers(self._versions.last(self._plain))
