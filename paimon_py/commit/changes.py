@@ -5,19 +5,16 @@ Paimon's documentation calls them *commit messages*.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from typing import ClassVar
 
 import msgspec
 
-from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.errors import UsageError
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import Base
-
-VERSION = 3
-_MAGIC = b"paimon-changes-3:"
-_HEAD = re.compile(rb"paimon-changes-(\d{1,9}):")
+from paimon_py.spec.travelling import Travelling
 
 Bucket = tuple[bytes, int]
 """Partition and number of a bucket."""
@@ -124,13 +121,12 @@ class KeyBase(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class Changes(Travelling, frozen=True, kw_only=True):
     """What one or more writers did; commit it with `Table.commit`.
 
     `bytes(changes)` travels between processes, `Changes.from_bytes` brings it back.
 
     Attributes:
-        version: version of this value.
         schema_id: schema that the rows were written with (the newest, if writers differ).
         base: latest snapshot when the (first) writer opened.
         further_bases: those that other writers found.
@@ -142,7 +138,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         keys: where all keys of the table were, if they can move between partitions.
     """
 
-    version: int = VERSION
+    kind: ClassVar[str] = "changes"
+    edition: ClassVar[int] = 4
+    called: ClassVar[str] = "changes"
+    again: ClassVar[str] = "write the rows"
+
     schema_id: int
     base: Base
     further_bases: tuple[Base, ...] = ()
@@ -165,32 +165,6 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     def file_count(self) -> int:
         """Number of new files."""
         return sum(len(bucket.written.added) for bucket in self.buckets)
-
-    def __bytes__(self) -> bytes:
-        return _MAGIC + msgspec.msgpack.encode(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Changes:
-        """The changes that `bytes` made.
-
-        Raises:
-            CorruptionError: `data` is not a Changes value of this version.
-            UsageError: `data` is not bytes.
-        """
-        if not isinstance(data, bytes):
-            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
-        head = _HEAD.match(data)
-        if head is None:
-            raise CorruptionError("these bytes are not changes")
-        if int(head[1]) != VERSION:
-            raise CorruptionError(
-                f"these bytes are changes of version {int(head[1])}, this paimon_py reads version {VERSION}: commit"
-                " them with the release of paimon_py that wrote them, or write the rows again"
-            )
-        try:
-            return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise CorruptionError(f"these bytes are not changes: {error}") from error
 
     @classmethod
     def concat(cls, parts: Iterable[Changes]) -> Changes:

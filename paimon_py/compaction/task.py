@@ -6,19 +6,16 @@ Source: format.md §13.2, §13.3; Java `CompactUnit`, `MergeTreeCompactTask`, `A
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
-import msgspec
-
-from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace, IndexEntry
 from paimon_py.spec.snapshot import Base
+from paimon_py.spec.travelling import Travelling
 
-_MAGIC = b"paimon-compaction-2:"
 
-
-class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionTask(Travelling, frozen=True, kw_only=True):
     """Files of one bucket to be replaced by fewer.
 
     `bytes(task)` travels to another process, `CompactionTask.from_bytes` brings it back.
@@ -38,6 +35,11 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
         index: the index entries that hold these deletion vectors.
         clustering: the order of the rows of the new files in an append table; None: as they are.
     """
+
+    kind: ClassVar[str] = "compaction"
+    edition: ClassVar[int] = 3
+    called: ClassVar[str] = "a compaction task"
+    again: ClassVar[str] = "ask for tasks"
 
     base: Base
     schema_id: int
@@ -62,26 +64,6 @@ class CompactionTask(msgspec.Struct, frozen=True, kw_only=True):
     def row_count(self) -> int:
         """Rows of the files to compact."""
         return sum(file.row_count for file in self.files)
-
-    def __bytes__(self) -> bytes:
-        return _MAGIC + msgspec.msgpack.encode(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> CompactionTask:
-        """The task that `bytes` made.
-
-        Raises:
-            CorruptionError: `data` is not a task of this version.
-            UsageError: `data` is not bytes.
-        """
-        if not isinstance(data, bytes):
-            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
-        if not data.startswith(_MAGIC):
-            raise CorruptionError("these bytes are not a compaction task of this version of paimon_py")
-        try:
-            return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise CorruptionError(f"these bytes are not a compaction task: {error}") from error
 
     def __repr__(self) -> str:
         return (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import msgspec
 
-from paimon_py.errors import CorruptionError, UsageError
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace
-
-_MAGIC = b"paimon-split-2:"
+from paimon_py.spec.travelling import Travelling
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +28,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(file for run in self.runs for file in run)
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True):
+class Split(Travelling, frozen=True, kw_only=True):
     """A part of a scan that can be read on its own, in any process.
 
     Files carry no keys and statistics: planning is done with them. `bytes(split)` travels; `from_bytes` brings it back.
@@ -43,6 +42,11 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
         sections: what to read, in key order in primary-key tables, in order of writing in append tables.
         deletions: deletion vectors by name of data file; files without one have no dead rows.
     """
+
+    kind: ClassVar[str] = "split"
+    edition: ClassVar[int] = 3
+    called: ClassVar[str] = "a split"
+    again: ClassVar[str] = "plan the scan"
 
     snapshot_id: int
     schema_id: int
@@ -84,26 +88,6 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
         names = {file.name for section in sections for file in section.files}
         deletions = {name: place for name, place in self.deletions.items() if name in names}
         return msgspec.structs.replace(self, sections=tuple(sections), deletions=deletions)
-
-    def __bytes__(self) -> bytes:
-        return _MAGIC + msgspec.msgpack.encode(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Split:
-        """The split that `bytes` made.
-
-        Raises:
-            CorruptionError: `data` is not a split of this version.
-            UsageError: `data` is not bytes.
-        """
-        if not isinstance(data, bytes):
-            raise UsageError(f"from_bytes takes bytes, not {type(data).__name__}")
-        if not data.startswith(_MAGIC):
-            raise CorruptionError("these bytes are not a split of this version of paimon_py")
-        try:
-            return msgspec.msgpack.decode(data[len(_MAGIC) :], type=cls)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise CorruptionError(f"these bytes are not a split: {error}") from error
 
     def __repr__(self) -> str:
         return (

@@ -294,31 +294,29 @@ def test_a_wrong_watermark_is_refused_before_anything_is_written(keyed, watermar
         ([1], UsageError, "writer.changes()"), ({"a": 1}, UsageError, "writer.changes()"),
         ([], UsageError, "at least one"), (iter(()), UsageError, "at least one"),
         (b"", CorruptionError, "not changes"), (b"junk", CorruptionError, "not changes"),
-        (b"paimon-changes-3:", CorruptionError, "truncated"), (b"paimon-changes-2:x", CorruptionError, "version 2"),
-        (b"paimon-changes-3:\x81\xa1\xff\xff", CorruptionError, "not changes"),
+        (b"paimon-changes-4:", CorruptionError, "cut off"), (b"paimon-changes-3:x", CorruptionError, "version 3"),
+        (b"paimon-split-3:", UsageError, "begin with 'paimon-split'"),
     ],
 )  # fmt: skip
 def test_what_are_no_changes_is_refused(keyed, changes, error, word):
     with refused(keyed, error, word):
         keyed.commit(changes)
     if isinstance(changes, bytes):
-        with pytest.raises(CorruptionError):
+        with pytest.raises(error):
             Changes.from_bytes(changes)
 
 
-def test_every_cut_and_many_flips_of_changes_are_recognised_or_mean_no_harm(keyed):
+def test_every_cut_and_every_flip_of_changes_is_recognised(keyed):
     with keyed.writer() as writer:
         writer.write_arrow(ROWS)
         changes = writer.changes()
     data = bytes(changes)
     for size in range(0, len(data), 7):
-        with pytest.raises(CorruptionError):
-            Changes.from_bytes(data[:size])
+        with refused(keyed, CorruptionError, "changes"):
+            keyed.commit(data[:size])
     for place in range(0, len(data), 11):
-        try:
+        with pytest.raises((CorruptionError, UsageError)):
             Changes.from_bytes(data[:place] + bytes([data[place] ^ 0x20]) + data[place + 1 :])
-        except CorruptionError:
-            continue
     for wrong in (None, 5, "x", bytearray(data)):
         with pytest.raises(UsageError, match="takes bytes"):
             Changes.from_bytes(wrong)
@@ -513,7 +511,7 @@ def test_what_is_no_split_is_refused(keyed, split):
         keyed.scan().read(split)
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-2:", b"paimon-split-1:x", b"paimon-split-2:\x81\xa1\xff\xff"])
+@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-3:", b"paimon-split-3:" + bytes(12), b"paimon-split-3:\x81\xa1\xff\xff"])
 def test_bytes_that_are_no_split_are_refused(keyed, data):
     with refused(keyed, CorruptionError, "not a split"):
         keyed.scan().read(data)
