@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -11,11 +10,11 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
-from paimon_py.errors import SchemaError, StorageError, UsageError
+from paimon_py.errors import SchemaError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import counts_anew
@@ -26,15 +25,13 @@ from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
 from paimon_py.write.existing import NOTHING, Existing, summarise
-from paimon_py.write.route import Routed
+from paimon_py.write.open_buckets import OpenBuckets
 from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import open_stream, pieces
 
 if TYPE_CHECKING:
     from paimon_py.write.dynamic import Share
     from paimon_py.write.moving import ReadKeys
-
-OPEN_FILES_MAX = 64
 
 
 class Writer:
@@ -59,17 +56,15 @@ class Writer:
         base = None if ignore_existing else self._snapshot
         self._live = LiveFiles(root, base)
         self._routing = routing_of(root, schema, self._live, buckets=settings.buckets, share=share, read_keys=read_keys)
-        self._limit = settings.buffer_bytes - self._routing.memory_bytes
-        self._open_bucket = self._routing.writers(self._table, settings)
+        self._begin = self._routing.writers(self._table, settings)
         self._counts_anew = counts_anew(schema, compacts=settings.compacts)
         self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
         self._compaction = self._compacting(replaces=ignore_existing) if settings.compacts else None
-        self._writers: dict[Bucket, BucketWriter] = {}
-        self._sequences: dict[Bucket, int] = {}
+        relieve = None if self._compaction is None else self._compaction.relieve
+        self._buckets = OpenBuckets(self._open, settings.buffer_bytes - self._routing.memory_bytes, relieve)
         self._chosen = PartitionChoice()
         self._checked: set[bytes] = set()
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
-        self._buffered_bytes = 0
         self._end: str | None = None
 
     # -- what a user calls ------------------------------------------------------------------------------------------
@@ -136,10 +131,7 @@ class Writer:
         made_after = self.base if is_new else Base.of(self._root.latest())
         self._flush_all()
         buckets = self._finished()
-        for key, writer in self._writers.items():
-            self._sequences[key] = writer.next_sequence
-            writer.take()
-        self._writers = {}
+        self._buckets.hand_over()
         self._live.free()
         changes = Changes(
             schema_id=self._schema.id,
@@ -201,7 +193,8 @@ class Writer:
             self.abort()
 
     def __repr__(self) -> str:
-        return f"Writer({self._root.path!r}, buckets={len(self._writers)}, buffered_bytes={self._buffered_bytes})"
+        buckets = self._buckets
+        return f"Writer({self._root.path!r}, buckets={len(buckets)}, buffered_bytes={buckets.buffered_bytes})"
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -247,41 +240,16 @@ class Writer:
 
     def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
         for routed in self._routing.route(batch, kinds):
-            self._write(routed)
+            self._buckets.write(routed)
 
-    def _write(self, routed: Routed) -> None:
-        key = (routed.partition, routed.bucket)
-        writer = self._writers.get(key)
-        if writer is None:
-            writer = self._writers[key] = self._open(routed.partition, routed.bucket)
-        before, had_file = writer.buffered_bytes, writer.has_open_file
-        writer.write(routed.batch, routed.kinds)
-        self._buffered_bytes += writer.buffered_bytes - before
-        if writer.has_open_file and not had_file:
-            self._limit_open_files(writer)
-        while self._buffered_bytes > self._limit:
-            largest = max(self._writers.values(), key=lambda one: one.buffered_bytes)
-            self._buffered_bytes -= largest.buffered_bytes
-            largest.free_memory()
-            if self._compaction is not None:
-                self._compaction.relieve((largest.partition, largest.bucket), largest.files)
-
-    def _limit_open_files(self, newest: BucketWriter) -> None:
-        opened = [writer for writer in self._writers.values() if writer.has_open_file]
-        if len(opened) > OPEN_FILES_MAX:
-            oldest = next(writer for writer in opened if writer is not newest)
-            self._buffered_bytes -= oldest.buffered_bytes
-            oldest.flush()
-
-    def _open(self, partition: bytes, bucket: int) -> BucketWriter:
+    def _open(self, partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:
         if partition not in self._checked:
             self._check_partition(partition)
             self._checked.add(partition)
         existing = self._known()
-        first = self._sequences.get((partition, bucket))
-        if first is None:
-            first = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
-        return self._open_bucket(partition, bucket, first)
+        if next_sequence is None:
+            next_sequence = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
+        return self._begin(partition, bucket, next_sequence)
 
     def _check_partition(self, partition: bytes) -> None:
         if not self._chosen(binary_array([partition])).all():
@@ -303,23 +271,18 @@ class Writer:
                 self._live.free()
         return self._existing
 
-    def _written(self) -> list[BucketChanges]:
-        count = self._routing.total_buckets
-        return [
-            BucketChanges(
-                partition=one.partition, bucket=one.bucket, total_buckets=count, written=Edit(added=one.files)
-            )
-            for one in self._writers.values()
-            if one.files
-        ]
-
     def _finished(self) -> list[BucketChanges]:
         """What was written, what was compacted of it, and the index files of both."""
+        files = self._buckets.files
         try:
-            buckets = self._written()
             if self._compaction is not None:
-                buckets = self._compaction.finish({key: writer.files for key, writer in self._writers.items()})
-            return self._indexed(buckets)
+                return self._indexed(self._compaction.finish(files))
+            count = self._routing.total_buckets
+            return self._indexed([
+                BucketChanges(partition=partition, bucket=bucket, total_buckets=count, written=Edit(added=new))
+                for (partition, bucket), new in files.items()
+                if new
+            ])  # fmt: skip
         except BaseException:
             self._give_up("failed")
             raise
@@ -333,29 +296,19 @@ class Writer:
             raise
 
     def _flush_all(self) -> None:
-        writers = list(self._writers.values())
         try:
-            for writer in writers:
-                if writer.has_spilled:
-                    writer.flush()
-            for _ in self._root.env.pool.map(_flush, writers):
-                pass
+            self._buckets.flush(self._root.env.pool)
         except BaseException as error:
             self._give_up("failed")
             _explain(error)
             raise
-        self._buffered_bytes = 0
 
     def _give_up(self, end: str) -> None:
         """Delete what can be deleted; the error that led here matters more than one of the clean-up."""
         self._end = end
         if not self._is_of_this_process():
             return
-        writers, self._writers = list(self._writers.values()), {}
-        self._buffered_bytes = 0
-        for writer in writers:
-            with contextlib.suppress(StorageError):
-                writer.abort()
+        self._buckets.abort()
         if self._compaction is not None:
             self._compaction.abort()
         self._routing.abort()
@@ -365,7 +318,3 @@ def _explain(error: BaseException) -> None:
     """Say what an error of Python's means for the rows. Arrow does not look at texts that others built from bytes."""
     if isinstance(error, UnicodeDecodeError):
         raise SchemaError(f"a text column holds bytes that are not UTF-8 ({error}); decode them first") from error
-
-
-def _flush(writer: BucketWriter) -> None:
-    writer.flush()

@@ -200,8 +200,8 @@ class Life:
         """Files that a writer has flushed since it was last looked at."""
         if self.filling is None or not self.mode.flushes:
             return
-        for key, writer in self.filling._writers.items():
-            self._place_new(key, writer.files)
+        for key, files in self.filling._buckets.files.items():
+            self._place_new(key, files)
 
     def _take_new(self, changes):
         for bucket in changes.buckets:
@@ -226,8 +226,8 @@ class Life:
         That of a writer may be wrong if others have committed meanwhile: then it must not be published.
         """
         if self.filling is not None:
-            for key, writer in self.filling._writers.items():
-                self._place_new(key, writer.files)
+            for key, files in self.filling._buckets.files.items():
+                self._place_new(key, files)
         key = (task.partition, task.bucket)
         if self.overwriting is None:
             known = self.history_levels(task.base.id).get(key, {})

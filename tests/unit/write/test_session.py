@@ -197,7 +197,7 @@ def test_a_buffer_that_is_full_spills_and_makes_one_run_of_several_files():
             keys = pa.array(range(start, 500_000 + start, 5), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": [f"{key * 7919 % 500_009:020}" for key in keys.to_pylist()]}))
             seen.update(place.paths())
-            assert writer._buffered_bytes <= 1 << 20
+            assert writer._buckets.buffered_bytes <= 1 << 20
     assert len(seen) >= 5
     (bucket,) = writer.changes().buckets
     assert place.paths() == []
@@ -219,7 +219,7 @@ def test_the_largest_bucket_gives_way_first():
             writer.write_arrow(
                 pa.table({"k": keys, "p": pa.repeat(pa.scalar(part, pa.int32()), count), "v": ["x" * 60] * count})
             )
-        assert [one.has_spilled for one in writer._writers.values()] == [True, False, False]
+        assert [one.has_spilled for one in writer._buckets._writers.values()] == [True, False, False]
     assert [bucket.written.added[0].row_count for bucket in writer.changes().buckets] == [9_000, 500, 8_000]
 
 
@@ -249,8 +249,8 @@ def test_memory_of_all_buckets_together_is_bounded():
         for start in range(0, 100_000, 10_000):
             keys = pa.array(range(start, start + 10_000), pa.int32())
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 10_000}))
-            assert writer._buffered_bytes <= 1 << 20
-            assert writer._buffered_bytes == sum(one.buffered_bytes for one in writer._writers.values())
+            assert writer._buckets.buffered_bytes <= 1 << 20
+            assert writer._buckets.buffered_bytes == sum(one.buffered_bytes for one in writer._buckets._writers.values())
 
 
 def test_a_flush_rolls_into_files_that_do_not_overlap():
@@ -429,7 +429,7 @@ def test_writers_of_unordered_buckets_that_nobody_compacts_count_from_zero():
             changes = writer.changes()
             (known,) = changes.buckets
             writer._existing = Existing({(known.partition, 0): 1}, {known.partition: 1})
-            writer._sequences.clear()
+            writer._buckets._next_sequences.clear()
             writer.write_arrow(data)
             (bucket,) = writer.changes().buckets
         assert bucket.written.added[0].min_sequence == first

@@ -1,0 +1,120 @@
+"""The buckets that a writer has open: one bucket writer each, bounded together in memory and in open files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+
+from sortedcontainers import SortedSet
+
+from paimon_py.commit.changes import Bucket
+from paimon_py.env import Pool
+from paimon_py.errors import StorageError
+from paimon_py.spec.data_file import DataFile
+from paimon_py.write.bucket_writer import BucketWriter
+from paimon_py.write.route import Routed
+
+OPEN_FILES_MAX = 64
+
+Begin = Callable[[bytes, int, "int | None"], BucketWriter]
+"""Partition, bucket and the next sequence number, None where the bucket was never open → a writer of the bucket."""
+
+Relieve = Callable[[Bucket, Iterable[DataFile]], None]
+"""Is told of a bucket that made room, and of all files that wait for the hand-over there."""
+
+
+class OpenBuckets:
+    """Writes routed rows to their buckets; the bucket with most rows in memory makes room for all.
+
+    Attributes:
+        buffered_bytes: memory of all rows that are in no file yet.
+    """
+
+    def __init__(self, begin: Begin, buffer_bytes: int, relieve: Relieve | None = None) -> None:
+        """`buffer_bytes`: how much memory the rows of all buckets may take together."""
+        self._begin = begin
+        self._limit = buffer_bytes
+        self._relieve = relieve
+        self._writers: dict[Bucket, BucketWriter] = {}
+        self._by_size = SortedSet()
+        self._next_sequences: dict[Bucket, int] = {}
+        self.buffered_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._writers)
+
+    @property
+    def files(self) -> dict[Bucket, tuple[DataFile, ...]]:
+        """The finished files of every open bucket, in the order in which the buckets were opened."""
+        return {place: writer.files for place, writer in self._writers.items()}
+
+    def write(self, routed: Routed) -> None:
+        """Add rows of one bucket. Cost: a logarithm of the number of open buckets, beside the rows."""
+        place = (routed.partition, routed.bucket)
+        writer = self._writers.get(place)
+        if writer is None:
+            writer = self._begin(*place, self._next_sequences.get(place))
+            self._writers[place] = writer
+        before, had_file = writer.buffered_bytes, writer.has_open_file
+        writer.write(routed.batch, routed.kinds)
+        self._resize(place, before)
+        if writer.has_open_file and not had_file:
+            self._limit_open_files(place)
+        while self.buffered_bytes > self._limit:
+            self._make_room()
+
+    def flush(self, pool: Pool) -> None:
+        """Write all rows to files; what lies on the local disk first and one by one, the rest at the same time.
+
+        Raises: StorageError; call `abort`.
+        """
+        for writer in self._writers.values():
+            if writer.has_spilled:
+                writer.flush()
+        for _ in pool.map(_flush, list(self._writers.values())):
+            pass
+        self._by_size.clear()
+        self.buffered_bytes = 0
+
+    def hand_over(self) -> None:
+        """Close all buckets: their files are somebody else's from now on."""
+        for place, writer in self._writers.items():
+            self._next_sequences[place] = writer.next_sequence
+            writer.take()
+        self._writers = {}
+
+    def abort(self) -> None:
+        """Forget all rows, and delete what was not handed over; as much as the store lets."""
+        writers, self._writers = list(self._writers.values()), {}
+        self._by_size.clear()
+        self.buffered_bytes = 0
+        for writer in writers:
+            with contextlib.suppress(StorageError):
+                writer.abort()
+
+    def _make_room(self) -> None:
+        before, place = self._by_size[-1]
+        writer = self._writers[place]
+        writer.free_memory()
+        self._resize(place, before)
+        if self._relieve is not None:
+            self._relieve(place, writer.files)
+
+    def _limit_open_files(self, newest: Bucket) -> None:
+        opened = [place for place, writer in self._writers.items() if writer.has_open_file]
+        if len(opened) > OPEN_FILES_MAX:
+            oldest = next(place for place in opened if place != newest)
+            before = self._writers[oldest].buffered_bytes
+            self._writers[oldest].flush()
+            self._resize(oldest, before)
+
+    def _resize(self, place: Bucket, before: int) -> None:
+        """Note how much memory a bucket takes now."""
+        now = self._writers[place].buffered_bytes
+        self._by_size.discard((before, place))
+        self._by_size.add((now, place))
+        self.buffered_bytes += now - before
+
+
+def _flush(writer: BucketWriter) -> None:
+    writer.flush()
