@@ -114,7 +114,7 @@ def summary(shards: Sequence[Shard], commit: str, entries: Iterable[Entry]) -> t
 
 
 def _pytest(*arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--show-capture=no", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
 
 

@@ -58,6 +58,7 @@ class Repeats:
         self._author = author
         self._by_user = by_user
         self._names = frozenset(file.name for bucket in changes.buckets for file in bucket.written.added)
+        self._made = frozenset(file.name for bucket in changes.buckets for file in bucket.made_files)
         self._made_after = self._position = changes.made_after or changes.base
         self._looked = False
 
@@ -72,9 +73,9 @@ class Repeats:
         return found
 
     def are_strangers(self) -> bool:
-        """Whether no snapshot ever named a file of the changes; False if that cannot be told."""
+        """Whether no snapshot ever named a file that was made for the changes; False if that cannot be told."""
         names = self.names_since(self._made_after)
-        return names is not None and self._named(names) is None
+        return names is not None and self._made.isdisjoint(_with_earlier(names))
 
     def names_since(self, base: Base) -> set[str] | None:
         """Names of all files that were added after a base; None if that cannot be told, also if the store fails.

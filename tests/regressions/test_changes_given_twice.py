@@ -47,3 +47,14 @@ def test_changes_that_were_committed_are_not_committed_again_beside_others(table
     table.commit(second)
     assert table.commit([first]).already_committed
     assert sorted(table.scan().to_arrow()["a"].to_pylist()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("who", [{}, {"user": "me"}, {"user": "me", "identifier": 9}], ids=["nobody", "user", "identifier"])
+def test_a_compaction_that_is_committed_again_keeps_its_files(table, who):
+    """Found by the simulator (seed 1000893): with an identifier the files that the snapshot names were deleted."""
+    for value in range(5):
+        table.commit(changes_of(table, value))
+    merged = [bytes(table.run_compaction(task)) for task in table.compaction_tasks(full=True)]
+    table.commit(merged, **who)
+    assert table.commit(merged, **who).already_committed
+    assert sorted(table.scan().to_arrow()["a"].to_pylist()) == list(range(5))
