@@ -139,7 +139,6 @@ class TableCare(ABC):
             SnapshotExpiredError: others replaced its files so long ago that they are gone; plan anew.
             CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
         """
-        from paimon_py.commit.overtaken import overtaken
         from paimon_py.compaction.compact import changes_of
         from paimon_py.compaction.run import run_task
 
@@ -150,7 +149,7 @@ class TableCare(ABC):
         try:
             return changes_of([task], [run_task(self._root, self._schema, task)])
         except FileMissingError as error:
-            reason = overtaken(self._root, (task.partition, task.bucket), error)
+            reason = self._root.replaced(task.bucket, error)
             raise SnapshotExpiredError(
                 f"{reason}; ask compaction_tasks() again", path=error.path, snapshot_id=task.base.id
             ) from error

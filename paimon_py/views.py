@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.manifest import ManifestFile
-from paimon_py.spec.snapshot import CommitKind
+from paimon_py.spec.snapshot import Base, CommitKind
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.snapshot import Tag as TagValue
 from paimon_py.storage.store import FileMissingError
@@ -60,7 +60,7 @@ class Manifest:
         try:
             return self._root.manifests.read_entries([self.value]).entries()
         except FileMissingError as error:
-            raise self._root.manifests.gone(self._snapshot, error) from error
+            raise self._root.missing(Base.of(self._snapshot), error) from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Manifest) and self.value == other.value

@@ -9,13 +9,11 @@ Source: docs/format.md §15; Java `FileStoreCommitImpl`; docs/reliability.md §6
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
-
-import msgspec
+from collections.abc import Mapping
 
 from paimon_py.commit.attempts import Attempts, Published
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.compaction_fit import PASSED_OVER
+from paimon_py.commit.compaction_fit import PASSED_OVER, Fit
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.hash_indexes import HashIndexes
 from paimon_py.commit.key_follower import require_replacing
@@ -103,17 +101,13 @@ class _Commit:
             raise
 
     def _published(self) -> CommitResult:
-        published = None
         proposal = self._written()
-        if proposal is not None:
-            done = self._publish(proposal)
-            if isinstance(done, Already):
-                return self._already(done)
-            published = done
-            self._tidy(done.part)
-        result = self._with_compaction(published)
-        ids = result.snapshot_ids
-        return msgspec.structs.replace(result, snapshot_id=ids[-1] if ids else None, attempts=self.attempts.count)
+        written = None if proposal is None else self._publish(proposal)
+        if isinstance(written, Already):
+            return self._already(written)
+        if written is not None:
+            self._tidy(written.part)
+        return self._result(written, *self._compacted(written))
 
     # -- what to publish --------------------------------------------------------------------------------------------
 
@@ -145,48 +139,50 @@ class _Commit:
         chosen = replaced_partitions(overwrite, sorted(part.partitions))
         return OverwriteProposal(self.schema, self.numbering.current, chosen, self.request, self.requires)
 
-    def _with_compaction(self, written: Published | None) -> CommitResult:
-        """Publish what was compacted, too; if that cannot be, it is dropped, unless there is nothing else to keep."""
+    def _compacted(self, written: Published | None) -> tuple[Published | Already | None, dict[int, Conflict]]:
+        """Publish what was compacted, too, on top of what was written.
+
+        Returns: what came of it, and why compactions were dropped, by position. One that does not fit is dropped,
+            unless there is nothing else to keep.
+        """
+        changes = self.numbering.current
         moved = {at: PASSED_OVER for at in self.numbering.moved if self.changes.buckets[at].compacted.deleted}
-        result = CommitResult() if written is None else _result(written)
-        current = self.numbering.current
-        if compact_part(current.buckets).is_empty:
-            return self._with_dropped(result, moved)
-        rows_follow = bool(self.schema.primary_keys) and self.request.overwrite is None
-        proposal = CompactProposal(
-            self.schema, current, () if written else (self.requires.files_there,), written.parent if written else None,
-            may_pass_over=written is not None and rows_follow, is_alone=written is None,
-        )  # fmt: skip
+        if compact_part(changes.buckets).is_empty:
+            return None, moved
+        replaces = self.request.overwrite is not None
+        proposal = CompactProposal(self.schema, changes, self.requires, written, replaces=replaces)
+        done: Published | Already | None = None
         try:
             done = self._publish(proposal, keeps=written)
         except PaimonError as error:
             if written is None or isinstance(error, CommitUnknownError):
                 raise
-            buckets = tuple(bucket.without_compaction() for bucket in current.buckets)
-            dropped = {
-                at: Conflict(str(error)) for at, bucket in enumerate(current.buckets) if bucket.compacted.deleted
-            }
-        else:
-            if isinstance(done, Already):
-                if self.request.is_new:
-                    self.files.delete_index([e for bucket in current.buckets for e in bucket.compacted.made_index])
-                return msgspec.structs.replace(result, already_committed=True)
-            buckets, dropped = proposal.fit
-            more = _result(done)
-            result = msgspec.structs.replace(
-                result if written else more, snapshot_ids=result.snapshot_ids + more.snapshot_ids
-            )
-        if dropped:
-            self._delete_dropped(dropped, {file.name for bucket in buckets for file in bucket.made_files}, written)
-        return self._with_dropped(result, {**dropped, **moved})
+            proposal.drop_all(str(error))
+        if isinstance(done, Already):
+            if self.request.is_new:
+                self.files.delete_index([entry for bucket in changes.buckets for entry in bucket.compacted.made_index])
+            return done, moved
+        if proposal.fit.dropped:
+            self._delete_dropped(proposal.fit, written)
+        return done, {**proposal.fit.dropped, **moved}
 
-    def _with_dropped(self, result: CommitResult, dropped: dict[int, Conflict]) -> CommitResult:
-        if not dropped:
-            return result
-        places = tuple(self.changes.buckets[at].place for at in sorted(dropped))
-        return msgspec.structs.replace(
-            result, dropped_compaction=dropped[min(dropped)].reason, dropped_buckets=places
-        )  # fmt: skip
+    def _result(
+        self, written: Published | None, compacted: Published | Already | None, dropped: Mapping[int, Conflict]
+    ) -> CommitResult:
+        """What the commit did; rows and files are those of its first snapshot."""
+        done = [one for one in (written, compacted) if isinstance(one, Published)]
+        ids = tuple(one.snapshot.id for one in done)
+        adds = done[0].part.adds if done else ()
+        return CommitResult(
+            snapshot_id=ids[-1] if ids else None,
+            snapshot_ids=ids,
+            already_committed=isinstance(compacted, Already),
+            row_count=sum(entry.file.row_count for entry in adds),
+            file_count=len(adds),
+            attempts=self.attempts.count,
+            dropped_compaction=dropped[min(dropped)].reason if dropped else None,
+            dropped_buckets=tuple(self.changes.buckets[at].place for at in sorted(dropped)),
+        )
 
     def _already(self, done: Already) -> CommitResult:
         """The changes are in the table.
@@ -231,13 +227,14 @@ class _Commit:
         named = {entry.name for entry in part.index or ()}
         delete_unnamed_index(self.files, self.changes, [entry for entry in made if entry.name not in named])
 
-    def _delete_dropped(self, dropped: Iterable[int], kept: Set[str], written: Published | None) -> None:
-        """Delete what dropped compactions made but for files to keep, unless the same changes were committed before.
+    def _delete_dropped(self, fit: Fit, written: Published | None) -> None:
+        """Delete what dropped compactions made, unless the same changes were committed before.
 
         That cannot be of a bucket whose rows were published just now.
         """
+        kept = {file.name for bucket in fit.buckets for file in bucket.made_files}
         known = self.repeats.names_since(self.changes.base)
-        for bucket in (self.changes.buckets[at] for at in dropped):
+        for bucket in (self.changes.buckets[at] for at in fit.dropped):
             if written is not None and bucket.written.added:
                 delete_compaction(self.files, bucket, keep=kept | (known or set()))
             elif known is not None:
@@ -256,12 +253,4 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
         watermark=max(marks, default=None),
         properties=request.properties,
         operation=request.operation,
-    )
-
-
-def _result(done: Published) -> CommitResult:
-    return CommitResult(
-        snapshot_ids=(done.snapshot.id,),
-        row_count=sum(entry.file.row_count for entry in done.part.adds),
-        file_count=len(done.part.adds),
     )

@@ -16,7 +16,7 @@ from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 Index = tuple[IndexEntry, ...]
@@ -54,7 +54,7 @@ def index_entries(root: TableRoot, snapshot: Snapshot | None) -> Index:
     try:
         return tuple(root.manifests.read_index(snapshot.index_manifest))
     except FileMissingError as error:
-        raise root.manifests.gone(snapshot, error) from error
+        raise root.missing(Base.of(snapshot), error) from error
 
 
 def renewed(

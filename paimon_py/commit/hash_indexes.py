@@ -28,6 +28,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 
 Change = tuple[IndexChange, tuple[DataFile, ...]]
@@ -130,8 +131,7 @@ class HashIndexes:
         try:
             return read_hashes(self._files, entry)
         except FileMissingError as error:
-            assert state.latest is not None
-            raise self._root.manifests.gone(state.latest, error) from error
+            raise self._root.missing(Base.of(state.latest), error) from error
 
 
 def hash_changes(buckets: Iterable[BucketChanges]) -> list[Change]:

@@ -14,6 +14,7 @@ import msgspec
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.attempts import Published
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.compaction_fit import Fit, fit_compactions, is_committed, strangers
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, is_same_table, schema_conflict
@@ -35,7 +36,7 @@ from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
+from paimon_py.spec.snapshot import Base, CommitKind
 
 
 class Requirements:
@@ -187,17 +188,16 @@ class CompactProposal:
     """
 
     def __init__(
-        self, schema: TableSchema, changes: Changes, requirements: Sequence[Requirement], parent: Snapshot | None,
-        *, may_pass_over: bool, is_alone: bool,
+        self, schema: TableSchema, changes: Changes, requires: Requirements, written: Published | None, *,
+        replaces: bool,
     ) -> None:  # fmt: skip
-        """`parent`: what the rows were published on, if they were just now; `may_pass_over`: rows that others committed
-        before them may lie under these compactions; `is_alone`: nothing was written beside them."""
+        """`written`: what was published of the same changes just now; `replaces`: in the place of other rows."""
         self._schema = schema
         self._changes = changes
-        self._parent = parent
-        self._may_pass_over = may_pass_over
+        self._parent = None if written is None else written.parent
+        self._follows_rows = written is not None and bool(schema.primary_keys) and not replaces
         self.fit = Fit(changes.buckets, {})
-        self.requirements = (self._new, *requirements) if is_alone else requirements
+        self.requirements: Sequence[Requirement] = () if written else (self._new, requires.files_there)
 
     def part(self, state: State) -> Part | Conflict | Already:
         """What still fits; a conflict if nothing does."""
@@ -207,7 +207,7 @@ class CompactProposal:
         leveled = [entry for entry in (*live, *part.adds) if entry.file.level >= 1] if keyed else []
         ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(self._schema, leveled)}
         passed_over = (
-            strangers(buckets, lambda base: self._added(state.chronicle, base), live) if self._may_pass_over else {}
+            strangers(buckets, lambda base: self._added(state.chronicle, base), live) if self._follows_rows else {}
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
         part = compact_part(self.fit.buckets)
@@ -220,6 +220,12 @@ class CompactProposal:
             )
         after = index_after(state.index, compacted_index(self.fit.buckets), by_bucket=keyed)
         return part if after == state.index else msgspec.structs.replace(part, index=after)
+
+    def drop_all(self, reason: str) -> None:
+        """Drop every compaction: none could be published."""
+        buckets = self._changes.buckets
+        dropped = {at: Conflict(reason) for at, bucket in enumerate(buckets) if bucket.compacted.deleted}
+        self.fit = Fit(tuple(bucket.without_compaction() for bucket in buckets), dropped)
 
     def _new(self, state: State) -> Already | None:
         buckets = self._changes.buckets

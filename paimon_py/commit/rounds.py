@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 T = TypeVar("T")
@@ -44,4 +44,4 @@ def _told(root: TableRoot, work: Callable[[Snapshot | None, int], T], snapshot: 
     except FileMissingError as error:
         if snapshot is None:
             raise
-        raise root.manifests.gone(snapshot, error) from error
+        raise root.missing(Base.of(snapshot), error) from error

@@ -12,7 +12,6 @@ import msgspec
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.commit import commit
-from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.commit.uncommitted import delete_compaction, uncommitted
@@ -104,8 +103,7 @@ class Compactor:
             try:
                 changes = run_task(self._root, self._schema, task)
             except FileMissingError as error:
-                key = (task.partition, task.bucket)
-                return _Overtaken(*key, overtaken(self._root, key, error))
+                return _Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
             made.append(changes)
             return changes
 

@@ -13,7 +13,6 @@ from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.commit.newer_files import is_narrower
-from paimon_py.commit.overtaken import overtaken
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.live_files import LiveFiles
@@ -189,7 +188,7 @@ class WriterCompaction:
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise
-            overtaken(self._root, key, error)
+            self._root.replaced(key[1], error)
             self._given_up.add(key)
             self._delete(self._levels.pop(key))
             return

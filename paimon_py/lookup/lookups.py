@@ -33,11 +33,11 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import deletions_of
 from paimon_py.scan.projection import projection_of
-from paimon_py.scan.read import merge_fields, missing_error
+from paimon_py.scan.read import merge_fields
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
@@ -135,7 +135,7 @@ class _State:
                 for section in part.sections:
                     yield from self._section(section, keys, returned)
             except FileMissingError as error:
-                raise missing_error(self._root, self.snapshot.id, error.path or "a data file") from error
+                raise self._root.missing(Base.of(self.snapshot), error) from error
 
     def _section(
         self, runs: tuple[SortedRun, ...], keys: KeyRows, returned: tuple[Field, ...]

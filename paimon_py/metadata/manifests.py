@@ -19,21 +19,20 @@ from paimon_py.codec.manifest.lists import (
     write_index_manifest,
     write_manifest_list,
 )
-from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.env import Env
-from paimon_py.errors import CorruptionError, SnapshotExpiredError, StorageError
+from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.metadata.entry_filter import EntryFilter, after_folding, before_folding, wanted_manifests
 from paimon_py.metadata.fold import check_unique, fold, live
 from paimon_py.metadata.manifest_cache import ManifestCache
 from paimon_py.metadata.manifest_merge import ManifestSettings, minor_groups, must_change, wants_full
 from paimon_py.metadata.manifest_stats import describe, may_contain
-from paimon_py.metadata.snapshots import PINNING
+from paimon_py.metadata.missing import MissingStore, missing_error
 from paimon_py.spec.data_file import FileKind, ManifestEntry
-from paimon_py.spec.layout import manifest_path, snapshot_path
+from paimon_py.spec.layout import manifest_path
 from paimon_py.spec.manifest import IndexEntry, ManifestFile
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import DataType
-from paimon_py.storage.store import Delete, FileMissingError, Get, OpenWrite, Stat, new_file
+from paimon_py.storage.store import FileMissingError, OpenWrite, new_file
 
 CACHE_BYTES = 256 << 20
 _LISTS_MAX = 64
@@ -43,7 +42,7 @@ _DEFAULT = ManifestSettings()
 T = TypeVar("T")
 
 
-class ManifestStore(Get, OpenWrite, Stat, Delete, Protocol):
+class ManifestStore(MissingStore, OpenWrite, Protocol):
     """What this module asks of a store."""
 
 
@@ -84,7 +83,7 @@ class Manifests:
         try:
             return self.read_list(snapshot.base_manifest_list) + self.read_list(snapshot.delta_manifest_list)
         except FileMissingError as error:
-            raise self.gone(snapshot, error) from error
+            raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
 
     def read_entries(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """ADD and DELETE entries of manifests as they stand, in order; `keep` of the filter is not asked.
@@ -105,7 +104,7 @@ class Manifests:
         try:
             return self.live(self.base_and_delta(snapshot), entry_filter)
         except FileMissingError as error:
-            raise self.gone(snapshot, error) from error
+            raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
 
     def live(self, files: Sequence[ManifestFile], entry_filter: EntryFilter | None = None) -> EntryColumns:
         """The entries of manifests, folded: those ADDs that no DELETE names."""
@@ -230,23 +229,8 @@ class Manifests:
         try:
             index = self.read_index(snapshot.index_manifest) if snapshot.index_manifest is not None else []
         except FileMissingError as error:
-            raise self.gone(snapshot, error) from error
+            raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
         return names | {entry.name for entry in index}
-
-    def gone(self, snapshot: Snapshot, error: FileMissingError) -> Exception:
-        """The error for a file that a snapshot names and that is not there."""
-        path = snapshot_path(self._path, snapshot.id)
-        try:
-            is_there = snapshot_from_json(self._store.get(path), path).mark == snapshot.mark
-        except FileMissingError:
-            is_there = False
-        if not is_there:
-            return SnapshotExpiredError(
-                f"snapshot {snapshot.id} of {self._path} expired or was rolled back while it was being read{PINNING}",
-                path=self._path,
-                snapshot_id=snapshot.id,
-            )
-        return CorruptionError(f"snapshot {snapshot.id} names {error.path}, which does not exist", path=error.path)
 
 
 class _Merge:

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from paimon_py.env import Env
+from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
+from paimon_py.metadata.missing import missing_error, why_replaced
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
-from paimon_py.storage.store import Store
+from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
     from paimon_py.metadata.committer import Committer
@@ -53,6 +56,20 @@ class TableRoot:
         if snapshot is None:
             self.schemas.latest()
         return snapshot
+
+    def missing(self, base: Base, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
+        """The error for a file that a snapshot names and that is not there. Cost: a get, and the tags."""
+        return missing_error(self.store, self.path, base, error, self.manifests.file_names)
+
+    def replaced(self, bucket: int, error: FileMissingError) -> str:
+        """Why work on files of a bucket is pointless: others replaced a file, and expiry has deleted that since.
+
+        Cost: the manifests of the latest snapshot.
+        Raises: CorruptionError if the file should be there.
+        """
+        latest, chosen = self.snapshots.latest(), EntryFilter(buckets=frozenset({bucket}))
+        names = set() if latest is None else self.manifests.file_names(latest, chosen)
+        return why_replaced(latest, names, error)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _open, (self.store, self.path, self.files.public_options)

@@ -22,7 +22,6 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
-from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
 from paimon_py.formats.base import empty_rows
@@ -34,12 +33,11 @@ from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.rules import keeps_deletion_vectors
-from paimon_py.scan.read import missing_error
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -142,7 +140,7 @@ class AppendRows:
                 yield writer
         except FileMissingError as error:
             self.discard()
-            raise self._overtaken(snapshot, error) from error
+            raise self._root.missing(Base.of(snapshot), error) from error
         except BaseException:
             self.discard()
             raise
@@ -333,11 +331,6 @@ class AppendRows:
         new = [writer.write(vectors)] if with_buckets else writer.write_rolling(vectors)
         self._made += new
         return tuple(old), tuple(new)
-
-    def _overtaken(self, snapshot: Snapshot | None, error: FileMissingError) -> SnapshotExpiredError | CorruptionError:
-        """A file is gone: fine if others replaced it and expiry has deleted it since."""
-        assert snapshot is not None
-        return missing_error(self._root, snapshot.id, error.path or "a data file")
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

@@ -37,7 +37,7 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.types import Field
 from paimon_py.spec.visibility import kills_older_rows, skips_level_zero
 from paimon_py.storage.store import FileMissingError
@@ -111,7 +111,7 @@ def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> De
     try:
         return TableFiles(root, schema).deletion_places(root.manifests.read_index(snapshot.index_manifest))
     except FileMissingError as error:
-        raise root.manifests.gone(snapshot, error) from error
+        raise root.missing(Base.of(snapshot), error) from error
 
 
 class _Planner:

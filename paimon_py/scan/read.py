@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
@@ -42,6 +42,7 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
@@ -192,7 +193,7 @@ class _SplitReader:
                     index_rows += file.row_count - self._split.dead_rows(file.name) - len(asked.rows)
                     if not asked.rows:
                         continue
-                with self._present(file):
+                with self._present():
                     found = self._reader(file, fields).parts(asked.predicate, asked.rows)
                 parts += [] if found is None else [found]
         return Foreseen(index_files, index_rows, tuple(parts))
@@ -261,7 +262,7 @@ class _SplitReader:
     def _file(
         self, file: DataFile, fields: Sequence[Field], asked: _Asked, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        with self._present(file):
+        with self._present():
             pieces = self._reader(file, fields).positions(
                 batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
@@ -282,7 +283,7 @@ class _SplitReader:
         """The living rows of a file that may match by its indexes; None if they do not know."""
         if self._request.predicate is None or not self._asks_indexes or not has_index(file):
             return None
-        with self._present(file):
+        with self._present():
             rows = self._files.matching(file, self._request.predicate)
         dead = self._dead.get(file.name)
         return rows if rows is None or dead is None else rows - dead.bitmap(0)
@@ -295,21 +296,21 @@ class _SplitReader:
         try:
             vectors = read_deletions(self._store, places)
         except FileMissingError as error:
-            raise self._missing(error.path or "an index file") from error
+            raise self._missing(error) from error
         for name, vector in vectors.items():
             check_fits(files[name], vector, places[name].path)
         return vectors
 
     @contextlib.contextmanager
-    def _present(self, file: DataFile) -> Iterator[None]:
+    def _present(self) -> Iterator[None]:
         """Tell a file that is missing from one that has expired."""
         try:
             yield
         except FileMissingError as error:
-            raise self._missing(error.path or self._files.path(file)) from error
+            raise self._missing(error) from error
 
-    def _missing(self, path: str) -> CorruptionError | SnapshotExpiredError:
-        return missing_error(self._root, self._split.snapshot_id, path)
+    def _missing(self, error: FileMissingError) -> PaimonError:
+        return self._root.missing(Base(self._split.snapshot_id), error)
 
 
 def _sorted_runs(section: Section) -> list[SortedRun]:
@@ -330,23 +331,6 @@ def merge_fields(
     if any(run.may_delete for run in runs):
         fields.append(KIND_FIELD)
     return tuple(fields)
-
-
-def missing_error(root: TableRoot, number: int, path: str) -> CorruptionError | SnapshotExpiredError:
-    """The error for a missing file that snapshot `number` names, or named before a rollback."""
-    found = [snapshot for snapshot in (root.snapshots.find(number),) if snapshot is not None]
-    kept = [*found, *(tag.snapshot for tag in root.tags.list() if tag.snapshot.id == number)]
-    name = path.rpartition("/")[2]
-    if any(name in root.manifests.file_names(snapshot) for snapshot in kept):
-        return CorruptionError(f"{path} is missing, although snapshot {number} names it and has not expired", path=path)
-    what = "was rolled back, and another one took its number," if found else "expired"
-    return SnapshotExpiredError(
-        f"snapshot {number} {what} while it was read: {path} is gone. Read again from the latest snapshot, "
-        "keep snapshots longer (options snapshot.time-retained, snapshot.num-retained.min), or pin one with "
-        "table.create_tag(...) before a long read",
-        path=path,
-        snapshot_id=number,
-    )
 
 
 def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:

@@ -24,7 +24,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import HASH, IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
@@ -212,7 +212,7 @@ class DynamicBuckets(Routing):
                 elif latest is None or isinstance(error, SnapshotExpiredError):
                     raise
                 else:
-                    raise self._root.manifests.gone(latest, error) from error
+                    raise self._root.missing(Base.of(latest), error) from error
             else:
                 break
         known = [(bucket, one.hashes[0]) for bucket, one in found.items()]

@@ -1,0 +1,63 @@
+"""The one answer to a missing file: the snapshot is gone, others replaced the file, or the table is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Protocol
+
+from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.metadata.snapshots import PINNING, Snapshots
+from paimon_py.metadata.tags import Tags
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.storage.store import Delete, FileMissingError, Get, List, Put, PutNew, Stat
+
+
+class MissingStore(Get, List, Put, PutNew, Stat, Delete, Protocol):
+    """What this module asks of a store."""
+
+
+def missing_error(
+    store: MissingStore,
+    table: str,
+    base: Base,
+    error: FileMissingError,
+    names_of: Callable[[Snapshot], Container[str]] | None = None,
+) -> CorruptionError | SnapshotExpiredError:
+    """The error for a file that a snapshot names and that is not there.
+
+    Args:
+        base: the snapshot. Where its mark is not known, `names_of` tells whether the one of its number names the file.
+    Cost: a get for the snapshot, and the tags.
+    """
+    found = Snapshots(store, table).find(base.id)
+    left = [one for one in (found, *(tag.snapshot for tag in Tags(store, table).list())) if base.is_of(one)]
+    if base.mark is None and names_of is not None:
+        name = _name(error)
+        left = [one for one in left if one is not None and name in names_of(one)]
+    if left:
+        return CorruptionError(
+            f"{error.path} does not exist, although snapshot {base.id} names it and has not expired", path=error.path
+        )
+    what = "expired" if found is None else "was rolled back, and another one took its number,"
+    return SnapshotExpiredError(
+        f"snapshot {base.id} of {table} {what} while it was read: {error.path} is gone{PINNING}",
+        path=error.path,
+        snapshot_id=base.id,
+    )
+
+
+def why_replaced(latest: Snapshot | None, names: Container[str], error: FileMissingError) -> str:
+    """Why work on a bucket is pointless: others replaced a file of the bucket, and expiry has deleted that since.
+
+    Args:
+        names: what the latest snapshot names in the bucket.
+    Raises:
+        CorruptionError: the file should be there.
+    """
+    if latest is not None and _name(error) in names:
+        raise CorruptionError(f"{error.path} does not exist, although snapshot {latest.id} names it", path=error.path)
+    return f"others replaced files of the bucket meanwhile: {error}"
+
+
+def _name(error: FileMissingError) -> str:
+    return str(error.path).rpartition("/")[2]
