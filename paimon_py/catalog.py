@@ -23,7 +23,7 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
-from paimon_py.metadata.external_files import external_files
+from paimon_py.metadata.external_files import delete_external_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.spec.layout import (
@@ -259,10 +259,13 @@ class Catalog:
         """Remove a table with all its data.
 
         The schemas go first, the newest of them last, so that others see the whole table or none. What an interrupted
-        drop has left is removed by dropping again. Of external paths only the files that a snapshot or tag names go.
+        drop has left is removed by dropping again. Of external paths only the files that a snapshot or tag names go,
+        and of them only those below the table's external roots that lie in no other table of the warehouse.
 
         Raises:
             TableNotFoundError: there is none, unless `missing_ok`.
+
+        Warns: PaimonWarning for files that a snapshot names and that are not deleted.
         """
         database, table = self._split(name, "drop_table")
         path = table_path(self._warehouse, database, table)
@@ -309,11 +312,15 @@ class Catalog:
 
     def _delete_table(self, path: str) -> None:
         root = self._root(path)
-        for url in external_files(root):
-            root.files.delete(url)
+        left = delete_external_files(root, self._warehouse)
         for number in self._schemas(path).ids():
             self._store.delete(schema_path(path, number))
         self._store.delete_tree(path)
+        if left:
+            from paimon_py.metadata.idle_warning import warn
+
+            named = ", ".join(left[:5])
+            warn(f"{path} was dropped; of the files it named outside, {len(left)} are not its own and stay: {named}")
 
     def _refuse_remains(self, path: str, name: str) -> None:
         if self._store.list(snapshot_directory(path)):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from paimon_py.env import Ids
+from paimon_py.spec.layout import check_prefixes
 from paimon_py.spec.options import Options
 
 _AGAIN = re.compile(r"(.*)-r[0-9a-f]{12}((?:\.[^-]*)?)")
@@ -34,8 +35,12 @@ class DataFileNames:
     __slots__ = ("_changelog_prefix", "_count", "_ids", "_prefix", "_process", "_uuid", "_with_compression")
 
     def __init__(self, options: Mapping[str, str], ids: Ids, *, prefix: str | None = None) -> None:
-        """`prefix`: of data files, in place of the option `data-file.prefix`."""
+        """`prefix`: of data files, in place of the option `data-file.prefix`.
+
+        Raises: OptionError for a prefix that is no part of a plain file name; tables of others are not checked before.
+        """
         typed = Options(options)
+        check_prefixes(typed)
         self._prefix = typed.get_str("data-file.prefix") if prefix is None else prefix
         self._changelog_prefix = typed.get_str("changelog-file.prefix")
         self._with_compression = typed.get_bool("file.suffix.include.compression")

@@ -8,10 +8,9 @@ from __future__ import annotations
 from paimon_py.env import Ids
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.external_paths import ExternalPaths, external_paths
-from paimon_py.spec.layout import bucket_path, data_file_path, relative_bucket_path
+from paimon_py.spec.layout import bucket_path, check_file_name, data_file_path, relative_bucket_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.storage.store import join
 
 
 class BucketPlace:
@@ -30,9 +29,13 @@ class BucketPlace:
         self._position = 0 if external is None or ids is None else external.first_position(ids.jitter())
 
     def locate(self, name: str) -> tuple[str, str | None]:
-        """Where the next file goes, and what its manifest entry says about that (None below the table)."""
+        """Where the next file goes, and what its manifest entry says about that (None below the table).
+
+        Raises: CorruptionError for a name that would leave the directory.
+        """
         if self._external is None or self._ids is None:
-            return join(self._directory, name), None
+            return data_file_path(self._directory, name), None
+        check_file_name(name)
         self._position += 1
         path = self._external.path(self._relative, name, self._position, self._ids.jitter())
         return path, path

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from paimon_py.errors import CorruptionError
 from paimon_py.files.places import paths_in
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.external_paths import PATHS
+from paimon_py.spec.layout import DATABASE_SUFFIX, join
+
+
+def delete_external_files(root: TableRoot, warehouse: str) -> list[str]:
+    """Delete the files of a table that lie outside it. Gives the URLs that the table names and may not have.
+
+    These lie below none of its external roots, or in another table's directory of the warehouse.
+
+    Cost: as `external_files`, and a delete each.
+    """
+    return [url for url in external_files(root) if not _deleted(root, warehouse, url)]
+
+
+def _deleted(root: TableRoot, warehouse: str, url: str) -> bool:
+    try:
+        store, place = root.files.place(url)
+    except CorruptionError:
+        return False
+    below = place.removeprefix(join(warehouse) + "/")
+    if store is root.store and below != place and f"{DATABASE_SUFFIX}/" in below:
+        return False
+    store.delete(place)
+    return True
 
 
 def external_files(root: TableRoot) -> list[str]:
-    """URLs of all files outside the table that a snapshot or tag names, with the files beside them.
+    """URLs of all files that a snapshot or tag says lie outside the table, with the files beside them.
 
-    Cost: nothing unless some schema of the table has external paths; then every snapshot's entries.
+    Whether they lie where the table's files may lie is asked by `root.files`, which touches no others.
+
+    Cost: nothing unless the table has external roots; then every snapshot's entries.
     """
-    if not any(root.schemas.get(number).options.get(PATHS) for number in root.schemas.ids()):
+    if next(root.files.external_roots(), None) is None:
         return []
     found: set[str] = set()
     kept = [root.snapshots.find(number) for number in root.snapshots.ids()]

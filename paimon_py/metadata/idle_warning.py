@@ -1,4 +1,4 @@
-"""The warning about options that paimon_py does nothing for."""
+"""Warnings of paimon_py, and the one about options that it does nothing for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
         return
     root.warned_of.update((name, options[name]) for name in found)
     shown = "; ".join(f"{name} = {options[name]!r}: {why}" for name, why in found.items())
-    message = f"{root.path}: paimon_py does nothing yet for these options: {shown}"
+    warn(f"{root.path}: paimon_py does nothing yet for these options: {shown}")
+
+
+def warn(message: str) -> None:
+    """Log and warn, with the line of the caller outside the package.
+
+    Raises: PaimonWarning where warnings are errors.
+    """
     _LOG.warning(message)
     warnings.warn(message, PaimonWarning, stacklevel=_frames_inside() + 1)
 

@@ -37,11 +37,11 @@ class TableRoot:
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
         self.store = store
-        self.files = DataStore(store, path, options)
         self.path = path
         self.env = env
         self.snapshots = Snapshots(store, path, env.clock)
         self.schemas = Schemas(store, path)
+        self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
         self.tags = Tags(store, path)
         self.manifests = Manifests(store, path, env)
         self.committer: Committer | None = None

@@ -5,7 +5,7 @@ Source: format.md §2, §3; Java `SchemaManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -20,6 +20,7 @@ from paimon_py.errors import (
     StorageUnknownError,
     TableNotFoundError,
 )
+from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
@@ -89,6 +90,14 @@ class Schemas:
             " rolled back; open it again",
             path=path,
         )
+
+    def external_roots(self) -> Iterator[str]:
+        """The directories that any version names as `data-file.external-paths`, those of the newest first.
+
+        Cost: one list, and a get for each version not read before, as far as it is asked.
+        """
+        for number in reversed(self.ids()):
+            yield from declared_roots(self.get(number).options.get(PATHS))
 
     def of_file(self, schema_id: int, current: TableSchema) -> TableSchema:
         """The version that a file was written with: `current` itself if it is that one, even with other options.

@@ -6,6 +6,7 @@ Source: Java `AbstractFileStore.createExternalPaths`, `ExternalPathProvider` and
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import msgspec
 
@@ -90,6 +91,15 @@ def external_paths(options: Options) -> ExternalPaths | None:
     return ExternalPaths(roots, strategy if strategy == "entropy-inject" else "round-robin")
 
 
+def declared_roots(text: str | None) -> tuple[str, ...]:
+    """The directories that a value of `data-file.external-paths` allows; a part that is no plain URL allows nothing."""
+    found = []
+    for part in text.split(",") if text else ():
+        with suppress(OptionError):
+            found.append(_root(part.strip()))
+    return tuple(found)
+
+
 def entropy(name: str) -> str:
     """Directories made of a file's name, which spread files over the prefixes of an object store."""
     bits = f"{murmur3(name.encode()) | 1 << 31:032b}"[-_ENTROPY_BITS:]
@@ -134,9 +144,11 @@ def _root(text: str) -> str:
     scheme, rest = match.groups()
     has_authority = rest.startswith("//") and not rest.startswith("///")
     parts = [part for part in rest.split("/") if part]
-    if any(part in (".", "..") or "\0" in part for part in parts) or (scheme == "file" and has_authority):
+    climbs = not parts or any(part in (".", "..") or "\0" in part for part in parts)
+    if climbs or (scheme == "file" and has_authority):
         raise OptionError(
-            f"option {PATHS!r}: {text!r} must be a plain absolute URL, without host for file: and without '.' and '..'",
+            f"option {PATHS!r}: {text!r} must be a plain absolute URL of a directory, without host for file: and"
+            " without '.' and '..'",
             option=PATHS,
             value=text,
         )

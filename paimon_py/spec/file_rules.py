@@ -10,7 +10,7 @@ import re
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.external_paths import external_paths
 from paimon_py.spec.file_indexes import check_file_indexes
-from paimon_py.spec.layout import PATH_DIRECTORY, is_plain_directory
+from paimon_py.spec.layout import PATH_DIRECTORY, check_prefixes, is_plain_directory
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import children, sql_type
@@ -116,6 +116,7 @@ def _defaults(schema: TableSchema, _options: Options) -> None:
 
 def _places(_schema: TableSchema, options: Options) -> None:
     external_paths(options)
+    check_prefixes(options)
     directory = options.find_str(PATH_DIRECTORY)
     if directory and not is_plain_directory(directory):
         raise OptionError(

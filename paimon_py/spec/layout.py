@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.errors import CorruptionError, OptionError, UsageError
 from paimon_py.spec.schema import TableSchema
 
 PATH_DIRECTORY = "data-file.path-directory"
@@ -25,6 +25,11 @@ BRANCH_PREFIX = "branch-"
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
 NAME_BYTES_MAX = 255
+PREFIXES = ("data-file.prefix", "changelog-file.prefix")
+"""Options that begin the names of new files."""
+
+PREFIX_BYTES_MAX = 100
+_PATTERNS = ("%", "?", "#", "*")
 _AFFIX_BYTES = {"database": len(DATABASE_SUFFIX), "tag": len(TAG_PREFIX), "branch": len(BRANCH_PREFIX)}
 _INVISIBLE = {
     "Cc": "control characters", "Cf": "invisible characters", "Cs": "halves of characters",
@@ -205,8 +210,8 @@ def check_name(kind: str, name: str) -> str:
     if not isinstance(name, str):
         raise UsageError(f"a {kind} name is a text, not {name!r}")
     problem = _name_problem(name, NAME_BYTES_MAX - _AFFIX_BYTES.get(kind, 0))
-    if problem is None and any(mark in name for mark in ("%", "?", "#", "*")):
-        problem = "must not contain any of % ? # *"
+    if problem is None and any(mark in name for mark in _PATTERNS):
+        problem = f"must not contain any of {' '.join(_PATTERNS)}"
     if problem:
         raise UsageError(f"{kind} name {name!r} {problem}")
     return name
@@ -249,6 +254,25 @@ def check_file_name(name: str) -> str:
     if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
         raise CorruptionError(f"metadata names a file {name!r}, which is not a plain file name", path=name)
     return name
+
+
+def check_prefixes(options: Mapping[str, str]) -> None:
+    """Refuse options that would make names of new files which leave their directory or cannot be read back.
+
+    Raises:
+        OptionError: a prefix has slashes, control or invisible characters or any of `% ? # *`, begins with a dot, or is
+            too long.
+    """
+    for option in PREFIXES:
+        text = options.get(option)
+        if not text:
+            continue
+        problem = _name_problem(text + "x", PREFIX_BYTES_MAX + 1)
+        if problem is None and any(mark in text for mark in _PATTERNS):
+            problem = f"must not contain any of {' '.join(_PATTERNS)}"
+        if problem:
+            message = f"option {option!r} is {text!r}; a part of file names {problem}"
+            raise OptionError(message, option=option, value=text)
 
 
 def _name_problem(name: str, bytes_max: int) -> str | None:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import BinaryIO
 
 from paimon_py.errors import CorruptionError
+from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import FileStatus, Store
 
 Opener = Callable[[str, Mapping[str, str]], tuple[Store, str]]
+Url = tuple[str, str, str]
+"""Scheme, authority and path of a URL."""
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(/.*)")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(/.*)", re.DOTALL)
 _SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas")
 
 
 class DataStore:
     """Reading, writing, deleting and asking about files by path of the table's own store, or by URL.
+
+    A path lies below the table, or below one of its external roots: the directories that `data-file.external-paths`
+    names in any version of its schema, or in the options that the table was opened with. Nothing else is touched,
+    whatever metadata say.
 
     URLs within the bucket of the table's own store (`file:` for a table on a local disk) go to that store; others
     are opened when first met, with the options that the table was opened with. Pickles leave out secrets.
@@ -25,15 +32,24 @@ class DataStore:
     Paths in metadata are Paimon paths: a `%` in them is a percent sign, also behind `file:`.
     """
 
-    __slots__ = ("_home", "_opener", "_options", "_others", "_root")
+    __slots__ = ("_below", "_declared", "_home", "_opener", "_options", "_others", "_root", "_roots")
 
     def __init__(
-        self, home: Store, root: str, options: Mapping[str, str] | None = None, *, opener: Opener = open_store
+        self,
+        home: Store,
+        root: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        roots: Callable[[], Iterable[str]] = tuple,
+        opener: Opener = open_store,
     ) -> None:
-        """`root`: the directory of the table on `home`."""
+        """`root`: the directory of the table on `home`; `roots`: its external roots, those met most often first."""
         self._home = home
         self._root = root
+        self._below = root.rstrip("/") + "/"
         self._options = dict(options or {})
+        self._roots = roots
+        self._declared: tuple[Url, ...] = ()
         self._opener = opener
         self._others: dict[str, tuple[Store, str]] = {}
 
@@ -41,7 +57,7 @@ class DataStore:
         return f"DataStore({self._home!r}, {self._root!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return DataStore, (self._home, self._root, self.public_options)
+        return _again, (self._home, self._root, self.public_options, self._roots)
 
     @property
     def public_options(self) -> dict[str, str]:
@@ -49,39 +65,60 @@ class DataStore:
         return {name: text for name, text in self._options.items() if not _may_be_secret(name)}
 
     def open_read(self, path: str) -> BinaryIO:
-        store, path = self._find(path)
+        store, path = self.place(path)
         return store.open_read(path)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         """A new file. The directory of the table must be there for files below it; see `paimon_py.storage.store`."""
-        store, path = self._find(path)
-        if within is None and path.startswith(self._root + "/"):
+        store, place = self.place(path)
+        if within is None and place.startswith(self._below):
             within = self._root
-        return store.open_write(path, within=within)
+        return store.open_write(place, within=within)
 
     def stat(self, path: str) -> FileStatus | None:
-        store, path = self._find(path)
+        store, path = self.place(path)
         return store.stat(path)
 
     def delete(self, path: str) -> None:
-        store, path = self._find(path)
+        store, path = self.place(path)
         store.delete(path)
 
-    def delete_tree(self, directory: str) -> None:
-        store, directory = self._find(directory)
-        store.delete_tree(directory)
+    def external_roots(self) -> Iterator[str]:
+        """The directories outside the table in which its files may lie. Cost: of schemas that were not read yet."""
+        yield from declared_roots(self._options.get(PATHS))
+        yield from self._roots()
 
-    def _find(self, path: str) -> tuple[Store, str]:
-        match = None if path.startswith(self._root) else _URL.fullmatch(path)
-        if match is None:
+    def place(self, path: str) -> tuple[Store, str]:
+        """The store of a path, and the path in that store.
+
+        Cost: 1 µs below the table and below external roots that were met before.
+        Raises:
+            CorruptionError: the path lies neither below the table nor below one of its external roots.
+        """
+        if path.startswith(self._below):
+            _require_plain(path, path[len(self._below) :])
             return self._home, path
-        scheme, authority, rest = match.group(1).lower(), match.group(2) or "", match.group(3)
-        if any(part in (".", "..") or "\0" in part for part in rest.split("/")):
-            raise CorruptionError(f"metadata names a file {path!r}, which is not a plain path", path=path)
+        url = _parsed(path)
+        if url is None:
+            raise _outside(path)
+        scheme, authority, rest = url
+        _require_plain(path, rest.lstrip("/"))
+        if not self._is_declared(url):
+            raise _outside(path)
         if scheme == "file" and not authority and "://" not in self._root:
             return self._home, rest
         store, place = self._other(scheme, authority)
         return store, f"{place}{rest}"
+
+    def _is_declared(self, url: Url) -> bool:
+        if any(_lies_below(url, root) for root in self._declared):
+            return True
+        for text in self.external_roots():
+            root = _parsed(text + "/")
+            if root is not None and _lies_below(url, root):
+                self._declared += (root,)
+                return True
+        return False
 
     def _other(self, scheme: str, authority: str) -> tuple[Store, str]:
         """Another store, and how paths in it begin."""
@@ -92,6 +129,33 @@ class DataStore:
             at_home = "://" in place and self._root.startswith(f"{place}/")
             self._others[url] = (self._home if at_home else store), place
         return self._others[url]
+
+
+def _parsed(path: str) -> Url | None:
+    match = _URL.fullmatch(path)
+    return None if match is None else (match.group(1).lower(), match.group(2) or "", match.group(3))
+
+
+def _lies_below(url: Url, root: Url) -> bool:
+    start = root[2].strip("/")
+    return url[:2] == root[:2] and (not start or url[2].lstrip("/").startswith(start + "/"))
+
+
+def _require_plain(path: str, below: str) -> None:
+    if any(part in ("", ".", "..") or "\0" in part for part in below.split("/")):
+        raise CorruptionError(f"metadata names a file {path!r}, which is not a plain path", path=path)
+
+
+def _outside(path: str) -> CorruptionError:
+    return CorruptionError(
+        f"metadata names {path!r}, which lies neither below the table nor below a directory that its option {PATHS!r}"
+        " names or named",
+        path=path,
+    )
+
+
+def _again(home: Store, root: str, options: Mapping[str, str], roots: Callable[[], Iterable[str]]) -> DataStore:
+    return DataStore(home, root, options, roots=roots)
 
 
 def _may_be_secret(name: str) -> bool:

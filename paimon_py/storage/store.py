@@ -99,12 +99,16 @@ class Stat(Protocol):
         ...
 
 
-class Delete(Protocol):
-    """Deleting files and directories."""
+class DeleteFile(Protocol):
+    """Deleting files."""
 
     def delete(self, path: str) -> None:
         """Delete one file; deleting what is not there succeeds."""
         ...
+
+
+class Delete(DeleteFile, Protocol):
+    """Deleting files and directories."""
 
     def delete_tree(self, directory: str) -> None:
         """Delete a directory and everything below it."""
@@ -150,7 +154,7 @@ class Store(Get, PutNew, Put, List, Stat, Delete, OpenRead, OpenWrite, Directori
     """All verbs. Functions ask for the narrower Protocols where they can."""
 
 
-class Create(OpenWrite, Delete, Protocol):
+class Create(OpenWrite, DeleteFile, Protocol):
     """Making files, and deleting them where that failed."""
 
 

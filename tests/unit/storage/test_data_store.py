@@ -27,19 +27,24 @@ def never(url, options):
     raise AssertionError(f"{url} is at home")
 
 
-@pytest.mark.parametrize("url", ["file:/else/f", "file:///else/f", "/else/f", "FILE:/else/f", "C:/else/f"])
-def test_file_urls_of_a_local_table_are_paths_of_its_own_store(url):
+def roots(*texts):
+    return lambda: texts
+
+
+@pytest.mark.parametrize("url", ["file:/else/f", "file:///else/f", "FILE:/else/f"])
+@pytest.mark.parametrize("root", ["file:/else", "FILE:///else", "file:/"])
+def test_file_urls_of_a_local_table_are_paths_of_its_own_store(url, root):
     home = MemoryStore()
-    files = DataStore(home, "/w/t", opener=never)
+    files = DataStore(home, "/w/t", opener=never, roots=roots("s3://b/x", root))
     put(files, url, b"x")
-    assert home.get("C:/else/f" if url.startswith("C:") else "/else/f") == get(files, url) == b"x"
+    assert home.get("/else/f") == get(files, url) == b"x"
     assert files.stat(url).size_bytes == 1
     files.delete(url)
     assert files.stat(url) is None
 
 
 def test_a_percent_sign_in_a_file_url_is_a_percent_sign(tmp_path):
-    files = DataStore(LocalStore(), str(tmp_path / "t"))
+    files = DataStore(LocalStore(), str(tmp_path / "t"), roots=roots(f"file:{tmp_path}"))
     put(files, f"file:{tmp_path}/p=a%3Ab/f", b"x")
     assert (tmp_path / "p=a%3Ab" / "f").read_bytes() == b"x"
 
@@ -51,7 +56,7 @@ def test_other_stores_are_opened_once_with_the_options_of_the_table():
         calls.append((url, options))
         return other, url.replace("s3a:", "s3:")
 
-    files = DataStore(home, "s3://mine/w/t", {"s3.access-key": "a"}, opener=opener)
+    files = DataStore(home, "s3://mine/w/t", {"s3.access-key": "a"}, opener=opener, roots=roots("s3a://theirs/x", "s3a://mine"))
     home.make_directory("s3://mine/w/t")
     put(files, "s3a://theirs/x/f", b"1")
     put(files, "s3a://theirs/x/g", b"2")
@@ -64,25 +69,64 @@ def test_other_stores_are_opened_once_with_the_options_of_the_table():
 
 def test_only_files_below_the_table_need_its_directory():
     home = MemoryStore()
-    files = DataStore(home, "/w/t", opener=never)
+    files = DataStore(home, "/w/t", opener=never, roots=roots("file:/w/t2"))
     with pytest.raises(FileMissingError, match="/w/t does not exist"):
         files.open_write("/w/t/bucket-0/f")
-    put(files, "/w/t2/f", b"x")
+    put(files, "file:/w/t2/f", b"x")
     assert home.stat("/w/t") is None and home.get("/w/t2/f") == b"x"
 
 
 def test_a_local_disk_is_reached_from_a_table_in_memory(tmp_path):
-    files = DataStore(MemoryStore(), "memory://w/t")
+    files = DataStore(MemoryStore(), "memory://w/t", roots=roots(f"file:{tmp_path}"))
     put(files, f"file:{tmp_path}/f", b"x")
     assert (tmp_path / "f").read_bytes() == b"x"
 
 
-def test_paths_that_climb_are_refused():
-    files = DataStore(MemoryStore(), "/w/t")
-    with pytest.raises(CorruptionError, match="not a plain path"):
-        files.open_read("file:/else/../w/t/f")
-    with pytest.raises(FileMissingError):
-        files.open_read("file:/else/f")
+class Untouched:
+    """A store that nobody asks for anything."""
+
+    def __getattr__(self, verb):
+        raise AssertionError(f"{verb} was called")
+
+
+OUTSIDE = [
+    "/w/t/../u/f", "/w/t/b/./f", "/w/t/", "/w/t//f", "/w/t/b/../../u/f", "/w/t/a\0b", "/w/t/..",
+    "/w/t", "/w/t2/f", "/w/u/f", "f", "", "C:/else/f", "file:/w/t2/f", "file:/else2/f", "file:/else", "file:/else/",
+    "file:/else/../w/t/f", "file:/else//f", "file:///else/./f", "file://host/else/f", "file:else/f", "file:/w/t/f",
+    "s3://b/x2/f", "s3://b/x", "s3://c/x/f", "s3a://b/x/f", "s3://b/x/../f", "s3://u@b/x/f", "S3://b2/x/f",
+    "ftp://b/x/f", "http://b/x/f", "memory://b/x/f", "memory:/b/x/f", "s3:b/x/f", "file:/else\n/f", "\nfile:/else/f",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_nothing_outside_of_the_table_and_its_external_roots_is_touched(path):
+    files = DataStore(Untouched(), "/w/t", opener=never, roots=roots("file:/else", "s3://b/x", "s3://bb"))
+    for verb in (files.open_read, files.open_write, files.stat, files.delete):
+        with pytest.raises(CorruptionError) as caught:
+            verb(path)
+        assert caught.value.path == path and repr(path) in str(caught.value)
+
+
+def test_the_roots_of_a_table_are_read_when_a_path_asks_for_them_and_those_that_were_met_are_known():
+    asked = []
+
+    def declared():
+        for text in ("file:/new", "file:/old", "file:/oldest"):
+            asked.append(text)
+            yield text
+
+    files = DataStore(MemoryStore(), "/w/t", opener=never, roots=declared)
+    assert files.stat("/w/t/f") is None and asked == []
+    for _ in range(2):
+        assert files.stat("file:/old/f") is None
+    assert asked == ["file:/new", "file:/old"]
+
+
+def test_who_opens_a_table_may_name_more_roots():
+    files = DataStore(MemoryStore(), "/w/t", {"data-file.external-paths": "file:///a, file:/b/"}, opener=never)
+    assert files.stat("file:/a/f") is files.stat("file:/b/f") is None
+    again = pickle.loads(pickle.dumps(DataStore(LocalStore(), "/w/t", {"data-file.external-paths": "file:///a"})))
+    assert list(again.external_roots()) == ["file:/a"]
 
 
 def test_secrets_stay_out_of_pickles_and_texts():
