@@ -19,6 +19,7 @@
     │   ├── CommitRetriesExhaustedError try again later
     │   └── CommitUnknownError          check before retrying; nothing was deleted
     ├── CorruptionError                 file, offset, expected, got
+    ├── ResourceError                   memory or threads ran out; nothing is wrong with the file
     └── StorageError                    path, operation, transient: yes or no
         └── StorageUnknownError         the operation may or may not have happened
 
@@ -201,6 +202,12 @@ class CorruptionError(PaimonError):
     ) -> None:
         super().__init__(message, path=path, table=table)
         self.offset = offset
+
+
+class ResourceError(PaimonError):
+    """Memory or threads ran out; nothing is wrong with the file. Read less at once, or free some."""
+
+    kind = "resources"
 
 
 class StorageError(PaimonError):

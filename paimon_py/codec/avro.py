@@ -23,7 +23,14 @@ SYNC_BYTES = 16
 MAX_BLOCK_BYTES = 64 << 20
 """No block may inflate to more; Java's blocks hold about 64 KB."""
 
-_MAX_HEADER_BYTES = 4 << 20
+MAX_HEADER_BYTES = 4 << 20
+"""No header may be longer."""
+
+_MAX_HEADER_KEYS = 1_000
+_FREE_BYTES = 16 << 20
+_INFLATION_MAX = 1024
+"""A file may inflate to `_FREE_BYTES` and so many times its size; real manifests stay far below."""
+
 _ZSTD_FEED_BYTES = 1024
 _ZLIB_TAIL_BYTES = 4
 """Some writers (fastavro) cut their blocks out of a zlib stream and leave bytes of its checksum behind."""
@@ -55,6 +62,25 @@ class Block(msgspec.Struct, frozen=True):
     records: int
     payload: bytes
     offset: int
+
+
+class CodecFault(Exception):
+    """A block does not inflate, or not within its bound."""
+
+
+Inflate = Callable[[bytes, int], bytes]
+"""Inflates a block to at most so many bytes; CodecFault if it does not, or would become longer."""
+
+
+def bounded(data: bytes, limit: int) -> bytes:
+    """`data`, unless it is longer than `limit`: then CodecFault."""
+    if len(data) > limit:
+        raise _too_long(limit)
+    return data
+
+
+def _too_long(limit: int) -> CodecFault:
+    return CodecFault(f"block inflates to more than {limit} bytes")
 
 
 def fastavro() -> Any:
@@ -91,7 +117,7 @@ def read_header(data: bytes, path: str) -> Header:
     if data[:4] != MAGIC:
         raise CorruptionError(f"{path}: not an Avro container: starts with {data[:4]!r}", path=path, offset=0)
     metadata: dict[str, bytes] = {}
-    position = 4
+    position, keys = 4, 0
     try:
         while True:
             count, position = read_long(data, position)
@@ -100,13 +126,14 @@ def read_header(data: bytes, path: str) -> Header:
             if count < 0:
                 count = -count
                 _, position = read_long(data, position)
-            if count > len(data):
-                raise CorruptionError(f"{path}: header of {count} keys", path=path, offset=position)
+            keys += count
+            if keys > _MAX_HEADER_KEYS:
+                raise CorruptionError(f"{path}: header of {keys} keys", path=path, offset=position)
             for _ in range(count):
                 key, position = _read_bytes(data, position)
                 value, position = _read_bytes(data, position)
                 metadata[key.decode()] = value
-        if position + SYNC_BYTES > len(data) or position > _MAX_HEADER_BYTES:
+        if position + SYNC_BYTES > len(data) or position > MAX_HEADER_BYTES:
             raise IndexError
         codec = metadata.get("avro.codec", b"null").decode()
     except (IndexError, UnicodeDecodeError) as error:
@@ -118,14 +145,18 @@ def read_header(data: bytes, path: str) -> Header:
     return Header(schema, codec, metadata, data[position:end], end)
 
 
-def read_blocks(data: bytes, header: Header, path: str, inflate: Callable[[bytes], bytes]) -> list[Block]:
+def read_blocks(data: bytes, header: Header, path: str, inflate: Inflate, least: int = 1) -> list[Block]:
     """All blocks of a container, inflated.
 
+    Args:
+        least: bytes that a record has at least.
+    Cost: memory is bounded by the size of the file before anything is inflated.
     Raises:
         CorruptionError: the file ends inside a block, a marker is wrong, or a block does not inflate within bounds.
     """
     blocks = []
     position, end = header.end, len(data)
+    room = _FREE_BYTES + _INFLATION_MAX * end
     while position < end:
         offset = position
         try:
@@ -143,18 +174,25 @@ def read_blocks(data: bytes, header: Header, path: str, inflate: Callable[[bytes
         if data[stop : stop + SYNC_BYTES] != header.sync:
             raise CorruptionError(f"{path}: wrong sync marker after a block", path=path, offset=stop)
         try:
-            payload = inflate(data[position:stop])
-        except _CodecError as error:
+            payload = inflate(data[position:stop], min(MAX_BLOCK_BYTES, room))
+        except CodecFault as error:
             raise CorruptionError(f"{path}: {error}", path=path, offset=offset) from error
-        if count > len(payload):
-            raise CorruptionError(f"{path}: {count} records in {len(payload)} bytes", path=path, offset=offset)
+        room -= len(payload)
+        check_block(count, payload, least, path, offset)
         blocks.append(Block(count, payload, offset))
         position = stop + SYNC_BYTES
     return blocks
 
 
-def inflater(codec: str, path: str) -> Callable[[bytes], bytes]:
-    """The function that inflates blocks of `codec`; to be used by one thread at a time, by `read_blocks`.
+def check_block(count: int, payload: bytes, least: int, path: str, offset: int) -> None:
+    """Refuse a block of more records than its inflated bytes can hold, at `least` bytes a record."""
+    if count * max(least, 1) > len(payload):
+        message = f"{path}: {count} records in {len(payload)} bytes"
+        raise CorruptionError(message, path=path, offset=offset)
+
+
+def inflater(codec: str, path: str) -> Inflate:
+    """The function that inflates blocks of `codec`; to be used by one thread at a time.
 
     Raises:
         UnsupportedError: an Avro codec that is not handled.
@@ -162,9 +200,9 @@ def inflater(codec: str, path: str) -> Callable[[bytes], bytes]:
     """
     if codec == "zstandard":
         decompressor = zstandard.ZstdDecompressor()
-        return lambda raw: _inflate_zstd(decompressor, raw)
+        return lambda raw, limit: _inflate_zstd(decompressor, raw, limit)
     if codec == "null":
-        return _bounded
+        return bounded
     if codec == "deflate":
         return _inflate_deflate
     if codec == "snappy":
@@ -176,9 +214,12 @@ def inflater(codec: str, path: str) -> Callable[[bytes], bytes]:
 
 
 def deflater(codec: str, level: int = 1) -> Callable[[bytes], bytes]:
-    """The function that compresses blocks for `codec` (a name from `codec_name`); `level` is zstandard's."""
+    """The function that compresses blocks for `codec` (a name from `codec_name`); `level` is zstandard's.
+
+    Blocks of zstandard and snappy carry a checksum of what they hold; readers of all releases verify it.
+    """
     if codec == "zstandard":
-        compressor = zstandard.ZstdCompressor(level=level)
+        compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
         return compressor.compress
     if codec == "deflate":
         return _deflate
@@ -265,10 +306,6 @@ def write_long(value: int) -> bytes:
 _SHORT = [bytes((value,)) for value in range(128)]
 
 
-class _CodecError(Exception):
-    """A block does not inflate."""
-
-
 def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
     length, position = read_long(data, position)
     end = position + length
@@ -277,45 +314,38 @@ def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
     return data[position:end], end
 
 
-def _bounded(raw: bytes) -> bytes:
-    if len(raw) > MAX_BLOCK_BYTES:
-        raise _CodecError(f"block inflates to more than {MAX_BLOCK_BYTES} bytes")
-    return raw
-
-
-def _inflate_zstd(decompressor: zstandard.ZstdDecompressor, raw: bytes) -> bytes:
+def _inflate_zstd(decompressor: zstandard.ZstdDecompressor, raw: bytes, limit: int) -> bytes:
     """Inflate in small steps, so that a bomb is noticed before it fills the memory."""
     pieces: list[bytes] = []
-    size = 0
+    size = at = 0
     try:
         while True:
             frame = decompressor.decompressobj()
-            for first in range(0, len(raw), _ZSTD_FEED_BYTES):
-                piece = frame.decompress(raw[first : first + _ZSTD_FEED_BYTES])
+            while not frame.eof:
+                if at >= len(raw):
+                    raise CodecFault("zstandard block ends early")
+                piece = frame.decompress(raw[at : at + _ZSTD_FEED_BYTES])
+                at += _ZSTD_FEED_BYTES
                 size += len(piece)
-                if size > MAX_BLOCK_BYTES:
-                    raise _CodecError(f"block inflates to more than {MAX_BLOCK_BYTES} bytes")
+                if size > limit:
+                    raise _too_long(limit)
                 pieces.append(piece)
-                if frame.eof:
-                    raw = frame.unused_data + raw[first + _ZSTD_FEED_BYTES :]
-                    break
-            else:
-                raise _CodecError("zstandard block ends early")
-            if not raw:
+            at = min(at, len(raw)) - len(frame.unused_data)
+            if at == len(raw):
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     except zstandard.ZstdError as error:
-        raise _CodecError(str(error)) from error
+        raise CodecFault(str(error)) from error
 
 
-def _inflate_deflate(raw: bytes) -> bytes:
+def _inflate_deflate(raw: bytes, limit: int) -> bytes:
     stream = zlib.decompressobj(-15)
     try:
-        out = stream.decompress(raw, MAX_BLOCK_BYTES + 1)
+        out = stream.decompress(raw, limit + 1)
     except zlib.error as error:
-        raise _CodecError(str(error)) from error
-    if len(out) <= MAX_BLOCK_BYTES and (not stream.eof or len(stream.unused_data) > _ZLIB_TAIL_BYTES):
-        raise _CodecError("deflate block ends early or late")
-    return _bounded(out)
+        raise CodecFault(str(error)) from error
+    if len(out) <= limit and (not stream.eof or len(stream.unused_data) > _ZLIB_TAIL_BYTES):
+        raise CodecFault("deflate block ends early or late")
+    return bounded(out, limit)
 
 
 def _deflate(data: bytes) -> bytes:
@@ -323,7 +353,7 @@ def _deflate(data: bytes) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
-def _inflate_snappy(raw: bytes) -> bytes:
+def _inflate_snappy(raw: bytes, limit: int) -> bytes:
     size = shift = position = 0
     try:
         while True:
@@ -333,13 +363,15 @@ def _inflate_snappy(raw: bytes) -> bytes:
             shift += 7
             if byte < 128 or shift > 35:
                 break
-        if size > MAX_BLOCK_BYTES or size > 64 * len(raw):
-            raise _CodecError(f"snappy block claims {size} bytes")
+        if size > limit or size > 64 * len(raw):
+            raise CodecFault(f"snappy block claims {size} bytes")
         out: bytes = pa.decompress(raw[:-4], decompressed_size=size, codec="snappy", asbytes=True)
+    except MemoryError:
+        raise
     except (IndexError, ValueError, OSError, pa.ArrowException) as error:
-        raise _CodecError(f"broken snappy block: {error}") from error
+        raise CodecFault(f"broken snappy block: {error}") from error
     if zlib.crc32(out) != int.from_bytes(raw[-4:], "big"):
-        raise _CodecError("snappy block has a wrong checksum")
+        raise CodecFault("snappy block has a wrong checksum")
     return out
 
 

@@ -15,33 +15,47 @@ import io
 import itertools
 import lzma
 import struct
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
-import pyarrow as pa
 import zstandard
 
 from paimon_py.codec.avro import (
+    MAX_HEADER_BYTES,
     SYNC_BYTES,
+    CodecFault,
     Header,
+    Inflate,
+    bounded,
+    check_block,
     deflater,
     fastavro,
     header_bytes,
+    inflater,
     read_header,
     read_long,
     write_long,
 )
+from paimon_py.codec.avro_shape import Shape, least_bytes, shape_of
 from paimon_py.errors import CorruptionError, PaimonError, UnsupportedError
 
 BLOCK_BYTES = 64_000
 MAX_BLOCK_BYTES = 1 << 30
 """No block may inflate to more."""
 
+_FREE_BYTES = 64 << 20
+_BLOCK_INFLATION_MAX = 64
+_FILE_INFLATION_MAX = 4096
+"""A block may inflate to its free bytes and so many times its size; all blocks of a file have bounds of their own.
+Blocks of Java hold about 64 KB and one record."""
+
+_CHUNK_PAYLOAD_BYTES = 16 << 20
+_XZ_MEMORY_BYTES = 256 << 20
+_DEPTH_MAX = 200
+_NODES_MAX = 1_000_000
 _CHUNK_BYTES = 1 << 18
 _MAX_READ_BYTES = 16 << 20
-_MAX_HEADER_BYTES = 4 << 20
 _BROKEN = (
     EOFError,
     IndexError,
@@ -51,7 +65,6 @@ _BROKEN = (
     TypeError,
     ValueError,
     struct.error,
-    zlib.error,
 )
 
 Schema = Any
@@ -64,25 +77,34 @@ class DataFileReader:
     Raises: CorruptionError when the file is not what the specification says, also if it ends early.
     """
 
-    def __init__(self, source: BinaryIO, path: str, size_bytes: int) -> None:
+    def __init__(self, source: BinaryIO, path: str, size_bytes: int, row_count: int | None = None) -> None:
+        """Read the header.
+
+        Args:
+            row_count: records that the file must have; None where nobody knows.
+        """
         self._source = source
         self._path = path
         self._size_bytes = size_bytes
+        self._row_count = row_count
         self._header, self._ahead = _read_header(source, path)
+        shape = shape_of(self._header.schema, path, depth=_DEPTH_MAX, nodes=_NODES_MAX)
+        self._least = least_bytes(shape)
+        self._free_bytes = _free_bytes(shape)
         try:
             self.schema: Schema = msgspec.json.decode(self._header.schema)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise CorruptionError(f"{path}: broken Avro schema: {error}", path=path, offset=4) from error
 
-    def records(self, wanted: Schema) -> Iterator[Record]:
+    def records(self, wanted: Schema, most: int) -> Iterator[list[Record]]:
         """The records with the fields of the plain schema `wanted` (a record; fields it leaves out are skipped).
 
-        Once only: the source is read to its end.
+        At most `most` at once, fewer where they come from large blocks. Once only: the source is read to its end.
         """
-        plain = plain_schema(self.schema)
         module = fastavro()
         try:
-            yield from module.reader(_Pieces(self._plain_pieces(plain)), wanted)
+            pieces = _Pieces(self._plain_pieces(plain_schema(self.schema)))
+            yield from _grouped(module.block_reader(pieces, wanted), pieces, most)
         except PaimonError:
             raise
         except (*_BROKEN, module.read.SchemaResolutionError) as error:
@@ -97,32 +119,47 @@ class DataFileReader:
         """The file as a container of the plain schema without compression."""
         yield header_bytes(msgspec.json.encode(plain), "null") + self._header.sync
         for count, payload in self._blocks():
-            yield b"".join((write_long(count), write_long(len(payload)), payload, self._header.sync))
+            yield write_long(count) + write_long(len(payload))
+            yield payload
+            yield self._header.sync
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """The blocks that have records, inflated; counts and sizes are checked before."""
         inflate = _inflater(self._header.codec, self._path)
         stream = _Stream(self._source, self._ahead, self._header.end, self._path)
+        room = _FREE_BYTES + _FILE_INFLATION_MAX * self._size_bytes
+        found = 0
         while not stream.ended():
             offset = stream.position
             count, size = stream.long(), stream.long()
             if count < 0 or not 0 <= size <= MAX_BLOCK_BYTES:
                 message = f"{self._path}: a block of {count} records in {size} bytes"
                 raise CorruptionError(message, path=self._path, offset=offset)
+            found += count
+            self._check_count(found, offset, whole=False)
             packed = stream.exactly(size)
             if stream.exactly(SYNC_BYTES) != self._header.sync:
                 raise CorruptionError(f"{self._path}: wrong sync marker after a block", path=self._path, offset=offset)
+            if not count:
+                continue
             try:
-                payload = inflate(packed)
-            except (*_BROKEN, OSError, lzma.LZMAError, zstandard.ZstdError, pa.ArrowException) as error:
+                limit = min(self._free_bytes + _BLOCK_INFLATION_MAX * size, room, MAX_BLOCK_BYTES)
+                payload = inflate(packed, limit)
+            except (*_BROKEN, CodecFault, OSError, lzma.LZMAError) as error:
                 message = f"{self._path}: a block does not inflate: {error}"
                 raise CorruptionError(message, path=self._path, offset=offset) from error
-            if count > len(payload):
-                message = f"{self._path}: {count} records in {len(payload)} bytes"
-                raise CorruptionError(message, path=self._path, offset=offset)
+            room -= len(payload)
+            check_block(count, payload, self._least, self._path, offset)
             yield count, payload
         if stream.position < self._size_bytes:
             message = f"{self._path} ends after {stream.position} of {self._size_bytes} bytes"
             raise CorruptionError(message, path=self._path, offset=stream.position)
+        self._check_count(found, stream.position, whole=True)
+
+    def _check_count(self, found: int, offset: int, *, whole: bool) -> None:
+        if self._row_count is not None and (found > self._row_count or (whole and found < self._row_count)):
+            message = f"{self._path} has {found} rows{'' if whole else ' or more'}, its manifest entry says"
+            raise CorruptionError(f"{message} {self._row_count}", path=self._path, offset=offset)
 
 
 class DataFileEncoder:
@@ -207,7 +244,7 @@ def _read_header(source: BinaryIO, path: str) -> tuple[Header, bytes]:
         try:
             header = read_header(data, path)
         except CorruptionError:
-            if not piece or len(data) > _MAX_HEADER_BYTES:
+            if not piece or len(data) > MAX_HEADER_BYTES:
                 raise
         else:
             return header, data[header.end :]
@@ -249,10 +286,10 @@ class _Stream:
 
     def _fill(self, size: int) -> bool:
         """Have `size` bytes ready if the file still holds them."""
-        pieces = [self._ahead[self._at :]]
-        ready = len(pieces[0])
+        ready = self._available()
         if ready >= size:
             return True
+        pieces = [self._ahead[self._at :]]
         while ready < size:
             piece = self._source.read(max(_CHUNK_BYTES, min(size - ready, _MAX_READ_BYTES)))
             if not piece:
@@ -268,11 +305,12 @@ class _Stream:
 
 
 class _Pieces:
-    """A readable file made of pieces that come one after the other."""
+    """A readable file made of pieces that come one after the other; `passed_bytes` is what it has given."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._current = io.BytesIO()
+        self.passed_bytes = 0
 
     def read(self, size: int) -> bytes:
         """`size` bytes, fewer at the end."""
@@ -282,8 +320,13 @@ class _Pieces:
             if piece is None:
                 return data
             self._current = io.BytesIO(piece)
+            self.passed_bytes += len(piece)
             data += self._current.read(size - len(data))
         return data
+
+    def tell(self) -> int:
+        """Where the piece after this one begins: fastavro only notes that."""
+        return self.passed_bytes
 
 
 class _Block(NamedTuple):
@@ -311,43 +354,47 @@ def _deflater(codec: str, level: int) -> Callable[[bytes], bytes]:
     return deflater(codec)
 
 
-def _inflater(codec: str, path: str) -> Callable[[bytes], bytes]:
-    if codec == "null":
-        return bytes
-    if codec == "zstandard":
-        return _inflate_zstd
-    if codec == "deflate":
-        return lambda raw: _bounded(zlib.decompressobj(-15).decompress(raw, MAX_BLOCK_BYTES + 1))
-    if codec == "snappy":
-        return _inflate_snappy
+def _inflater(codec: str, path: str) -> Inflate:
     if codec == "bzip2":
-        return lambda raw: _bounded(bz2.BZ2Decompressor().decompress(raw, MAX_BLOCK_BYTES + 1))
+        return lambda raw, limit: bounded(bz2.BZ2Decompressor().decompress(raw, limit + 1), limit)
     if codec == "xz":
-        return lambda raw: _bounded(lzma.LZMADecompressor().decompress(raw, MAX_BLOCK_BYTES + 1))
+        return _inflate_xz
+    if codec in ("null", "zstandard", "deflate", "snappy"):
+        return inflater(codec, path)
     raise UnsupportedError(f"{path}: Avro codec {codec!r} is not supported", feature=f"Avro codec {codec}", path=path)
 
 
-def _bounded(data: bytes) -> bytes:
-    if len(data) > MAX_BLOCK_BYTES:
-        raise ValueError(f"more than {MAX_BLOCK_BYTES} bytes")
-    return data
+def _inflate_xz(raw: bytes, limit: int) -> bytes:
+    return bounded(lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES).decompress(raw, limit + 1), limit)
 
 
-def _inflate_zstd(raw: bytes) -> bytes:
-    with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as stream:
-        return _bounded(stream.read(MAX_BLOCK_BYTES + 1))
+def _grouped(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list[Record]]:
+    """The records of blocks in lists of at most `most`; a list also ends when its blocks were large."""
+    chunk: list[Record] = []
+    start = pieces.passed_bytes
+    for block in blocks:
+        records = iter(block)
+        while piece := list(itertools.islice(records, most - len(chunk))):
+            chunk = chunk + piece if chunk else piece
+            if len(chunk) >= most:
+                yield chunk
+                chunk, start = [], pieces.passed_bytes
+        if chunk and pieces.passed_bytes - start >= _CHUNK_PAYLOAD_BYTES:
+            yield chunk
+            chunk, start = [], pieces.passed_bytes
+    if chunk:
+        yield chunk
 
 
-def _inflate_snappy(raw: bytes) -> bytes:
-    size = shift = 0
-    for byte in raw[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    if size > MAX_BLOCK_BYTES:
-        raise ValueError(f"more than {MAX_BLOCK_BYTES} bytes")
-    data: bytes = pa.decompress(raw[:-4], decompressed_size=size, codec="snappy", asbytes=True)
-    if zlib.crc32(data) != int.from_bytes(raw[-4:], "big"):
-        raise ValueError("wrong checksum")
-    return data
+def _free_bytes(shape: Shape) -> int:
+    """What a block may inflate to, however small it is: one byte of an array may become a record, a large object."""
+    kinds = _item_kinds(shape)
+    return _FREE_BYTES if not kinds else _FREE_BYTES // (16 if "record" in kinds else 4)
+
+
+def _item_kinds(shape: Shape) -> set[str]:
+    """The kinds of what arrays and maps in a shape hold; a map's items are records."""
+    kinds = set().union(*map(_item_kinds, shape.parts))
+    if shape.kind == "array":
+        kinds.update(part.kind for part in (shape.parts[0], *shape.parts[0].parts))
+    return kinds | {"record"} if shape.kind == "map" else kinds

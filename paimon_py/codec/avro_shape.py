@@ -22,8 +22,10 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 """Reads the value at a position; gives the position after it. IndexError or UnicodeDecodeError on broken bytes."""
 
 _DEPTH_MAX = 24
+_NODES_MAX = 10_000
 _LONGS = frozenset(("int", "long"))
 _PLAIN = frozenset(("null", "boolean", "float", "double", "bytes", "string"))
+_LEAST = {"null": 0, "float": 4, "double": 8}
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -46,16 +48,29 @@ class Shape(msgspec.Struct, frozen=True):
         return None
 
 
-def shape_of(schema: bytes, path: str) -> Shape:
+def shape_of(schema: bytes, path: str, *, depth: int = _DEPTH_MAX, nodes: int = _NODES_MAX) -> Shape:
     """The shape of a schema's JSON text: a record, or, as some writers put it, a union of null and a record.
 
+    Args:
+        depth: how deep types may be nested.
+        nodes: how many types there may be, each as often as it is referred to.
     Raises:
-        CorruptionError: not a schema, or one that contains itself.
+        CorruptionError: not a schema, one that contains itself, or one with arrays of items that take no bytes.
     """
     try:
-        return _shape_of(schema)
+        return _shape_of(schema, depth, nodes)
     except (_SchemaFault, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptionError(f"{path}: broken Avro schema: {error}", path=path, offset=4) from error
+
+
+def least_bytes(shape: Shape) -> int:
+    """Bytes that a value of `shape` has at least."""
+    kind = shape.kind
+    if kind == "record":
+        return sum(map(least_bytes, shape.parts))
+    if kind == "union":
+        return 1 + min(map(least_bytes, shape.parts))
+    return shape.size if kind == "fixed" else _LEAST.get(kind, 1)
 
 
 def tail_nulls(longer: Shape, shorter: Shape) -> int | None:
@@ -98,7 +113,7 @@ def reader(shape: Shape) -> Reader:
         return _union_reader(readers)
     if kind == "record":
         return _record_reader(tuple(zip(shape.names, readers, strict=True)))
-    return _items_reader(readers[0], keyed=kind == "map")
+    return _items_reader(readers[0], least_bytes(shape.parts[0]), keyed=kind == "map")
 
 
 def read_records(data: bytes, count: int, shape: Shape) -> list[dict[str, Any]]:
@@ -128,19 +143,27 @@ class _SchemaFault(Exception):
 
 
 @functools.lru_cache(maxsize=64)
-def _shape_of(schema: bytes) -> Shape:
-    shape = _parse(msgspec.json.decode(schema), _Scope({}, "", 0))
+def _shape_of(schema: bytes, depth: int, nodes: int) -> Shape:
+    shape = _parse(msgspec.json.decode(schema), _Scope({}, "", depth, [nodes]))
     if (shape.nullable or shape).kind != "record":
         raise _SchemaFault("the outermost type is not a record")
     return shape
 
 
 class _Scope(msgspec.Struct, frozen=True):
-    """Where a type stands in its schema: named types seen so far, the enclosing namespace, how deep."""
+    """Where a type stands in its schema: named types seen so far and how many types each stands for, the enclosing
+    namespace, how much deeper types may be, and (in a list, which all share) how many may come."""
 
-    known: dict[str, Shape]
+    known: dict[str, tuple[Shape, int]]
     space: str
     depth: int
+    left: list[int]
+
+    def take(self, nodes: int) -> None:
+        """Count some more types."""
+        self.left[0] -= nodes
+        if self.left[0] < 0:
+            raise _SchemaFault("too many types")
 
     def full_name(self, name: str) -> str:
         """A name with its namespace."""
@@ -148,17 +171,19 @@ class _Scope(msgspec.Struct, frozen=True):
 
 
 def _parse(value: Any, scope: _Scope) -> Shape:
-    if scope.depth > _DEPTH_MAX:
+    if scope.depth < 0:
         raise _SchemaFault("nested too deeply")
+    scope.take(1)
     if isinstance(value, str):
         if value in _LONGS:
             return Shape("long")
         if value in _PLAIN:
             return Shape(value)
-        shape = scope.known.get(scope.full_name(value))
-        if shape is None:
+        known = scope.known.get(scope.full_name(value))
+        if known is None:
             raise _SchemaFault(f"unknown type {value!r}")
-        return shape
+        scope.take(known[1])
+        return known[0]
     if isinstance(value, list):
         if not value:
             raise _SchemaFault("a union without branches")
@@ -167,7 +192,10 @@ def _parse(value: Any, scope: _Scope) -> Shape:
         raise _SchemaFault(f"{value!r} is not a type")
     kind = value.get("type")
     if kind == "array":
-        return Shape("array", parts=(_inner(value.get("items"), scope),))
+        items = _inner(value.get("items"), scope)
+        if not least_bytes(items):
+            raise _SchemaFault("an array of items that take no bytes")
+        return Shape("array", parts=(items,))
     if kind == "map":
         return Shape("map", parts=(_inner(value.get("values"), scope),))
     if kind in ("record", "enum", "fixed"):
@@ -176,7 +204,7 @@ def _parse(value: Any, scope: _Scope) -> Shape:
 
 
 def _inner(value: Any, scope: _Scope) -> Shape:
-    return _parse(value, msgspec.structs.replace(scope, depth=scope.depth + 1))
+    return _parse(value, msgspec.structs.replace(scope, depth=scope.depth - 1))
 
 
 def _parse_named(value: Mapping[str, Any], scope: _Scope) -> Shape:
@@ -184,6 +212,7 @@ def _parse_named(value: Mapping[str, Any], scope: _Scope) -> Shape:
     if not isinstance(name, str) or not isinstance(space, str):
         raise _SchemaFault("a named type without a name")
     full_name = msgspec.structs.replace(scope, space=space).full_name(name)
+    left = scope.left[0]
     if value["type"] == "record":
         shape = _parse_record(value, msgspec.structs.replace(scope, space=full_name.rpartition(".")[0]))
     elif value["type"] == "enum":
@@ -193,7 +222,7 @@ def _parse_named(value: Mapping[str, Any], scope: _Scope) -> Shape:
         if not isinstance(size, int) or size < 0:
             raise _SchemaFault("a fixed without size")
         shape = Shape("fixed", size=size)
-    scope.known[full_name] = shape
+    scope.known[full_name] = shape, left - scope.left[0]
     return shape
 
 
@@ -254,7 +283,7 @@ def _record_reader(fields: tuple[tuple[str, Reader], ...]) -> Reader:
     return read
 
 
-def _items_reader(item: Reader, *, keyed: bool) -> Reader:
+def _items_reader(item: Reader, least: int, *, keyed: bool) -> Reader:
     def read(data: bytes, position: int) -> tuple[list[Any], int]:
         items: list[Any] = []
         while True:
@@ -264,7 +293,7 @@ def _items_reader(item: Reader, *, keyed: bool) -> Reader:
             if count < 0:
                 count = -count
                 _, position = read_long(data, position)
-            if count > len(data) - len(items):
+            if count * (least + keyed) > len(data) - position:
                 raise IndexError(position)
             for _ in range(count):
                 if keyed:

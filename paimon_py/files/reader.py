@@ -141,7 +141,11 @@ class FileReader:
 
 def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], *, by_page: bool) -> OpenFile:
     file_format = by_extension(file.name)
-    settings = ReadSettings(buffer_size_bytes=0) if "://" in path else ReadSettings(by_page=by_page)
+    rows = file.row_count
+    remote = "://" in path
+    settings = (
+        ReadSettings(buffer_size_bytes=0, row_count=rows) if remote else ReadSettings(by_page=by_page, row_count=rows)
+    )
     source = store.open_read(path)
     try:
         return file_format.open(source, path, fields, file.size_bytes, settings)

@@ -7,7 +7,6 @@ Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,6 +27,7 @@ from paimon_py.formats.base import (
     WriteSettings,
     decoding,
     empty_rows,
+    next_or_none,
     row_batches,
 )
 from paimon_py.formats.bounds import RunningBounds
@@ -64,9 +64,9 @@ class AvroFormat:
         path: str,
         fields: Sequence[Field],
         size_bytes: int,
-        settings: ReadSettings = _DEFAULT_READ,  # noqa: ARG002
+        settings: ReadSettings = _DEFAULT_READ,
     ) -> OpenFile:
-        return AvroOpenFile(source, path, fields, size_bytes)
+        return AvroOpenFile(source, path, fields, size_bytes, settings.row_count)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
         return AvroFileWriter(sink, fields, settings)
@@ -83,10 +83,13 @@ class _Column(NamedTuple):
 class AvroOpenFile:
     """See `OpenFile`. Fields that are not asked for are skipped in the bytes; no block is skipped."""
 
-    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int) -> None:
+    def __init__(
+        self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, row_count: int | None
+    ) -> None:
         self._source = source
         self._path = path
         self._size_bytes = size_bytes
+        self._expected_rows = row_count
         self._fields = {field.name: field for field in fields}
 
     @property
@@ -102,7 +105,7 @@ class AvroOpenFile:
         rows: BitMap | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         self._source.seek(0)
-        reader = DataFileReader(self._source, self._path, self._size_bytes)
+        reader = DataFileReader(self._source, self._path, self._size_bytes, self._expected_rows)
         with decoding(self._path):
             nodes = {field["name"]: field["type"] for field in branch(reader.schema)["fields"]}
             plan = [self._column(self._fields[name], nodes) for name in columns]
@@ -135,8 +138,8 @@ class AvroOpenFile:
         with decoding(self._path):
             root = branch(plain_schema(reader.schema))
             wanted = {**root, "fields": [field for field in root["fields"] if field["name"] in names]}
-        records = reader.records(wanted)
-        while chunk := list(itertools.islice(records, min(batch_rows, CHUNK_ROWS))):
+        records = reader.records(wanted, min(batch_rows, CHUNK_ROWS))
+        while (chunk := next_or_none(records, self._path)) is not None:
             with decoding(self._path):
                 arrays = [_array(chunk, column) for column in plan]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)

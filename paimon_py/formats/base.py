@@ -7,6 +7,8 @@ open or a store; `path` serves error messages only.
 from __future__ import annotations
 
 import contextlib
+import errno
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
@@ -14,13 +16,19 @@ import msgspec
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.errors import CorruptionError, OptionError, PaimonError, StorageError, UnsupportedError
+from paimon_py.errors import CorruptionError, OptionError, PaimonError, ResourceError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.parts import Parts
 from paimon_py.spec.types import Field
 
 ROW_GROUP_ROWS = 131_072
 """Rows of one Parquet row group: small groups make ranges cheap to read, and cost little beside sparse dictionaries."""
+
+_NO_MACHINE_HAS = 1 << 40
+"""Bytes: who asks for more at once read a damaged length."""
+
+_ASKED = re.compile(r"size (\d+) failed")
+_NO_THREADS = ("start new thread", "Resource temporarily unavailable")
 
 DEFAULT_BLOCK_BYTES = 128 << 20
 
@@ -53,12 +61,15 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         buffer_size_bytes: bytes fetched at once per column; 0 fetches whole column chunks (fewer requests to a
             remote store, more memory).
+        row_count: rows that the file must have; None where nobody knows. Formats that do not say themselves how many
+            rows they have are held to this before anything is unpacked.
         by_page: leave pages of row groups out, too, where the format can, which costs a small read a page and pays
             for few rows. What comes of a page comes in one batch, however small these should be.
     """
 
     buffer_size_bytes: int = 65_536
     by_page: bool = False
+    row_count: int | None = None
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):
@@ -196,20 +207,39 @@ def flag_option(options: Mapping[str, str], name: str, *, default: bool) -> bool
 def decoding(path: str) -> Iterator[None]:
     """Turn what a decoder raises on bad bytes into CorruptionError, and missing codecs into UnsupportedError.
 
-    Errors of the store pass unchanged: Arrow hands on what the source raised.
+    Memory or threads that run out are a ResourceError. Errors of the store pass unchanged: Arrow hands on what the
+    source raised.
     """
     try:
         yield
     except PaimonError:
         raise
+    except MemoryError as error:
+        raise _exhausted(path, error) from error
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedError(f"{path} cannot be decoded: {error}", feature=str(error), path=path) from error
+    except RecursionError as error:
+        raise CorruptionError(f"{path} is damaged: it is nested too deeply", path=path) from error
+    except RuntimeError as error:
+        if any(words in str(error) for words in _NO_THREADS):
+            raise _exhausted(path, error) from error
+        raise
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise _exhausted(path, error) from error
         if error.errno is not None:
             raise StorageError(f"reading {path} failed: {error}", path=path, operation="read") from error
         raise CorruptionError(f"{path} is damaged: {error}", path=path) from error
     except (pa.ArrowException, ValueError, TypeError, OverflowError, IndexError, KeyError, EOFError) as error:
         raise CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path) from error
+
+
+def _exhausted(path: str, error: BaseException) -> PaimonError:
+    what = str(error) or type(error).__name__
+    asked = _ASKED.search(what)
+    if asked and int(asked[1]) >= _NO_MACHINE_HAS:
+        return CorruptionError(f"{path} is damaged: it asks for {asked[1]} bytes of memory", path=path)
+    return ResourceError(f"reading {path} needs more memory or threads than this process gets: {what}", path=path)
 
 
 def next_or_none(iterator: Iterator[Any], path: str) -> Any:

@@ -151,4 +151,6 @@ def _entries(child: pa.Array, parts: tuple[DataType, DataType], target: pa.DataT
     arrays = [
         reshape(child.field(position), part, pair.field(position).type, leaf) for position, part in enumerate(parts)
     ]
+    if pa.types.is_map(target) and arrays[0].null_count:
+        raise ValueError("a key of a map is NULL, which Arrow cannot hold")
     return pa.Array.from_buffers(pair, len(child), [None], null_count=0, children=arrays)

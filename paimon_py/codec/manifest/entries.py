@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from paimon_py.codec.avro import (
+    Inflate,
     codec_name,
     deflater,
     header_bytes,
@@ -22,7 +23,7 @@ from paimon_py.codec.avro import (
     write_container,
 )
 from paimon_py.codec.avro import write_long as _long
-from paimon_py.codec.avro_shape import Shape, shape_of
+from paimon_py.codec.avro_shape import Shape, least_bytes, shape_of
 from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.manifest.columns import ABSENT, ROW_COUNT, ROW_OF, SPARE_BYTES, EntryColumns
 from paimon_py.codec.manifest.lockstep import decode
@@ -168,14 +169,17 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
     """Inflate all files into one buffer."""
     files: list[_File] = []
     payloads: list[bytes] = []
-    inflaters = {}
+    inflaters: dict[str, Inflate] = {}
+    least: dict[bytes, int] = {}
     position = 0
     for path, data in blobs:
         header = read_header(data, path)
         if header.codec not in inflaters:
             inflaters[header.codec] = inflater(header.codec, path)
         runs, offsets = [], []
-        for block in read_blocks(data, header, path, inflaters[header.codec]):
+        if header.schema not in least:
+            least[header.schema] = least_bytes(_shape(header.schema, path))
+        for block in read_blocks(data, header, path, inflaters[header.codec], least[header.schema]):
             stop = position + len(block.payload)
             runs.append(Records(position, stop, block.records))
             offsets.append(block.offset)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from paimon_py.codec.avro import inflater, read_blocks, read_header, write_long
-from paimon_py.codec.avro_shape import Shape, encode, read_records, shape_of
+from paimon_py.codec.avro_shape import Shape, encode, least_bytes, read_records, shape_of
 from paimon_py.codec.manifest.entries import container, encode_stats
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANIFEST_LIST, VERSION
 from paimon_py.errors import CorruptionError, UnsupportedError
@@ -59,7 +59,7 @@ def _read(data: bytes, path: str, version: int, value: Callable[[Mapping[str, An
     header = read_header(data, path)
     shape = shape_of(header.schema, path)
     values: list[Value] = []
-    for block in read_blocks(data, header, path, inflater(header.codec, path)):
+    for block in read_blocks(data, header, path, inflater(header.codec, path), least_bytes(shape)):
         for record in _records(block.payload, block.records, shape, path, block.offset):
             _check_version(record, version, path, block.offset)
             try:

@@ -25,6 +25,10 @@ _NULL_COUNTS = Shape("array", parts=(Shape("union", parts=(Shape("null"), Shape(
 _TEXTS = Shape("array", parts=(Shape("string"),))
 _MATRIX_ITEMS_MAX = 256
 _REFERENCES_MAX = 4
+_REFERENCE_BYTES_MAX = 1 << 16
+_ITEMS_MAX = 4096
+"""Longer arrays are left to the decoder that goes record by record: here each item costs a step."""
+
 
 _LOW_BYTE = np.uint64(0xFF)
 _STOP_BITS = np.uint64(0x8080_8080_8080_8080)
@@ -322,6 +326,8 @@ class _Lanes:
             except (IndexError, UnicodeDecodeError):
                 break
             size = stop - start
+            if size > _REFERENCE_BYTES_MAX:
+                break
             same = left[self.position[left] + size <= self.limit[left]]
             for offset in range(0, size, 8):
                 mask = _DATA_MASKS[min(size - offset, 8)]
@@ -334,7 +340,7 @@ class _Lanes:
     def _each(self, item: Step) -> None:
         """Pass arrays item by item; a block with its size in bytes is not handled and marks the lane."""
         left = self._varint()
-        self._mark((left < 0) | (left > self.limit - self.position))
+        self._mark((left < 0) | (left > np.minimum(self.limit - self.position, _ITEMS_MAX)))
         left = np.where(self.bad, 0, left)
         while bool((left > 0).any()):
             self._some(np.flatnonzero(left > 0), lambda lanes: lanes.run(item))

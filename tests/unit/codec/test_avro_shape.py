@@ -49,9 +49,11 @@ def test_array_in_blocks_with_sizes_reads():
 
 
 def test_array_that_claims_more_items_than_bytes_is_refused():
-    shape = shape_of(b'{"type":"record","name":"r","fields":[{"name":"a","type":{"type":"array","items":"null"}}]}', "f")
-    with pytest.raises(IndexError):
-        read_records(b"\xfe\xff\xff\xff\xff\xff\x01\x00", 1, shape)
+    for items in ("boolean", "string", "double"):
+        field = {"name": "a", "type": {"type": "array", "items": items}}
+        text = json.dumps({"type": "record", "name": "r", "fields": [field]})
+        with pytest.raises(IndexError):
+            read_records(b"\xfe\xff\xff\xff\xff\xff\x01\x00", 1, shape_of(text.encode(), "f"))
 
 
 @pytest.mark.parametrize("text", [manifest_schemas.MANIFEST_LIST, manifest_schemas.INDEX_MANIFEST])
