@@ -27,12 +27,14 @@ class GuardedSink:
         self._flows = False
         self._held: list[bytes] | None = None
         self.position = 0
+        self.held_bytes = 0
         self.error: BaseException | None = None
 
     def write(self, data: bytes) -> int:
         """Pass on, keep, or swallow `data`."""
         if self._held is not None:
             self._held.append(bytes(data))
+            self.held_bytes += len(data)
         elif self._flows and not (self._quiet and self.error):
             self._pass_on(data)
         return len(data)
@@ -68,7 +70,7 @@ class GuardedSink:
 
     def release(self) -> bytes:
         """What was kept; later bytes pass again."""
-        held, self._held = self._held or [], None
+        held, self._held, self.held_bytes = self._held or [], None, 0
         return b"".join(held)
 
 

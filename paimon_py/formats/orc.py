@@ -33,10 +33,12 @@ from paimon_py.formats.guards import GuardedSource
 from paimon_py.formats.orc_footer import Tail, read_tail
 from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
-from paimon_py.formats.orc_write import NANOS_FEATURE, OrcFileWriter
+from paimon_py.formats.orc_write import OrcFileWriter
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.spec.types import Atomic, Field, Root
+
+NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
 
 _DEFAULT_READ = ReadSettings()
 

@@ -14,6 +14,7 @@ from paimon_py.errors import UnsupportedError
 
 NONE, ZLIB, SNAPPY, LZO, LZ4, ZSTD = 0, 1, 2, 3, 4, 5
 _NAMES = {LZO: "LZO", 6: "BROTLI"}
+_ARROW_NAMES = {SNAPPY: "snappy", LZ4: "lz4_raw", ZSTD: "zstd"}
 _HEADER_BYTES = 3
 _MAX_CHUNK_BYTES = (1 << 23) - 1
 
@@ -23,6 +24,20 @@ class Chunks(NamedTuple):
 
     codec: int
     block_bytes: int
+
+
+class Packed(NamedTuple):
+    """Bytes in chunks; `starts` are where the chunks begin, and at last where they end."""
+
+    data: bytes
+    starts: tuple[int, ...]
+
+    def place(self, chunks: Chunks, at: int) -> list[int]:
+        """Where a reader finds the byte `at` of what was packed: its chunk, and how far inside; or just `at`."""
+        if chunks.codec == NONE:
+            return [at]
+        number, inside = divmod(at, _step(chunks))
+        return [self.starts[number], inside]
 
 
 def joined(chunks: Chunks, data: bytes) -> bytes:
@@ -52,9 +67,49 @@ def framed(chunks: Chunks, data: bytes) -> bytes:
     """`data` in chunks that are stored as they are."""
     if chunks.codec == NONE:
         return data
-    step = min(chunks.block_bytes, _MAX_CHUNK_BYTES)
-    pieces = [data[at : at + step] for at in range(0, len(data), step)]
-    return b"".join((len(piece) << 1 | 1).to_bytes(_HEADER_BYTES, "little") + piece for piece in pieces)
+    return b"".join(_header(piece, plain=True) + piece for piece in _pieces(chunks, data))
+
+
+def packed(chunks: Chunks, data: bytes, level: int) -> Packed:
+    """`data` in chunks, compressed at `level` where the codec has levels and the chunk becomes smaller.
+
+    Raises: UnsupportedError for a codec.
+    """
+    if chunks.codec == NONE:
+        return Packed(data, (0, len(data)))
+    out, starts = bytearray(), [0]
+    for piece in _pieces(chunks, data):
+        small = _compressed(chunks.codec, piece, level)
+        plain = len(small) >= len(piece)
+        kept = piece if plain else small
+        out += _header(kept, plain=plain) + kept
+        starts.append(len(out))
+    return Packed(bytes(out), tuple(starts))
+
+
+def _step(chunks: Chunks) -> int:
+    return min(chunks.block_bytes, _MAX_CHUNK_BYTES)
+
+
+def _pieces(chunks: Chunks, data: bytes) -> list[bytes]:
+    step = _step(chunks)
+    return [data[at : at + step] for at in range(0, len(data), step)]
+
+
+def _header(piece: bytes, *, plain: bool) -> bytes:
+    return (len(piece) << 1 | plain).to_bytes(_HEADER_BYTES, "little")
+
+
+def _compressed(codec: int, data: bytes, level: int) -> bytes:
+    if codec == ZLIB:
+        stream = zlib.compressobj(level, zlib.DEFLATED, -15)
+        return stream.compress(data) + stream.flush()
+    if codec not in _ARROW_NAMES:
+        name = _NAMES.get(codec, str(codec))
+        raise UnsupportedError(f"ORC with {name} cannot be written", feature=f"ORC compression {name}")
+    arrow = pa.Codec(_ARROW_NAMES[codec], level if codec == ZSTD else None)
+    out: bytes = arrow.compress(data, asbytes=True)
+    return out
 
 
 def _unpacked(chunks: Chunks, data: bytes) -> bytes:

@@ -130,6 +130,16 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a number of more than ten bytes")
 
 
+def varint_bytes(value: int) -> bytes:
+    """A number as `varint` reads it."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
 def unzigzag(value: int) -> int:
     """The signed number of a zigzag code."""
     return (value >> 1) ^ -(value & 1)
@@ -199,7 +209,7 @@ def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> io.RawI
     for column in columns:
         footer[tail.types[column].kind_at] = LONG
     end = framed(tail.chunks, bytes(footer))
-    postscript = b"\x08" + _varint_bytes(len(end))
+    postscript = b"\x08" + varint_bytes(len(end))
     postscript += b"".join(
         tail.postscript[part.begin : part.end] for part in parts(tail.postscript) if part.number != 1
     )
@@ -262,15 +272,6 @@ def _bounds(statistics: bytes) -> tuple[int, int] | None:
             if low is not None and high is not None:
                 return low, high
     return (0, 0) if counts == 0 else None
-
-
-def _varint_bytes(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 class _Patched(io.RawIOBase):

@@ -1,17 +1,22 @@
-"""Unsigned integers as ORC stores them: run length encoding, versions 1 and 2.
+"""Integers as ORC stores them: run length encoding, versions 1 and 2.
 
 Source: ORC v1 specification, "Run Length Encoding".
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from paimon_py.codec.columns import Ints
 from paimon_py.formats.orc_footer import unzigzag, varint
 
+RUN = 512
+
 _SHORT_REPEAT, _DIRECT, _PATCHED_BASE = 0, 1, 2
 _WIDE = (26, 28, 30, 32, 40, 48, 56, 64)
+_LARGEST = (1 << 63) - 1
 _FIXED_WIDTHS = (*range(1, 25), *_WIDE)
 
 
@@ -39,7 +44,42 @@ def decode_v1(data: bytes, count: int) -> Ints:
     return _first(runs, count)
 
 
-def decode_v2(data: bytes, count: int) -> Ints:
+class Runs(NamedTuple):
+    """Numbers in runs of version 2, all of `RUN` numbers but the last; `starts` are where the runs begin and end."""
+
+    data: bytes
+    starts: tuple[int, ...]
+
+    def place(self, number: int) -> tuple[int, int]:
+        """The byte at which the run of this number begins, and how many numbers stand before it in the run."""
+        run, inside = divmod(number, RUN)
+        return self.starts[run], inside
+
+
+def encode_v2(values: Ints) -> Runs:
+    """Unsigned numbers of 64 bits, each run with as many bits per number as its largest one needs.
+
+    Cost: one Python step per run.
+    """
+    out, starts = bytearray(), [0]
+    for first in range(0, len(values), RUN):
+        run = values[first : first + RUN].view(np.uint64)
+        needed = max(int(run.max()).bit_length(), 1)
+        code = next(code for code in range(32) if _width(code) >= needed)
+        length = len(run) - 1
+        out += bytes([_DIRECT << 6 | code << 1 | length >> 8, length & 255])
+        bits = np.unpackbits(run.astype(">u8").view(np.uint8)).reshape(-1, 64)
+        out += np.packbits(bits[:, 64 - _width(code) :]).tobytes()
+        starts.append(len(out))
+    return Runs(bytes(out), tuple(starts))
+
+
+def zigzagged(values: Ints) -> Ints:
+    """Signed numbers as unsigned ones, small where they were near to zero."""
+    return (values << 1) ^ (values >> 63)
+
+
+def decode_v2(data: bytes, count: int, *, signed: bool = False) -> Ints:
     """The first `count` numbers of a stream of version 2; those of 64 bits wrap around.
 
     Cost: one Python step per run of up to 512 numbers.
@@ -51,18 +91,19 @@ def decode_v2(data: bytes, count: int) -> Ints:
         if header >> 6 == _SHORT_REPEAT:
             width = (header >> 3 & 7) + 1
             value = int.from_bytes(_take(data, at + 1, width), "big")
-            run = np.full((header & 7) + 3, _wrapped(value), np.int64)
+            run = np.full((header & 7) + 3, _number(value, signed=signed), np.int64)
             at += 1 + width
         else:
             length = ((header & 1) << 8 | data[at + 1]) + 1
             code = header >> 1 & 31
             if header >> 6 == _DIRECT:
                 run = _unpacked(data, at + 2, length, _width(code))
+                run = _unzigzagged(run) if signed else run
                 at += 2 + _size(length, _width(code))
             elif header >> 6 == _PATCHED_BASE:
                 run, at = _patched(data, at + 2, length, _width(code))
             else:
-                run, at = _deltas(data, at + 2, length, _width(code) if code else 0)
+                run, at = _deltas(data, at + 2, length, _width(code) if code else 0, signed=signed)
         runs.append(run)
         found += len(run)
     return _first(runs, count)
@@ -72,20 +113,24 @@ def _first(runs: list[Ints], count: int) -> Ints:
     return np.concatenate(runs)[:count] if runs else np.zeros(0, np.int64)
 
 
-def _deltas(data: bytes, at: int, length: int, width: int) -> tuple[Ints, int]:
+def _unzigzagged(values: Ints) -> Ints:
+    return (values >> 1 & _LARGEST) ^ -(values & 1)
+
+
+def _deltas(data: bytes, at: int, length: int, width: int, *, signed: bool) -> tuple[Ints, int]:
     """A first number, the step to the second, then how far each further step goes in the same direction."""
     first, at = varint(data, at)
     code, at = varint(data, at)
     step = unzigzag(code)
     if width == 0:
-        return np.arange(length, dtype=np.int64) * step + _wrapped(first), at
+        return np.arange(length, dtype=np.int64) * step + _number(first, signed=signed), at
     if length < 2:
         raise ValueError("a run of steps without a step")
     steps = np.zeros(length, np.int64)
     steps[1] = step
     further = _unpacked(data, at, length - 2, width)
     steps[2:] = -further if step < 0 else further
-    return np.cumsum(steps) + _wrapped(first), at + _size(length - 2, width)
+    return np.cumsum(steps) + _number(first, signed=signed), at + _size(length - 2, width)
 
 
 def _patched(data: bytes, at: int, length: int, width: int) -> tuple[Ints, int]:
@@ -132,6 +177,10 @@ def _take(data: bytes, at: int, length: int) -> bytes:
 
 def _width(code: int) -> int:
     return code + 1 if code < 24 else _WIDE[code - 24]
+
+
+def _number(value: int, *, signed: bool) -> int:
+    return unzigzag(value) if signed else _wrapped(value)
 
 
 def _wrapped(value: int) -> int:

@@ -126,13 +126,7 @@ class LongTimestamps:
             return np.zeros(0, np.int64)
         data = joined(self._tail.chunks, read_at(self._file, streams[0].offset, streams[0].length))
         codes = decode_v2(data, count) if encoding == DIRECT_V2 else decode_v1(data, count)
-        digits = codes >> 3
-        if bool((np.abs(digits) > _MAX_NANOS).any()):
-            raise ValueError("a fraction of a second is more than one")
-        nanos: Ints = digits * _POWERS[codes & 7]
-        if bool((np.abs(nanos) > _MAX_NANOS).any()):
-            raise ValueError("a fraction of a second is more than one")
-        return nanos
+        return nanos_of(codes)
 
 
 def long_timestamps(source: SeekRead, schema: pa.Schema) -> LongTimestamps | None:
@@ -149,6 +143,28 @@ def long_timestamps(source: SeekRead, schema: pa.Schema) -> LongTimestamps | Non
     if early - columns and _local(source, tail):
         columns |= early
     return LongTimestamps(source, tail, frozenset(columns)) if columns else None
+
+
+def nanos_of(codes: Ints) -> Ints:
+    """Nanoseconds of stored fractions; pyarrow writes negative ones.
+
+    Raises: ValueError for damage.
+    """
+    digits = codes >> 3
+    if bool((np.abs(digits) > _MAX_NANOS).any()):
+        raise ValueError("a fraction of a second is more than one")
+    nanos: Ints = digits * _POWERS[codes & 7]
+    if bool((np.abs(nanos) > _MAX_NANOS).any()):
+        raise ValueError("a fraction of a second is more than one")
+    return nanos
+
+
+def codes_of(nanos: Ints) -> Ints:
+    """Fractions as they are stored: two zeros or more at the end are cut off and counted."""
+    zeros = np.zeros(len(nanos), np.int64)
+    for place in range(1, len(_POWERS)):
+        zeros[(nanos % _POWERS[place] == 0) & (nanos != 0)] = place
+    return nanos // _POWERS[zeros] << 3 | zeros
 
 
 def as_timestamps(array: pa.Array, target: pa.DataType) -> pa.Array:

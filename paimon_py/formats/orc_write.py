@@ -20,19 +20,20 @@ from paimon_py.formats.base import ColumnBounds, WriteSettings, flag_option, num
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.field_ids import identified_schema
 from paimon_py.formats.guards import GuardedSink
+from paimon_py.formats.orc_old_times import with_old_times
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
 from paimon_py.spec.types import Atomic, Field, Root
 
-NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
-OLD_FEATURE = "ORC timestamps before 1970 with digits below the millisecond"
+LAST_SECOND_FEATURE = "ORC timestamps in the last second before 1970 with digits below the millisecond"
+YEARS_FEATURE = "ORC timestamps outside the years -292,000,000 … 292,000,000"
 LEGACY_LTZ = "orc.timestamp-ltz.legacy.type"
 
 _CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
 _UNWRITABLE = ("lzo", "brotli")
-_STRATEGIES = ("speed", "compression")
 _SMALL_LEVEL = 3
-_PER_MILLI = {"us": 1_000, "ns": 1_000_000}
-_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}
+_LEVELS = {"speed": 1, "compression": _SMALL_LEVEL}
+_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_MAX_SECONDS = (2**63 - 1) // 1_000
 _MEMORY_BLOCK = 64 << 10
 _UNBOUNDED = frozenset({Root.BINARY, Root.VARBINARY})
 
@@ -42,6 +43,8 @@ class OrcFileWriter:
 
     Timestamps with local time zone are written as plain timestamps of UTC wall time where
     `orc.timestamp-ltz.legacy.type` is true, else as instants: so Java finds the right time under every zone.
+    Cost: what the native writer collects; from the first time before 1970 with a fraction of a second on also the
+        compressed bytes of the rest of the file, which is written when it is complete.
     """
 
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
@@ -53,6 +56,8 @@ class OrcFileWriter:
         self._nested = [not isinstance(field.type, Atomic) for field in fields]
         self._bounds = [_tracker(field, settings.without_stats) for field in fields]
         self._arguments = _arguments(settings)
+        self._level = _LEVELS[self._arguments["compression_strategy"]]
+        self._holds = False
         self._writer: orc.ORCWriter | None = None
         self._raw_bytes = self._raw_at_position = 0
         self._rows = 0
@@ -63,22 +68,26 @@ class OrcFileWriter:
 
     @property
     def bytes_written(self) -> int:
-        position = self._sink.position
+        position = self._position
         ratio = position / self._raw_at_position if self._raw_at_position else 1.0
         return position + int((self._raw_bytes - self._raw_at_position) * min(ratio, 1.0))
+
+    @property
+    def _position(self) -> int:
+        return self._sink.position + self._sink.held_bytes
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
             return
         physical = self._physical(batch)
-        position = self._sink.position
+        position = self._position
         with self._encoding() as writer:
             writer.write(pa.Table.from_batches([physical]))
         for field, tracker in zip(self._fields, self._bounds, strict=True):
             tracker.add(batch.column(field.name))
         self._rows += batch.num_rows
         self._raw_bytes += physical.nbytes
-        if self._sink.position > max(position, 3):
+        if self._position > max(position, 3):
             self._raw_at_position = self._raw_bytes
 
     def close(self) -> list[ColumnBounds]:
@@ -86,6 +95,9 @@ class OrcFileWriter:
             if self._rows == 0:
                 writer.write(self._schema.empty_table())
             writer.close()
+            if self._holds:
+                end = self._sink.release()
+                self._sink.write(with_old_times(self._sink.position, end, self._level))
         return [tracker.result() for tracker in self._bounds]
 
     def abort(self) -> None:
@@ -104,9 +116,18 @@ class OrcFileWriter:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
             # Nor does it take the values below a NULL row inside a row for NULL: reshaping makes them so.
             if checked or nested or not array.type.equals(target.type):
-                array = reshape(array, field.type, target.type, _leaf)
+                array = reshape(array, field.type, target.type, self._leaf)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _leaf(self, array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+        if kind.root not in TIMESTAMPS:
+            return array.view(target) if kind.root is Root.TIME else as_leaf(array, target)
+        stamps = as_leaf(array, target)
+        if _has_old(stamps) and not self._holds:
+            self._sink.hold()
+            self._holds = True
+        return stamps
 
     @contextlib.contextmanager
     def _encoding(self) -> Iterator[orc.ORCWriter]:
@@ -159,9 +180,9 @@ def _arguments(settings: WriteSettings) -> dict[str, Any]:
     level = number_option(options, "orc.compression.zstd.level", settings.zstd_level)
     default = "compression" if word == "zstd" and level >= _SMALL_LEVEL else "speed"
     strategy = options.get("orc.compression.strategy", default).strip().lower()
-    if strategy not in _STRATEGIES:
+    if strategy not in _LEVELS:
         raise OptionError(
-            f"option 'orc.compression.strategy' is {strategy!r}; it must be one of {', '.join(_STRATEGIES)}",
+            f"option 'orc.compression.strategy' is {strategy!r}; it must be one of {', '.join(_LEVELS)}",
             option="orc.compression.strategy",
             value=strategy,
         )
@@ -179,26 +200,24 @@ def _whole_blocks(size: int) -> int:
     return -(-size // _MEMORY_BLOCK) * _MEMORY_BLOCK
 
 
-def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
-    if kind.root not in TIMESTAMPS:
-        return array.view(target) if kind.root is Root.TIME else as_leaf(array, target)
-    stamps = as_leaf(array, target)
-    _check_timestamps(stamps)
-    return stamps
+def _has_old(array: pa.Array) -> bool:
+    """Whether a time before 1970 has a fraction of a second: pyarrow does not write it as Java does.
 
-
-def _check_timestamps(array: pa.Array) -> None:
-    """Refuse what pyarrow writes so that Java cannot read the file, and what pyarrow cannot read back."""
+    Raises: UnsupportedError: a time that Java would read wrong whatever is written for it.
+    """
     values = numpy_values(array)
     if array.null_count:
         values = values[validity_mask(array)]
     if len(values) == 0:
-        return
-    unit = array.type.unit
-    low, high = int(values.min()), int(values.max())
-    if unit in _NANOS and (low < -(2**63) // _NANOS[unit] or high > (2**63 - 1) // _NANOS[unit]):
-        raise UnsupportedError(f"a value is out of range: {NANOS_FEATURE} cannot be written", feature=NANOS_FEATURE)
-    if low < 0 and unit in _PER_MILLI and bool(np.any(values[values < 0] % _PER_MILLI[unit])):
-        raise UnsupportedError(
-            f"{OLD_FEATURE} cannot be written: Java would refuse the file; use Parquet", feature=OLD_FEATURE
-        )
+        return False
+    unit, low = array.type.unit, int(values.min())
+    if unit == "s" and max(-low, int(values.max())) > _MAX_SECONDS:
+        raise UnsupportedError(f"a value is out of range: {YEARS_FEATURE} cannot be written", feature=YEARS_FEATURE)
+    if low >= 0 or unit == "s":
+        return False
+    second, milli = _PER_SECOND[unit], _PER_SECOND[unit] // 1000
+    old = values[values < 0]
+    if bool(np.any((old >= milli - second) & (old % milli != 0))):
+        message = f"{LAST_SECOND_FEATURE} cannot be written: Java would read them a second late; use Parquet"
+        raise UnsupportedError(message, feature=LAST_SECOND_FEATURE)
+    return bool(np.any(old % second))

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import orc
 
 from paimon_py.errors import CorruptionError, PaimonError, UnsupportedError
-from paimon_py.formats.base import WriteSettings, decoding
+from paimon_py.formats.base import decoding
 from paimon_py.formats.orc import OrcFormat
 from paimon_py.formats.orc_chunks import LZ4, LZO, NONE, SNAPPY, ZLIB, ZSTD, Chunks, framed, joined
 from paimon_py.formats.orc_footer import SECONDARY_STREAM, TIMESTAMP_KINDS, read_stripe_footer, read_tail
@@ -90,18 +90,6 @@ def test_nanoseconds_out_of_their_range_are_refused_by_name():
     with pytest.raises(UnsupportedError) as caught:
         read(SHANGHAI, ["t"], t="TIMESTAMP(9)")
     assert "range" in caught.value.feature
-
-
-def test_values_beyond_the_range_are_refused_on_writing():
-    column = Field(0, "t", parse_type("TIMESTAMP(3)"))
-    for millis in (-62_135_596_800_000, 253_402_300_799_999):
-        sink = io.BytesIO()
-        writer = OrcFormat().create(sink, [column], WriteSettings())
-        batch = pa.record_batch([pa.array([millis], pa.timestamp("ms"))], names=["t"])
-        with pytest.raises(UnsupportedError):
-            writer.write(batch)
-        writer.abort()
-        assert b"ORC" not in sink.getvalue()[3:]
 
 
 def test_files_in_range_are_left_to_pyarrow():
