@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
+from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
+from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.snapshot import Base, CommitKind
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
@@ -102,8 +104,16 @@ class Snapshot:
 
     @property
     def time(self) -> datetime:
-        """Commit time in UTC."""
-        return _EPOCH + timedelta(milliseconds=self.value.time_millis)
+        """Commit time in UTC.
+
+        Raises: CorruptionError if the snapshot says a time before the year 1 or after 9999.
+        """
+        try:
+            return _EPOCH + timedelta(milliseconds=self.value.time_millis)
+        except OverflowError as error:
+            path = snapshot_path(self._root.path, self.id)
+            message = f"{path} says that it was committed {self.value.time_millis} milliseconds after 1970"
+            raise CorruptionError(message, path=path) from error
 
     @property
     def commit_user(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_py.errors import SchemaError, UnsupportedError
-from paimon_py.spec.type_text import UNASSIGNED, sql_type, with_nullability
+from paimon_py.spec.type_text import TOO_DEEP, UNASSIGNED, require_shallow, sql_type, with_nullability
 from paimon_py.spec.types import (
     MAX_LENGTH,
     ArrayType,
@@ -106,8 +106,15 @@ def from_arrow_type(arrow_type: pa.DataType) -> DataType:
     """The nullable Paimon type for an Arrow type; fields of a struct get no ids yet.
 
     Raises:
-        SchemaError: Paimon has no such type; the message says which Arrow type to use instead.
+        SchemaError: Paimon has no such type; the message says which Arrow type to use instead. Or nested too deeply.
     """
+    try:
+        return require_shallow(_from(arrow_type))
+    except RecursionError as error:
+        raise SchemaError(TOO_DEEP) from error
+
+
+def _from(arrow_type: pa.DataType) -> DataType:
     known = _FROM_ARROW.get(arrow_type)
     if known is not None:
         return known
@@ -119,17 +126,17 @@ def from_arrow_type(arrow_type: pa.DataType) -> DataType:
     if pa.types.is_fixed_size_binary(arrow_type) and arrow_type.byte_width > 0:
         return Atomic(Root.BINARY, length=arrow_type.byte_width)
     if pa.types.is_dictionary(arrow_type):
-        return from_arrow_type(arrow_type.value_type)
+        return _from(arrow_type.value_type)
     if _is_list(arrow_type):
-        return ArrayType(_from_child(arrow_type.value_field))
+        return ArrayType(_inner(arrow_type.value_field))
     if pa.types.is_map(arrow_type):
-        key = with_nullability(from_arrow_type(arrow_type.key_type), False)
-        return MapType(key, _from_child(arrow_type.item_field))
+        key = with_nullability(_from(arrow_type.key_type), False)
+        return MapType(key, _inner(arrow_type.item_field))
     if pa.types.is_struct(arrow_type):
         fields = (arrow_type.field(index) for index in range(arrow_type.num_fields))
-        return RowType(tuple(Field(UNASSIGNED, f.name, _from_child(f), comment_of(f)) for f in fields))
+        return RowType(tuple(Field(UNASSIGNED, f.name, _inner(f), comment_of(f)) for f in fields))
     if isinstance(arrow_type, pa.BaseExtensionType):
-        return from_arrow_type(arrow_type.storage_type)
+        return _from(arrow_type.storage_type)
     instead = _INSTEAD.get(arrow_type)
     fix = f"; use {instead}" if instead else ""
     raise SchemaError(f"Paimon has no type for Arrow's {arrow_type}{fix}")
@@ -145,7 +152,8 @@ def from_arrow_schema(schema: pa.Schema) -> list[tuple[str, DataType, str | None
     wrong: dict[str, str] = {}
     for field in schema:
         try:
-            columns.append((field.name, _from_child(field), comment_of(field)))
+            type_ = with_nullability(from_arrow_type(field.type), bool(field.nullable))
+            columns.append((field.name, type_, comment_of(field)))
         except SchemaError as error:
             wrong[field.name] = f"column {field.name!r}: {error}"
     if wrong:
@@ -180,8 +188,8 @@ def _child(name: str, data_type: DataType) -> pa.Field:
     return pa.field(name, to_arrow_type(data_type), nullable=data_type.nullable)
 
 
-def _from_child(field: pa.Field) -> DataType:
-    return with_nullability(from_arrow_type(field.type), bool(field.nullable))
+def _inner(field: pa.Field) -> DataType:
+    return with_nullability(_from(field.type), bool(field.nullable))
 
 
 def _is_list(arrow_type: Any) -> bool:

@@ -7,17 +7,20 @@ Source: format.md §3; Java `SchemaSerializer`, `DataField.serializeJson`, Jacks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
+from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError, decoding_metadata
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.type_text import UNASSIGNED, contains, parse_field, print_field
-from paimon_py.spec.types import DataType, Field, RowType
+from paimon_py.spec.type_text import UNASSIGNED, contains, parse_field, print_field, sql_type
+from paimon_py.spec.types import Atomic, DataType, Field, RowType
 
 CURRENT_VERSION = 3
+NESTING_MAX = 100
+"""Lists and objects in one another, at most, in what is carried along."""
+
 _BUCKET_DEFAULT_OF_VERSION_1 = "1"
 _FORMAT_DEFAULT_OF_VERSION_2 = "orc"
 _KNOWN = frozenset(
@@ -44,6 +47,28 @@ def decode_object(data: bytes, path: str) -> dict[str, Any]:
     return value
 
 
+def unknown_items(value: Mapping[str, Any], known: Container[str], path: str) -> dict[str, Any]:
+    """What a metadata file holds beside known keys; it is written back where the file is rewritten.
+
+    Raises:
+        CorruptionError: more than `NESTING_MAX` lists and objects in one another.
+    """
+    found = {key: item for key, item in value.items() if key not in known}
+    inside, depth = list(found.values()), 0
+    while inside:
+        depth += 1
+        if depth > NESTING_MAX:
+            raise CorruptionError(f"{path}: JSON is nested too deeply", path=path)
+        inside = [part for item in inside for part in _parts(item)]
+    return found
+
+
+def _parts(item: Any) -> Iterable[Any]:
+    if isinstance(item, dict):
+        return item.values()
+    return item if isinstance(item, list) else ()
+
+
 def pretty(value: Any) -> bytes:
     """JSON as Jackson's default pretty printer lays it out: objects on lines of two more spaces, lists in one line."""
     parts: list[str] = []
@@ -60,7 +85,11 @@ def schema_from_json(data: bytes, path: str) -> TableSchema:
         CorruptionError: not a schema.
         UnsupportedError: a schema version newer than this library.
     """
-    value = decode_object(data, path)
+    with decoding_metadata(path):
+        return _schema(decode_object(data, path), path)
+
+
+def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     version = _number(value, "version", path, missing=1)
     if version > CURRENT_VERSION:
         raise UnsupportedError(
@@ -85,7 +114,7 @@ def schema_from_json(data: bytes, path: str) -> TableSchema:
         comment=None if comment is None else _text(comment),
         time_millis=_number(value, "timeMillis", path, missing=0),
         version=version,
-        extra={key: item for key, item in value.items() if key not in _KNOWN},
+        extra=unknown_items(value, _KNOWN, path),
     )
 
 
@@ -151,6 +180,12 @@ def _keys(value: Mapping[str, Any], key: str, fields: tuple[Field, ...], path: s
     unknown = set(items) - {field.name for field in fields}
     if unknown:
         raise CorruptionError(f"{path}: {key!r} names columns that do not exist: {sorted(unknown)}", path=path)
+    if len(set(items)) < len(items):
+        raise CorruptionError(f"{path}: {key!r} names a column twice: {items}", path=path)
+    for field in fields:
+        if field.name in items and not isinstance(field.type, Atomic):
+            shown = sql_type(field.type)
+            raise CorruptionError(f"{path}: {key!r} names {field.name!r}, and {shown} cannot be a key", path=path)
     return tuple(items)
 
 

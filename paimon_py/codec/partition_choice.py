@@ -81,7 +81,12 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Which manifests may hold a chosen partition, by their partition statistics."""
         types = [field.type for field in self.fields]
         arity = len(types).to_bytes(4, "big")
-        known = [at for at, file in enumerate(files) if file.partition_stats.min_values.startswith(arity)]
+        known = [
+            at
+            for at, file in enumerate(files)
+            if file.partition_stats.min_values.startswith(arity)
+            and len(file.partition_stats.null_counts or types) == len(types)
+        ]
         keep: Mask = np.ones(len(files), np.bool_)
         if not known:
             return keep

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.codec.json import decode_object, pretty
-from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.codec.json import decode_object, pretty, unknown_items
+from paimon_py.errors import CorruptionError, UnsupportedError, decoding_metadata
 from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
 
 CURRENT_VERSION = 3
@@ -69,7 +69,8 @@ def snapshot_from_json(data: bytes, path: str) -> Snapshot:
         CorruptionError: not a snapshot.
         UnsupportedError: a version or kind of snapshot newer than this library.
     """
-    return _snapshot(decode_object(data, path), path)
+    with decoding_metadata(path):
+        return _snapshot(decode_object(data, path), path)
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
@@ -83,7 +84,11 @@ def tag_from_json(data: bytes, name: str, path: str) -> Tag:
     Raises:
         CorruptionError, UnsupportedError: as `snapshot_from_json`.
     """
-    value = decode_object(data, path)
+    with decoding_metadata(path):
+        return _tag(decode_object(data, path), name, path)
+
+
+def _tag(value: dict[str, Any], name: str, path: str) -> Tag:
     create_time, retained = value.pop(_CREATE_TIME, None), value.pop(_TIME_RETAINED, None)
     if create_time is not None:
         least, most = _TIME_PARTS
@@ -125,7 +130,7 @@ def _snapshot(value: Mapping[str, Any], path: str) -> Snapshot:
         raise UnsupportedError(f"{path}: unknown kind of commit {kind!r}", feature=f"commit kind {kind}", path=path)
     found["commit_kind"] = CommitKind(kind)
     found.setdefault("version", 1)
-    return Snapshot(**found, extra={key: item for key, item in value.items() if key not in _KNOWN})
+    return Snapshot(**found, extra=unknown_items(value, _KNOWN, path))
 
 
 def _checked(key: _Key, item: Any, path: str) -> Any:

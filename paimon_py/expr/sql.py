@@ -23,7 +23,7 @@ and TIMESTAMP are keywords only before a text, so columns may have these names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import NoReturn
 
 from paimon_py.expr.literal import (
@@ -151,9 +151,15 @@ class _Terms:
         return None if token.keyword == "NULL" else token.keyword == "TRUE"
 
     def _number(self, text: str) -> LiteralValue | None:
+        token = self._token
         self._at += 1
         digits = text.lstrip("+-")
-        return int(text) if digits.isdecimal() and len(digits) <= 18 else to_literal(Decimal(text))
+        if digits.isdecimal() and len(digits) <= 18:
+            return int(text)
+        try:
+            return to_literal(Decimal(text))
+        except InvalidOperation:
+            self._fail("the number has too large an exponent", token)
 
     def _typed(self) -> LiteralValue:
         keyword = self._token.keyword

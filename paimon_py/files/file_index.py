@@ -22,7 +22,7 @@ from paimon_py.expr.predicate import And, Compare, Constant, In, Or, Predicate
 from paimon_py.expr.split import translate
 from paimon_py.formats.base import GREGORIAN_DAYS
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, indexed_type
+from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, check_index_options, indexed_type
 from paimon_py.spec.layout import check_file_name
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import OpenRead, join
@@ -47,7 +47,7 @@ class FileIndexWriter:
     def __init__(self, fields: Sequence[Field], indexes: Sequence[IndexColumn]) -> None:
         """`fields`: the columns of the rows.
 
-        Raises: UnsupportedError for an index that cannot be made.
+        Raises: UnsupportedError for an index that cannot be made, OptionError for options that it cannot have.
         """
         from paimon_py.codec.file_index.answer import writer_of
 
@@ -59,6 +59,7 @@ class FileIndexWriter:
                 raise UnsupportedError(
                     f"paimon_py cannot make a {index.kind} index of {index.name!r}", feature=f"file-index.{index.kind}"
                 )
+            check_index_options(index)
             self._writers.append((index, writer_of(index.kind, type_, index.options)))
 
     def add(self, batch: pa.RecordBatch) -> None:

@@ -16,7 +16,15 @@ import msgspec
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.errors import CorruptionError, OptionError, PaimonError, ResourceError, StorageError, UnsupportedError
+from paimon_py.errors import (
+    UNFORESEEN,
+    CorruptionError,
+    OptionError,
+    PaimonError,
+    ResourceError,
+    StorageError,
+    UnsupportedError,
+)
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.parts import Parts
 from paimon_py.spec.types import Field
@@ -230,7 +238,7 @@ def decoding(path: str) -> Iterator[None]:
         if error.errno is not None:
             raise StorageError(f"reading {path} failed: {error}", path=path, operation="read") from error
         raise CorruptionError(f"{path} is damaged: {error}", path=path) from error
-    except (pa.ArrowException, ValueError, TypeError, OverflowError, IndexError, KeyError, EOFError) as error:
+    except (pa.ArrowException, *UNFORESEEN) as error:
         raise CorruptionError(f"{path} is damaged: {error or type(error).__name__}", path=path) from error
 
 

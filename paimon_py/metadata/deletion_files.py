@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from paimon_py.codec.deletion_vectors import VERSION, DeletionVector, decode, encode
 from paimon_py.errors import CorruptionError, StorageError
+from paimon_py.formats.base import decoding
 from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.manifest import DELETION_VECTORS, DeletionPlace, DeletionVectorRange, IndexEntry
@@ -34,7 +35,7 @@ def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict
     vectors: dict[str, DeletionVector] = {}
     for path, names in by_path.items():
         names.sort(key=lambda name: places[name].offset)
-        with store.open_read(path) as source:
+        with decoding(path), store.open_read(path) as source:
             version = source.read(1)
             if version != bytes((VERSION,)):
                 raise CorruptionError(
@@ -44,7 +45,7 @@ def read_deletions(store: OpenRead, places: Mapping[str, DeletionPlace]) -> dict
                 )
             for name in names:
                 place = places[name]
-                if place.offset < 1 or place.length < 0:
+                if place.offset < 1 or not 0 <= place.length < 2**31:
                     raise CorruptionError(f"{name} cannot have a deletion vector at {place}", path=path)
                 source.seek(place.offset)
                 vectors[name] = decode(source.read(place.length + _FRAME), place.length, path, place.offset)

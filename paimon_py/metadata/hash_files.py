@@ -10,6 +10,7 @@ import numpy as np
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Int32s
 from paimon_py.codec.hash_index import decode_hashes, encode_hashes
+from paimon_py.formats.base import decoding
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.spec.data_file import DataFile, FileKind
 from paimon_py.spec.manifest import HASH, IndexEntry
@@ -24,7 +25,7 @@ def read_hashes(files: TableFiles, entry: IndexEntry) -> Int32s:
         CorruptionError: it holds another number of hashes than its entry says.
     """
     path = files.index_path(entry)
-    with files.store.open_read(path) as source:
+    with decoding(path), files.store.open_read(path) as source:
         return decode_hashes(source.read(), entry.row_count, path)
 
 

@@ -36,6 +36,7 @@ from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.write.align import kind_field
 from paimon_py.write.session import Writer
 
 _KINDS = {"+I": 0, "+U": 2, "-D": 3}
@@ -71,7 +72,7 @@ class KeyedRows:
         self._request = request
         self._schema = schema
         self._operations = operations
-        self._kind_field = Options(schema.options).find_str("rowkind.field")
+        self._kind_field = kind_field(schema)
         self._update_check = UpdateCheck.of(schema)
         self._left_out = _left_out(schema)
         self._written = HandedOver(root, schema)

@@ -61,7 +61,7 @@ def merge(
     """Change rows by those of a source, and add to them."""
     check_updatable(schema, verb)
     keys = join_keys(schema, on)
-    limit = min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX)
+    limit = max(1, min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX))
     source = Source(data, keys, root.env.spill, limit)
     names = {field.name for _, field in keys}
     unique = verb == "upsert" or (bool(schema.primary_keys) and names == set(schema.primary_keys))

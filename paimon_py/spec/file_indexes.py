@@ -133,7 +133,7 @@ def check_file_indexes(schema: TableSchema, options: Options) -> None:
             raise refuse(f"names {index.name!r}: that needs a MAP with text keys, not {sql_type(type_)}")
         if not allows(index.kind, found):
             raise refuse(f"names {index.name!r}, but there is no {index.kind} index of {sql_type(found)}")
-        _check_options(index)
+        check_index_options(index)
 
 
 def renamed_index(name: str, value: str, renames: Mapping[str, str]) -> tuple[str, str]:
@@ -196,7 +196,11 @@ def _check_names(options: Mapping[str, str], wanted: tuple[IndexColumn, ...]) ->
             raise OptionError(f"there is no option {name!r}; did you mean {right!r}?", option=name, value=text)
 
 
-def _check_options(index: IndexColumn) -> None:
+def check_index_options(index: IndexColumn) -> None:
+    """Refuse options of an index that it cannot be made with.
+
+    Raises: OptionError.
+    """
     checks: dict[str, tuple[str, Callable[[str], bool]]] = {
         "items": ("a whole number from 1 to 100,000,000", lambda text: text.isdecimal() and 0 < int(text) <= 10**8),
         "fpp": ("a number between 0 and 1", _is_fraction),

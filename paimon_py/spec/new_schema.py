@@ -13,7 +13,15 @@ import msgspec
 from paimon_py.errors import OptionError, SchemaError, UsageError
 from paimon_py.spec.layout import check_column_name, check_text
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.type_text import UNASSIGNED, children, parse_field, parse_type, sql_type, with_nullability
+from paimon_py.spec.type_text import (
+    UNASSIGNED,
+    children,
+    parse_field,
+    parse_type,
+    require_shallow,
+    sql_type,
+    with_nullability,
+)
 from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetType, RowType, VectorType
 
 CURRENT_VERSION = 3
@@ -37,6 +45,8 @@ class Schema:
     __slots__ = ("fields",)
 
     def __init__(self, fields: Iterable[Sequence[Any] | Mapping[str, Any] | Field]) -> None:
+        if not isinstance(fields, Iterable):
+            raise UsageError(f"columns come as a list of (name, type), not as {type(fields).__name__}")
         columns = [_column(item) for item in fields]
         self.fields: tuple[Field, ...] = assign_ids(columns)[0]
 
@@ -159,6 +169,7 @@ def _moved_out(options: dict[str, str], name: str, given: tuple[str, ...]) -> tu
 
 def _column(item: Sequence[Any] | Mapping[str, Any] | Field) -> Field:
     if isinstance(item, Field):
+        require_shallow(item.type)
         return item
     if isinstance(item, Mapping):
         return parse_field(item)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from paimon_py.errors import SchemaError
 from paimon_py.spec.types import Field
 
 SYSTEM_FIELD_ID_START = 1_073_741_823
@@ -34,11 +35,15 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     extra: Mapping[str, object] = {}
 
     def field(self, name: str) -> Field:
-        """The column called `name`; KeyError if there is none."""
+        """The column called `name`.
+
+        Raises: SchemaError if there is none: an option of the table may name a column that is not there.
+        """
         for field in self.fields:
             if field.name == name:
                 return field
-        raise KeyError(name)
+        message = f"schema {self.id} has no column {name!r}, which an option of the table names; it has {self.names}"
+        raise SchemaError(message, fields=(name,))
 
     @property
     def names(self) -> tuple[str, ...]:

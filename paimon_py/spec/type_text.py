@@ -30,6 +30,11 @@ from paimon_py.spec.types import (
     VectorType,
 )
 
+NESTING_MAX = 64
+"""Types inside types, at most: as deep as Arrow data can travel between libraries."""
+
+TOO_DEEP = f"a type is nested too deeply: more than {NESTING_MAX} types in one another"
+
 UNASSIGNED = -1
 """Id of a row field whose JSON has none; `new_schema.assign_ids` gives it one."""
 
@@ -66,18 +71,26 @@ def parse_type(value: str | Mapping[str, Any] | DataType) -> DataType:
             returned as it is. Fields of a ROW without an id get `UNASSIGNED`.
 
     Raises:
-        SchemaError: not a type of Paimon, or a length, precision or scale out of range.
+        SchemaError: not a type of Paimon, nested too deeply, or a length, precision or scale out of range.
     """
     try:
-        if isinstance(value, str):
-            return _parse_text(value)
-        if isinstance(value, Mapping):
-            return _parse_object(value)
+        return require_shallow(_parse(value))
     except RecursionError as error:
-        raise SchemaError("a type is nested too deeply") from error
-    if isinstance(value, (Atomic, ArrayType, MultisetType, MapType, RowType, VectorType)):
-        return value
-    raise SchemaError(f"a type is text such as 'INT NOT NULL', an object or a DataType, not {type(value).__name__}")
+        raise SchemaError(TOO_DEEP) from error
+
+
+def require_shallow(data_type: DataType) -> DataType:
+    """The type, unless more than `NESTING_MAX` types lie in one another.
+
+    Raises: SchemaError.
+    """
+    inside, depth = children(data_type), 0
+    while inside:
+        depth += 1
+        if depth > NESTING_MAX:
+            raise SchemaError(TOO_DEEP)
+        inside = tuple(part for child in inside for part in children(child))
+    return data_type
 
 
 def print_type(data_type: DataType) -> str | dict[str, Any]:
@@ -144,6 +157,16 @@ def contains(data_type: DataType, matches: Callable[[DataType], bool]) -> bool:
     return matches(data_type) or any(contains(child, matches) for child in children(data_type))
 
 
+def _parse(value: Any) -> DataType:
+    if isinstance(value, str):
+        return _parse_text(value)
+    if isinstance(value, Mapping):
+        return _parse_object(value)
+    if isinstance(value, (Atomic, ArrayType, MultisetType, MapType, RowType, VectorType)):
+        return value
+    raise SchemaError(f"a type is text such as 'INT NOT NULL', an object or a DataType, not {type(value).__name__}")
+
+
 def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "`" + name.replace("`", "``") + "`"
 
@@ -185,18 +208,18 @@ def _parse_object(value: Mapping[str, Any]) -> DataType:
     head = text.split(None, 1)[0].upper()
     nullable = _NOT_NULL.search(text) is None
     if head == "ARRAY":
-        return ArrayType(parse_type(_part(value, "element")), nullable)
+        return ArrayType(_parse(_part(value, "element")), nullable)
     if head == "MULTISET":
-        return MultisetType(parse_type(_part(value, "element")), nullable)
+        return MultisetType(_parse(_part(value, "element")), nullable)
     if head == "MAP":
-        return MapType(parse_type(_part(value, "key")), parse_type(_part(value, "value")), nullable)
+        return MapType(_parse(_part(value, "key")), _parse(_part(value, "value")), nullable)
     if head == "VECTOR":
-        return VectorType(parse_type(_part(value, "element")), _whole(value, "length"), nullable)
+        return VectorType(_parse(_part(value, "element")), _whole(value, "length"), nullable)
     if head == "ROW":
         fields = value.get("fields")
         if not isinstance(fields, Sequence) or isinstance(fields, str):
             raise SchemaError(f"a ROW type needs 'fields', a list, got {value!r}")
-        return RowType(tuple(parse_field(field) for field in fields), nullable)
+        return RowType(tuple(_field(field) for field in fields), nullable)
     raise SchemaError(f"unknown constructed type {text!r}; known are ARRAY, MAP, MULTISET, ROW, VECTOR")
 
 
@@ -204,8 +227,17 @@ def parse_field(value: Any) -> Field:
     """A column or row field from its JSON object.
 
     Raises:
-        SchemaError: it is not a field.
+        SchemaError: it is not a field, or its type is nested too deeply.
     """
+    try:
+        field = _field(value)
+        require_shallow(field.type)
+    except RecursionError as error:
+        raise SchemaError(TOO_DEEP) from error
+    return field
+
+
+def _field(value: Any) -> Field:
     if not isinstance(value, Mapping):
         raise SchemaError(f"a field is an object with 'name' and 'type', got {value!r}")
     name = value.get("name")
@@ -217,7 +249,7 @@ def parse_field(value: Any) -> Field:
     return Field(
         id=number,
         name=name,
-        type=parse_type(_part(value, "type")),
+        type=_parse(_part(value, "type")),
         description=_optional_text(value, "description"),
         default=_optional_text(value, "defaultValue"),
     )

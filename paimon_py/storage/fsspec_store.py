@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 import fsspec
 
 from paimon_py.env import Ids, SystemIds
-from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.errors import PaimonError, StorageError, StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.storage.cloud_options import SECRET_ARGUMENTS, fsspec_arguments
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
@@ -76,7 +76,8 @@ class FsspecStore:
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self._check_promise(path)
-        self._require(within)
+        with self._failures.translated("put_new", path):
+            self._require(within)
         if self._create(path, data):
             return True
         if self._holds(path, data):
@@ -94,20 +95,20 @@ class FsspecStore:
             self._system().pipe_file(path, data)
 
     def list(self, directory: str) -> list[FileStatus]:
-        system = self._system()
         with self._failures.translated("list", directory):
+            system = self._system()
             system.invalidate_cache()
             try:
                 found = system.ls(directory, detail=True)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        here = system._strip_protocol(directory).rstrip("/")
-        children = [_status(directory, info) for info in found if _is_child(here, info)]
+            here = system._strip_protocol(directory).rstrip("/")
+            children = [_status(directory, info) for info in found if _is_child(here, info)]
         return sorted(children, key=lambda child: child.name)
 
     def stat(self, path: str) -> FileStatus | None:
-        system = self._system()
         with self._failures.translated("stat", path):
+            system = self._system()
             system.invalidate_cache()
             try:
                 return _status(path.rpartition("/")[0], system.info(path))
@@ -122,8 +123,8 @@ class FsspecStore:
                 return
 
     def delete_tree(self, directory: str) -> None:
-        system = self._system()
         with self._failures.translated("delete_tree", directory):
+            system = self._system()
             system.invalidate_cache()
             try:
                 system.rm(directory, recursive=True)
@@ -233,6 +234,8 @@ class _Failures:
     def translated(self, operation: str, path: str) -> Iterator[None]:
         try:
             yield
+        except PaimonError:
+            raise
         except FileNotFoundError as error:
             raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from self.shown(error)
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
@@ -305,10 +308,12 @@ class _Stream(io.RawIOBase):
             return int(self._file.write(data))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(self._file.seek(offset, whence))
+        with self._store._failures.translated("seek", self._path):
+            return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
-        return int(self._file.tell())
+        with self._store._failures.translated("tell", self._path):
+            return int(self._file.tell())
 
     def close(self) -> None:
         if self.closed:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from paimon_py.env import Ids, SystemIds
-from paimon_py.errors import AlreadyExistsError, StorageError, StorageUnknownError, UnsupportedError
+from paimon_py.errors import AlreadyExistsError, PaimonError, StorageError, StorageUnknownError, UnsupportedError
 from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError
 
 _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
@@ -210,21 +210,23 @@ def absolute_path(text: str) -> str:
 
 @contextmanager
 def _translated(operation: str, path: str) -> Iterator[None]:
-    """Turn OSError into the errors that the verbs promise."""
+    """Turn OSError into the errors that the verbs promise, and with it what paths raise that no file can have."""
     try:
         yield
-    except OSError as error:
+    except PaimonError:
+        raise
+    except (OSError, ValueError) as error:
         raise _named(error, operation, path) from error
 
 
-def _named(error: OSError, operation: str, path: str) -> StorageError:
+def _named(error: OSError | ValueError, operation: str, path: str) -> StorageError:
     if isinstance(error, FileNotFoundError):
         subject = f"the directory of {path}" if operation in _MAKING else path
         return FileMissingError(f"{subject} does not exist (any more)", path=path, operation=operation)
     if isinstance(error, FileExistsError) and operation == "open_write":
         return FileTakenError(f"{path} exists already", path=path, operation=operation)
     message = f"{operation} of {path} failed: {error}"
-    return StorageError(message, path=path, operation=operation, transient=error.errno in _TRANSIENT)
+    return StorageError(message, path=path, operation=operation, transient=getattr(error, "errno", None) in _TRANSIENT)
 
 
 def _publish(temporary: str, path: str) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
 from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validity_mask
-from paimon_py.errors import SchemaError, UsageError
+from paimon_py.errors import OptionError, SchemaError, UsageError
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -57,7 +57,19 @@ def kind_rules(schema: TableSchema) -> KindRules:
         dropped = (1, 3)
     elif options.get_bool("ignore-update-before"):
         dropped = (1,)
-    return KindRules(True, options.find_str("rowkind.field"), dropped)
+    return KindRules(True, kind_field(schema), dropped)
+
+
+def kind_field(schema: TableSchema) -> str | None:
+    """The column that holds the kind of each row, if the table has one.
+
+    Raises: OptionError if there is no such column.
+    """
+    name = Options(schema.options).find_str("rowkind.field")
+    if name is not None and name not in schema.names:
+        reason = f"option 'rowkind.field' = {name!r} is not a column of the table; there are {list(schema.names)}"
+        raise OptionError(reason, option="rowkind.field", value=name)
+    return name
 
 
 class Alignment:

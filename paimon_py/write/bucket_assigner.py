@@ -19,7 +19,7 @@ from paimon_py.spec.options import Options
 Shorts = npt.NDArray[np.int16]
 Keep = Callable[[Int32s], Mask]
 
-_MOST_BUCKETS = 32_767
+BUCKETS_MAX = 32_767
 _FIRST_SLOTS = 16
 _HALF = 32
 _LOW = 0xFFFF_FFFF
@@ -156,7 +156,7 @@ class PartitionBuckets:
         most = self._settings.buckets_max
         while self._next in self._buckets:
             self._next += self._settings.count
-        if self._next >= (_MOST_BUCKETS if most is None else most):
+        if self._next >= (BUCKETS_MAX if most is None else most):
             if most is None:
                 raise UsageError(
                     f"a partition has {len(self._buckets)} buckets, and no more can be numbered; raise the option "

@@ -15,7 +15,7 @@ from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.live_files import LiveFiles
-from paimon_py.errors import OptionError, SnapshotExpiredError, UsageError
+from paimon_py.errors import CorruptionError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
 from paimon_py.metadata.root import TableRoot
@@ -27,7 +27,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 from paimon_py.write.align import Alignment
-from paimon_py.write.bucket_assigner import AssignerSettings, PartitionBuckets, assigners_of, limited
+from paimon_py.write.bucket_assigner import BUCKETS_MAX, AssignerSettings, PartitionBuckets, assigners_of, limited
 from paimon_py.write.route import Router
 from paimon_py.write.routing import Routing
 from paimon_py.write.streams import open_stream, pieces
@@ -215,6 +215,10 @@ class DynamicBuckets(Routing):
                     raise self._root.missing(Base.of(latest), error) from error
             else:
                 break
+        for bucket in found:
+            if not 0 <= bucket < BUCKETS_MAX:
+                message = f"{self._root.path} has a hash index of bucket {bucket}, and there are {BUCKETS_MAX} at most"
+                raise CorruptionError(message, path=self._root.path)
         known = [(bucket, one.hashes[0]) for bucket, one in found.items()]
         self._index.update({(partition, bucket): one for bucket, one in found.items()})
         share = self._share

@@ -14,7 +14,7 @@ from paimon_py.codec.avro import inflater, read_blocks, read_header, write_long
 from paimon_py.codec.avro_shape import Shape, encode, least_bytes, read_records, shape_of
 from paimon_py.codec.manifest.entries import container, encode_stats
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANIFEST_LIST, VERSION
-from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.errors import UNFORESEEN, CorruptionError, UnsupportedError
 from paimon_py.spec.data_file import FileKind, Stats
 from paimon_py.spec.manifest import DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 
@@ -64,7 +64,7 @@ def _read(data: bytes, path: str, version: int, value: Callable[[Mapping[str, An
             _check_version(record, version, path, block.offset)
             try:
                 values.append(value(record))
-            except (KeyError, TypeError, ValueError) as error:
+            except UNFORESEEN as error:
                 raise CorruptionError(
                     f"{path}: impossible record in the block at byte {block.offset}: {error!r}",
                     path=path,
@@ -140,7 +140,7 @@ def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
     return IndexEntry(
         kind=FileKind(record["_KIND"]),
         partition=_is(bytes, record["_PARTITION"]),
-        bucket=_is(int, record["_BUCKET"]),
+        bucket=_bucket(record["_BUCKET"]),
         index_type=_is(str, record["_INDEX_TYPE"]),
         name=_is(str, record["_FILE_NAME"]),
         size_bytes=_count(record["_FILE_SIZE"]),
@@ -149,6 +149,12 @@ def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
         external_path=_is(str, record.get("_EXTERNAL_PATH"), optional=True),
         global_index=None if index is None else _global_index(index),
     )
+
+
+def _bucket(value: Any) -> int:
+    if not isinstance(value, int) or not -(2**31) <= value < 2**31:
+        raise ValueError(f"{value!r} is not the number of a bucket")
+    return value
 
 
 def _range(item: Mapping[str, Any]) -> DeletionVectorRange:
@@ -201,12 +207,14 @@ def _index_record(entry: IndexEntry) -> dict[str, Any]:
 
 
 def _is(kind: type, value: Any, *, optional: bool = False) -> Any:
-    if (value is None and optional) or isinstance(value, kind):
+    if value is None and optional:
+        return value
+    if isinstance(value, kind) and (not isinstance(value, int) or -(2**63) <= value < 2**63):
         return value
     raise TypeError(f"{value!r} is not {kind.__name__}")
 
 
 def _count(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
+    if not isinstance(value, int) or not 0 <= value < 2**63:
         raise ValueError(f"{value!r} is not a count")
     return value
