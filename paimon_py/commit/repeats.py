@@ -58,7 +58,7 @@ class Repeats:
         self._author = author
         self._by_user = by_user
         self._names = frozenset(file.name for bucket in changes.buckets for file in bucket.written.added)
-        self._made = frozenset(file.name for bucket in changes.buckets for file in bucket.made_files)
+        self._made = _made_names(changes)
         self._made_after = self._position = changes.made_after or changes.base
         self._looked = False
 
@@ -73,9 +73,12 @@ class Repeats:
         return found
 
     def are_strangers(self) -> bool:
-        """Whether no snapshot ever named a file that was made for the changes; False if that cannot be told."""
+        """Whether no snapshot ever named a file that was made for the changes; False if that cannot be told.
+
+        Changes come as bytes: whenever they say that they were made, no file that the table has is theirs to delete.
+        """
         names = self.names_since(self._made_after)
-        return names is not None and self._made.isdisjoint(_with_earlier(names))
+        return names is not None and self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()
 
     def names_since(self, base: Base) -> set[str] | None:
         """Names of all files that were added after a base; None if that cannot be told, also if the store fails.
@@ -88,6 +91,13 @@ class Repeats:
         except PaimonError:
             return None
         return None if isinstance(names, Lost) else set(names.to_pylist())
+
+    def _has_none_left(self) -> bool:
+        try:
+            left = self._chronicle.names_left()
+        except PaimonError:
+            return False
+        return not isinstance(left, Lost) and self._made.isdisjoint(left)
 
     def _found(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False
@@ -133,6 +143,14 @@ class Repeats:
         if not own:
             return None
         return Already() if own == self._names else Conflict(f"file {min(own)} is in the table already")
+
+
+def _made_names(changes: Changes) -> frozenset[str]:
+    """Names of all files that changes say they made."""
+    files = (file for bucket in changes.buckets for file in bucket.made_files)
+    edits = (edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted))
+    index = (entry.name for edit in edits for entry in edit.made_index)
+    return frozenset((*(name for file in files for name in (file.name, *file.extra_files)), *index))
 
 
 def _with_earlier(names: Iterable[str]) -> Iterator[str]:

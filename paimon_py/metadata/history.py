@@ -155,6 +155,24 @@ class Chronicle:
         found.update((tag.snapshot.mark, tag.snapshot) for tag in self._root.tags.list())
         return self._history(sorted(found.values(), key=lambda snapshot: snapshot.id))
 
+    def names_left(self) -> set[str] | Lost:
+        """Names of all files that a snapshot or tag that is left has: data files, those beside them, index files.
+
+        Names of files that were deleted since some snapshot may be among them.
+
+        Cost: as `all_left`, two gets for each, and the files of the latest snapshot and of the tags.
+        """
+        latest = self._root.snapshots.latest()
+        history = self.all_left(latest)
+        changed, index = history.entries(), history.index_names()
+        if isinstance(changed, Lost) or isinstance(index, Lost):
+            return Lost(Base.of(latest))
+        names = {name for entry in changed.entries() for name in (entry.file.name, *entry.file.extra_files)} | index
+        tagged = (tag.snapshot for tag in self._root.tags.list())
+        for snapshot in (*tagged, *([] if latest is None else [latest])):
+            names |= self._root.manifests.file_names(snapshot)
+        return names
+
     def _history(self, snapshots: Iterable[Snapshot]) -> History:
         return History(self._root.manifests, snapshots)
 

@@ -11,7 +11,7 @@ import datetime
 import functools
 import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
 import fsspec
@@ -28,6 +28,7 @@ _REFUSED_STATUS = {400, 401, 403, 404, 405, 411, 413}
 _TRANSIENT_STATUS = {408, 409, 429, 500, 502, 503, 504}
 _NEVER_SENT = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "RefreshError"}
 _CAUSES_MAX = 8
+_PATTERN = frozenset("*?[")
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
 
@@ -127,7 +128,10 @@ class FsspecStore:
             system = self._system()
             system.invalidate_cache()
             try:
-                system.rm(directory, recursive=True)
+                if _PATTERN.isdisjoint(directory):
+                    system.rm(directory, recursive=True)
+                else:
+                    self._delete_literally(system, directory)
             except FileNotFoundError:
                 return
 
@@ -156,6 +160,16 @@ class FsspecStore:
             feature=f"rename on {self.scheme}",
             path=source,
         )
+
+    def _delete_literally(self, system: Any, directory: str) -> None:
+        """Delete a directory whose name fsspec would take for a pattern, and delete what matches in its place."""
+        for here, _, names in list(system.walk(directory, topdown=False)):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    system.rm_file(f"{here}/{name}")
+            if self.scheme not in _EXISTS_STATUS:
+                with suppress(FileNotFoundError):
+                    system.rmdir(here)
 
     def _require(self, within: str | None) -> None:
         """Refuse where a directory is gone, if the store has directories. Cost: one request there."""

@@ -287,6 +287,25 @@ def test_a_misused_identifier_never_deletes_files_that_were_committed():
     check_history(root_on(store))
 
 
+@pytest.mark.parametrize("field", ["written.added", "written.changelog", "compacted.added", "beside"])
+def test_changes_that_name_files_of_the_table_under_a_used_identifier_delete_none_of_them(field):
+    store = new_store(APPEND)
+    commit_file(store, APPEND, "a", user="job", identifier=1)
+    commit_file(store, APPEND, "b", base=1, user="job", identifier=2)
+    stranger = data_file("a")
+    if field == "beside":
+        edits = {"written": Edit(added=(msgspec.structs.replace(data_file("c"), extra_files=("a",)),))}
+    else:
+        edit, _, kind = field.partition(".")
+        edits = {edit: Edit(**{kind: (stranger,)})}
+    forged = changes_of(msgspec.structs.replace(unaware(data_file("c")), **edits), base=2)
+    assert do_commit(root_on(store, "y"), APPEND, forged, user="job", identifier=1).already_committed
+    check_history(root_on(store))
+    root, snapshot = latest(store)
+    assert names_in(root, snapshot) == ["a", "b"]
+    assert store.stat(path_of(APPEND, bucket_changes(), "a")) is not None
+
+
 def test_a_batch_commit_of_the_same_user_does_not_hide_identifiers():
     store = new_store(APPEND)
     commit_file(store, APPEND, "a", user="job")

@@ -177,3 +177,15 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
 def test_an_unknown_scheme_is_a_usage_error():
     with pytest.raises(UsageError, match="unknown URL scheme nonsense"):
         open_store("nonsense://x/y", {})
+
+
+def test_a_directory_whose_name_looks_like_a_pattern_is_deleted_alone():
+    store, root = FsspecStore("memory", {}), f"memory://{uuid.uuid4()}"
+    for name in ("t[ab]", "ta", "tb"):
+        store.put(f"{root}/{name}/deep/f", b"x")
+        store.put(f"{root}/{name}/f[x]", b"x")
+    store.delete_tree(f"{root}/t[ab]")
+    assert [status.name for status in store.list(root)] == ["ta", "tb"]
+    store.delete_tree(f"{root}/t[ab]")
+    store.delete_tree(f"{root}/ta")
+    assert [status.name for status in store.list(root)] == ["tb"]
