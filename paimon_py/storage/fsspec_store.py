@@ -131,7 +131,7 @@ class FsspecStore:
                 if _PATTERN.isdisjoint(directory):
                     system.rm(directory, recursive=True)
                 else:
-                    self._delete_literally(system, directory)
+                    _delete_literally(system, directory, directories=self.scheme not in _EXISTS_STATUS)
             except FileNotFoundError:
                 return
 
@@ -160,16 +160,6 @@ class FsspecStore:
             feature=f"rename on {self.scheme}",
             path=source,
         )
-
-    def _delete_literally(self, system: Any, directory: str) -> None:
-        """Delete a directory whose name fsspec would take for a pattern, and delete what matches in its place."""
-        for here, _, names in list(system.walk(directory, topdown=False)):
-            for name in names:
-                with suppress(FileNotFoundError):
-                    system.rm_file(f"{here}/{name}")
-            if self.scheme not in _EXISTS_STATUS:
-                with suppress(FileNotFoundError):
-                    system.rmdir(here)
 
     def _require(self, within: str | None) -> None:
         """Refuse where a directory is gone, if the store has directories. Cost: one request there."""
@@ -337,6 +327,17 @@ class _Stream(io.RawIOBase):
                 self._file.close()
         finally:
             super().close()
+
+
+def _delete_literally(system: Any, directory: str, *, directories: bool) -> None:
+    """Delete a directory whose name fsspec would take for a pattern, and delete what matches in its place."""
+    for here, _, names in list(system.walk(directory, topdown=False)):
+        for name in names:
+            with suppress(FileNotFoundError):
+                system.rm_file(f"{here}/{name}")
+        if directories:
+            with suppress(FileNotFoundError):
+                system.rmdir(here)
 
 
 def _system_class(scheme: str) -> Any:
