@@ -33,6 +33,7 @@ from paimon_py.formats.base import (
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.formats.stored import lacking
 from paimon_py.spec.types import Atomic, Field, Root
 
 CHUNK_ROWS = 8192
@@ -73,11 +74,11 @@ class AvroFormat:
 
 
 class _Column(NamedTuple):
-    """How one column of the result is made of a record's values. `layout` None: the file lacks it."""
+    """How one column of the result is made of a record's values."""
 
     field: Field
     target: pa.Field
-    layout: pa.DataType | None
+    layout: pa.DataType
 
 
 class AvroOpenFile:
@@ -123,17 +124,15 @@ class AvroOpenFile:
     def _column(self, field: Field, nodes: dict[str, Any]) -> _Column:
         target = to_arrow_field(field)
         if field.name not in nodes:
-            return _Column(field, target.with_nullable(True), None)
+            raise lacking(self._path, field)
         return _Column(field, target, read_type(field.type, nodes[field.name]))
 
     def _read(self, reader: DataFileReader, plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        names = {column.field.name for column in plan if column.layout is not None}
+        names = {column.field.name for column in plan}
         schema = pa.schema([column.target for column in plan])
         if not names:
             for count in reader.counts():
-                for rows in row_batches(empty_rows(count), batch_rows):
-                    nulls = [pa.nulls(rows.num_rows, column.target.type) for column in plan]
-                    yield pa.RecordBatch.from_arrays(nulls, schema=schema) if plan else rows
+                yield from row_batches(empty_rows(count), batch_rows)
             return
         with decoding(self._path):
             root = branch(plain_schema(reader.schema))
@@ -222,8 +221,6 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 
 def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:
-    if column.layout is None:
-        return pa.nulls(len(chunk), column.target.type)
     name = column.field.name
     array = pa.array([record[name] for record in chunk], column.layout)
     return reshape(array, column.field.type, column.target.type, _read_leaf)

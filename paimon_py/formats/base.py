@@ -111,7 +111,7 @@ class OpenFile(Protocol):
         """The columns called `columns`, in file order of rows, each batch with the position of its first row.
 
         Shapes: out — batches of at most `batch_rows` rows, columns in the order asked for, with the Arrow types of
-            the file's fields; a column that the file lacks is all null.
+            the file's fields.
             `predicate` may leave out row groups without a match; the rows that come are not filtered.
             `rows`: positions that are wanted; row groups without one may be left out, with `by_page` rows of others,
             too.
@@ -173,7 +173,10 @@ class FileFormat(Protocol):
         size_bytes: int,
         settings: ReadSettings = ...,
     ) -> OpenFile:
-        """Open a file whose columns are `fields` (those of the schema it was written with)."""
+        """Open a file whose columns are `fields` (those of the schema it was written with).
+
+        Raises: CorruptionError for a damaged file, such as one that lacks a column.
+        """
         ...
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:

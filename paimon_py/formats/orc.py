@@ -36,11 +36,13 @@ from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, l
 from paimon_py.formats.orc_write import OrcFileWriter
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
+from paimon_py.formats.stored import check_stored, lacking
 from paimon_py.spec.types import Atomic, Field, Root
 
 NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
 
 _DEFAULT_READ = ReadSettings()
+_STAMPS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 
 
 class OrcFormat:
@@ -63,11 +65,10 @@ class OrcFormat:
 
 
 class _Column(NamedTuple):
-    """How one column of the result comes out of a stripe. `present` False: the file lacks it."""
+    """How one column of the result comes out of a stripe."""
 
     field: Field
     target: pa.Field
-    present: bool
     as_is: bool
 
 
@@ -87,10 +88,11 @@ class OrcOpenFile:
         with self._decoding():
             reader = source if isinstance(source, pa.NativeFile) else self._guard
             self._file = orc.ORCFile(reader)
-            self._long = long_timestamps(reader, self._file.schema)
+            self._schema: pa.Schema = self._file.schema
+            self._columns = {field.name: self._column(field) for field in fields}
+            self._long = long_timestamps(reader, self._schema)
             if self._long is not None:
                 self._file = orc.ORCFile(self._long.source)
-            self._schema: pa.Schema = self._file.schema
 
     @property
     def row_count(self) -> int:
@@ -105,9 +107,9 @@ class OrcOpenFile:
         predicate: Predicate | None = None,
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        plan = [self._column(self._fields[name]) for name in columns]
+        plan = [self._columns[name] for name in columns]
         schema = pa.schema([column.target for column in plan])
-        names = [column.field.name for column in plan if column.present]
+        names = list(columns)
         stripes = self._stripes(names) if predicate is None and rows is None else self._chosen(names, predicate, rows)
         for position, stripe in stripes:
             for piece in row_batches(stripe, batch_rows):
@@ -139,9 +141,12 @@ class OrcOpenFile:
         target = to_arrow_field(field)
         index = self._schema.get_field_index(field.name)
         if index < 0:
-            return _Column(field, target.with_nullable(True), False, True)
-        padded = any(leaf.root is Root.CHAR for leaf in leaves(field.type))
-        return _Column(field, target, True, not padded and self._schema.field(index).type.equals(target.type))
+            raise lacking(self._path, field)
+        stored = self._schema.field(index).type
+        same = stored.equals(target.type)
+        if not same:
+            check_stored(stored, field.type, lambda _: _STAMPS)
+        return _Column(field, target, same and not any(leaf.root is Root.CHAR for leaf in leaves(field.type)))
 
     def _stripes(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """All stripes, with the position of their first row."""
@@ -207,13 +212,10 @@ class OrcOpenFile:
         arrays = []
         with decoding(self._path):
             for column in plan:
-                if not column.present:
-                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
-                elif column.as_is:
-                    arrays.append(batch.column(column.field.name))
-                else:
-                    array = batch.column(column.field.name)
-                    arrays.append(reshape(array, column.field.type, column.target.type, _leaf))
+                array = batch.column(column.field.name)
+                if not (column.as_is and array.type.equals(column.target.type)):
+                    array = reshape(array, column.field.type, column.target.type, _leaf)
+                arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -31,11 +31,12 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.int96 import INT96_STORAGE, from_int96
-from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, split_tail, tail
+from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, read_footer, tail
 from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
-from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
+from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.formats.stored import check_stored, lacking
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.types import Atomic, Field, RowType
 
@@ -67,11 +68,10 @@ class ParquetFormat:
 
 
 class _Column(msgspec.Struct, frozen=True):
-    """How one column of the result comes out of the file's batches. `name` None: the file lacks it."""
+    """How one column of the result comes out of the file's batches."""
 
     field: Field
     target: pa.Field
-    name: str | None
     as_is: bool
 
 
@@ -85,10 +85,13 @@ class ParquetOpenFile:
         self._settings = settings
         with decoding(path):
             self._file = self._open(None)
+            self._footer: bytes | None = None
             if _has_int96(self._file.metadata):
-                self._file = self._open(_without_int96(source))
+                self._footer = int96_to_fixed(read_footer(source))  # 12-byte binaries, which no reading can wrap around
+                self._file = self._open(pq.read_metadata(pa.BufferReader(MAGIC + tail(self._footer))))
             self._schema: pa.Schema = self._file.schema_arrow
             self._check_rows()
+            self._columns = {field.name: self._column(field) for field in fields}
 
     @property
     def row_count(self) -> int:
@@ -103,7 +106,7 @@ class ParquetOpenFile:
         predicate: Predicate | None = None,
         rows: BitMap | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        plan = [self._column(self._fields[name]) for name in columns]
+        plan = [self._columns[name] for name in columns]
         schema = pa.schema([column.target for column in plan])
         for position, batch in self._decoded(plan, batch_rows, predicate, rows):
             yield position, self._result(batch, plan, schema)
@@ -137,17 +140,22 @@ class ParquetOpenFile:
         target = to_arrow_field(field)
         index = self._schema.get_field_index(field.name)
         if index < 0:
-            return _Column(field, target.with_nullable(True), None, True)
-        return _Column(field, target, field.name, self._schema.field(index).type.equals(target.type))
+            raise lacking(self._path, field)
+        stored = self._schema.field(index)
+        if field.type.nullable and not stored.nullable:
+            raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
+        as_is = stored.type.equals(target.type)
+        if not as_is:
+            check_stored(stored.type, field.type, _stamps)
+        return _Column(field, target, as_is)
 
     def _stored_paths(self, column: _Column) -> list[str]:
-        """The part of a column to decode: the wanted fields alone of a ROW, nothing of a column that the file lacks."""
-        if column.name is None:
-            return []
-        stored = self._schema.field(column.name).type
+        """The part of a column to decode: the wanted fields alone of a ROW."""
+        name = column.field.name
+        stored = self._schema.field(name).type
         if column.as_is or not isinstance(column.field.type, RowType) or not pa.types.is_struct(stored):
-            return [column.name]
-        return _inner_paths(column.name, column.field.type, stored) or [column.name]
+            return [name]
+        return _inner_paths(name, column.field.type, stored) or [name]
 
     def _decoded(
         self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
@@ -169,13 +177,14 @@ class ParquetOpenFile:
 
     @lazy_property
     def _pages(self) -> PageReader:
-        return PageReader(self._source, self._file.metadata)
+        footer = read_footer(self._source) if self._footer is None else self._footer
+        return PageReader(self._source, footer, self._file.metadata.schema, self._group_rows())
 
     def _some(
         self, group: int, plan: Sequence[_Column], predicate: Predicate | None, rows: Ints | None
     ) -> list[tuple[int, pa.RecordBatch]] | None:
         """The pages of a row group that may have a match and hold a wanted row; None for all pages."""
-        names = [column.name for column in plan if column.name is not None]
+        names = [column.field.name for column in plan]
         with decoding(self._path):
             if not names or not self._pages.can_read(group, names):
                 return None
@@ -221,10 +230,7 @@ class ParquetOpenFile:
         arrays = []
         with decoding(self._path):
             for column in plan:
-                if column.name is None:
-                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
-                    continue
-                array = batch.column(column.name)
+                array = batch.column(column.field.name)
                 if not array.type.equals(column.target.type):
                     array = reshape(array, column.field.type, column.target.type, _leaf)
                 arrays.append(array)
@@ -232,29 +238,17 @@ class ParquetOpenFile:
 
     def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
         """Which row groups may hold a match; None for all."""
-        metadata = self._file.metadata
-        if predicate is None or metadata.num_row_groups == 0:
+        if predicate is None or self._file.metadata.num_row_groups == 0:
             return None
-        groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-        statistics = {
-            name: [group_statistics(group, column) for group in groups]
-            for name, column in self._bounded(predicate).items()
-        }
+        with decoding(self._path):
+            statistics = {name: self._pages.statistics(name) for name in self._bounded(predicate)}
         found: list[bool] = self._may_match(predicate, statistics, self._group_rows()).tolist()
         return found
 
-    def _bounded(self, predicate: Predicate) -> dict[str, int]:
-        """The columns of a predicate that may have statistics, by name."""
-        schema = self._file.metadata.schema
-        wanted = columns_of(predicate)
-        found = {}
-        for index in range(len(schema)):
-            column = schema.column(index)
-            if column.path in wanted and column.path == column.name and column.max_repetition_level == 0:
-                field = self._fields.get(column.path)
-                if field is not None and isinstance(field.type, Atomic):
-                    found[field.name] = index
-        return found
+    def _bounded(self, predicate: Predicate) -> list[str]:
+        """The columns of a predicate that may have statistics."""
+        names = self._pages.flat_columns(sorted(columns_of(predicate)))
+        return [name for name in names if name in self._fields and isinstance(self._fields[name].type, Atomic)]
 
     def _may_match(
         self, predicate: Predicate, statistics: Mapping[str, Sequence[GroupStatistics]], rows: Sequence[int]
@@ -297,14 +291,10 @@ def _has_int96(metadata: pq.FileMetaData) -> bool:
     return any(schema.column(index).physical_type == "INT96" for index in range(metadata.num_columns))
 
 
-def _without_int96(source: BinaryIO) -> pq.FileMetaData:
-    """The file's metadata with INT96 columns as plain 12-byte binaries, which no reading can wrap around."""
-    size = source.seek(0, 2)
-    source.seek(size - 8)
-    length = int.from_bytes(source.read(8)[:4], "little")
-    source.seek(max(size - 8 - length, 0))
-    _, footer = split_tail(source.read(length + 8))
-    return pq.read_metadata(pa.BufferReader(MAGIC + tail(int96_to_fixed(footer))))
+def _stamps(kind: Atomic) -> list[pa.DataType]:
+    digits = kind.precision or 0
+    unit = "ms" if digits <= 3 else "us" if digits <= 6 else "ns"
+    return [INT96_STORAGE, pa.timestamp(unit), pa.timestamp(unit, "UTC")]
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:

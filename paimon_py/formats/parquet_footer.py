@@ -11,8 +11,9 @@ Source: parquet-format `parquet.thrift`; format.md §8.3.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import BinaryIO
 
-from paimon_py.formats.thrift import BINARY, I32, Reader, Struct, number, write_varint, written
+from paimon_py.formats.thrift import BINARY, I32, Reader, Struct, inner, items, number, write_varint, written
 
 MAGIC = b"PAR1"
 ROOT_NAME = b"paimon_schema"
@@ -44,6 +45,19 @@ def split_tail(data: bytes) -> tuple[bytes, bytes]:
     if length > len(data) - 8:
         raise ValueError(f"the footer of {length} bytes is not complete")
     return data[: len(data) - 8 - length], data[len(data) - 8 - length : -8]
+
+
+def read_footer(source: BinaryIO) -> bytes:
+    """The footer of a file.
+
+    Cost: two reads at the end of the file.
+    Raises: ValueError if there is none.
+    """
+    size = source.seek(0, 2)
+    source.seek(max(size - 8, 0))
+    length = int.from_bytes(source.read(8)[:4], "little")
+    source.seek(max(size - 8 - length, 0))
+    return split_tail(source.read(length + 8))[1]
 
 
 def with_root_name(footer: bytes) -> bytes:
@@ -80,15 +94,15 @@ def int96_to_fixed(footer: bytes) -> bytes:
 
 def _retype(footer: bytes, wanted: Callable[[tuple[str, ...], Struct], bool], physical: int) -> bytes:
     file = Reader(footer).struct()
-    leaves = leaf_elements(file[_FILE_SCHEMA][1].items)
+    leaves = leaf_elements(items(file, _FILE_SCHEMA))
     chosen = [wanted(path, element) for path, element in leaves]
     for (_, element), change in zip(leaves, chosen, strict=True):
         if change:
             _retype_element(element, physical)
-    for group in file[_FILE_ROW_GROUPS][1].items:
-        for chunk, change in zip(group[_GROUP_COLUMNS][1].items, chosen, strict=True):
+    for group in items(file, _FILE_ROW_GROUPS):
+        for chunk, change in zip(items(group, _GROUP_COLUMNS), chosen, strict=True):
             if change:
-                column = chunk[_CHUNK_METADATA][1]
+                column = inner(chunk, _CHUNK_METADATA) or {}
                 column[_COLUMN_TYPE] = (I32, physical << 1)
                 column.pop(_COLUMN_STATISTICS, None)
     if physical == _FIXED:

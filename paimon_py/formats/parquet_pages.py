@@ -9,7 +9,7 @@ Source: parquet-format `parquet.thrift`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -18,28 +18,29 @@ import pyarrow.parquet as pq
 
 from paimon_py.codec.columns import Ints, Mask, combine, from_numpy
 from paimon_py.formats import thrift
-from paimon_py.formats.parquet_footer import MAGIC, leaf_elements, split_tail, tail
+from paimon_py.formats.parquet_chunks import NO_STATISTICS, Chunk, chunk_statistics, flat_chunks, raw_bounds
+from paimon_py.formats.parquet_footer import MAGIC, leaf_elements, tail
 from paimon_py.formats.parquet_statistics import GroupStatistics
 from paimon_py.formats.thrift import Struct
 from paimon_py.lazy import lazy_property
 
 _HEADER_BYTES = 512
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
-_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
-"""Numbers of codecs. Arrow calls two kinds of LZ4 by one name; such files are read by row groups."""
+_CODECS = frozenset({0, 1, 2, 4, 6})
+"""No compression, Snappy, GZIP, Brotli and ZSTD; two kinds of LZ4 are left to row groups."""
+_ORDERED = frozenset({"INT32", "INT64", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
+"""Physical types whose bounds in the headers of pages are used."""
 _ENCODINGS = thrift.Sequence(thrift.I32, [0, 3 << 1, 8 << 1])
 """PLAIN, RLE, RLE_DICTIONARY; only the headers of pages count."""
 
 # Field numbers of parquet.thrift.
 _PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_DATA, _PAGE_DATA_V2 = 1, 3, 5, 8
 _DATA_VALUES, _DATA_STATISTICS, _DATA_V2_STATISTICS = 1, 5, 8
-_STATISTICS_MAX, _STATISTICS_MIN = 5, 6
 _FILE_VERSION, _FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS = 1, 2, 3, 4
 _ELEMENT_TYPE, _ELEMENT_NAME, _ELEMENT_CHILDREN = 1, 4, 5
 _GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _CHUNK_OFFSET, _CHUNK_METADATA = 1, 2, 3, 2, 3
 _COLUMN_TYPE, _COLUMN_ENCODINGS, _COLUMN_PATH, _COLUMN_CODEC, _COLUMN_VALUES = 1, 2, 3, 4, 5
 _COLUMN_SIZE, _COLUMN_COMPRESSED, _COLUMN_DATA, _COLUMN_DICTIONARY = 6, 7, 9, 11
-_NO_STATISTICS = GroupStatistics(None, None, None, True)
 
 
 class Page(NamedTuple):
@@ -58,7 +59,7 @@ class Pages(NamedTuple):
     """
 
     number: int
-    column: pq.ColumnChunkMetaData
+    chunk: Chunk
     dictionary: Page | None
     data: tuple[Page, ...]
     starts: Ints
@@ -82,23 +83,38 @@ class Pages(NamedTuple):
 class PageReader:
     """The pages of the top-level columns of a file that are not nested."""
 
-    def __init__(self, source: BinaryIO, metadata: pq.FileMetaData) -> None:
+    def __init__(self, source: BinaryIO, footer: bytes, schema: pq.ParquetSchema, rows: Sequence[int]) -> None:
+        """Pages of a file with this footer; `rows` are those of its row groups."""
         self._source = source
-        self._metadata = metadata
-        columns = [metadata.schema.column(index) for index in range(metadata.num_columns)]
-        self._numbers = {
-            column.name: index
+        self._file_footer = footer
+        self._rows = rows
+        columns = [schema.column(index) for index in range(len(schema))]
+        self._columns = {
+            column.name: (index, column.physical_type)
             for index, column in enumerate(columns)
             if column.path == column.name and column.max_repetition_level == 0
         }
+        self._chunks: dict[str, list[Chunk]] = {}
+
+    def flat_columns(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that are columns of the file, not nested."""
+        return [name for name in names if name in self._columns]
+
+    def chunks(self, name: str) -> list[Chunk]:
+        """The chunks of a column that is not nested, one for each row group. See `flat_chunks`."""
+        found = self._chunks.get(name)
+        if found is None:
+            found = self._chunks[name] = flat_chunks(self._file_footer, name, self._rows)
+        return found
+
+    def statistics(self, name: str) -> list[GroupStatistics]:
+        """What the footer says of a column that is not nested, by row group. Raises: as `chunk_statistics`."""
+        _, physical = self._columns[name]
+        return [chunk_statistics(chunk, physical) for chunk in self.chunks(name)]
 
     def can_read(self, group: int, names: Sequence[str]) -> bool:
         """Whether pages of these columns can be told apart, and decoded alone."""
-        group_metadata = self._metadata.row_group(group)
-        numbers = [self._numbers.get(name) for name in names]
-        return all(
-            number is not None and group_metadata.column(number).compression in _CODECS for number in numbers
-        )
+        return all(name in self._columns and self.chunks(name)[group].codec in _CODECS for name in names)
 
     def pages(self, group: int, name: str) -> Pages:
         """The pages of a column in a row group.
@@ -106,21 +122,18 @@ class PageReader:
         Cost: a small read and 10 µs a page; no page is decoded.
         Raises: ValueError or IndexError for damaged bytes.
         """
-        group_metadata = self._metadata.row_group(group)
-        column = group_metadata.column(number := self._numbers[name])
-        start = column.data_page_offset
-        if column.dictionary_page_offset:
-            start = min(start, column.dictionary_page_offset)
+        number, physical = self._columns[name]
+        chunk = self.chunks(name)[group]
         dictionary, data = None, []
-        for kind, page in _walk(self._source, start, column):
+        for kind, page in _walk(self._source, chunk, physical):
             if kind == _DICTIONARY:
                 dictionary = page
             elif page.rows:
                 data.append(page)
         starts = np.cumsum([0, *(page.rows for page in data)], dtype=np.int64)
-        if starts[-1] != group_metadata.num_rows:
+        if starts[-1] != chunk.values:
             raise ValueError(f"the pages of {name} do not have the rows of their row group")
-        return Pages(number, column, dictionary, tuple(data), starts)
+        return Pages(number, chunk, dictionary, tuple(data), starts)
 
     def decode(self, pages: Pages, kept: Sequence[int]) -> pa.Array:
         """The rows of some data pages, in the type that the file's column has by itself.
@@ -143,7 +156,7 @@ class PageReader:
             _COLUMN_TYPE: element[_ELEMENT_TYPE],
             _COLUMN_ENCODINGS: (thrift.LIST, _ENCODINGS),
             _COLUMN_PATH: (thrift.LIST, thrift.Sequence(thrift.BINARY, [element[_ELEMENT_NAME][1]])),
-            _COLUMN_CODEC: (thrift.I32, _CODECS[pages.column.compression] << 1),
+            _COLUMN_CODEC: (thrift.I32, pages.chunk.codec << 1),
             _COLUMN_VALUES: (thrift.I64, rows << 1),
             _COLUMN_SIZE: (thrift.I64, size << 1),
             _COLUMN_COMPRESSED: (thrift.I64, size << 1),
@@ -169,10 +182,9 @@ class PageReader:
     @lazy_property
     def _elements(self) -> Sequence[tuple[Struct, Struct]]:
         """The root of a schema of one column, and the element of that column, for every column."""
-        sink = pa.BufferOutputStream()
-        self._metadata.write_metadata_file(sink)
-        reader = thrift.Reader(split_tail(sink.getvalue().to_pybytes())[1])
-        elements = reader.value(reader.find(_FILE_SCHEMA)).items
+        reader = thrift.Reader(self._file_footer)
+        kind = reader.find(_FILE_SCHEMA)
+        elements = thrift.items({_FILE_SCHEMA: (kind, reader.value(kind))}, _FILE_SCHEMA)
         root = {**elements[0], _ELEMENT_CHILDREN: (thrift.I32, 1 << 1)}
         return [(root, element) for _, element in leaf_elements(elements)]
 
@@ -217,23 +229,24 @@ def _part(column: pa.Array, start: int, count: int) -> pa.Array:
     return column.take(from_numpy(np.arange(start, start + count), pa.int64()))
 
 
-def _walk(source: BinaryIO, start: int, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, Page]]:
+def _walk(source: BinaryIO, chunk: Chunk, physical: str) -> Iterator[tuple[int, Page]]:
     """The pages of a chunk, with their kinds."""
-    end = start + column.total_compressed_size
-    statistics = column.statistics
-    knows = statistics is not None and statistics.has_min_max
+    start, end = chunk.start, chunk.start + chunk.size
+    knows = physical in _ORDERED and chunk_statistics(chunk, physical).low is not None
     while start < end:
         header, length = _header(source, start, end - start)
         kind, compressed = thrift.number(header, _PAGE_TYPE), thrift.number(header, _PAGE_COMPRESSED)
         if kind is None or compressed is None or compressed < 0 or start + length + compressed > end:
             raise ValueError(f"no page begins at byte {start}")
-        size, rows, said = length + compressed, 0, _NO_STATISTICS
+        size, rows, said = length + compressed, 0, NO_STATISTICS
         if kind in (_DATA, _DATA_V2):
-            data = header[_PAGE_DATA if kind == _DATA else _PAGE_DATA_V2][1]
+            data = thrift.inner(header, _PAGE_DATA if kind == _DATA else _PAGE_DATA_V2) or {}
             rows = thrift.number(data, _DATA_VALUES) or 0
-            inner = data.get(_DATA_STATISTICS if kind == _DATA else _DATA_V2_STATISTICS)
+            inner = thrift.inner(data, _DATA_STATISTICS if kind == _DATA else _DATA_V2_STATISTICS)
             if knows and inner is not None:
-                said = _statistics(inner[1], column.physical_type)
+                # what holds for the rows of a page holds for some of them, but not how many are null
+                low, high = raw_bounds(inner, physical)
+                said = GroupStatistics(low, high, None, True)
         yield kind, Page(start, size, rows, said)
         start += size
 
@@ -249,19 +262,6 @@ def _header(source: BinaryIO, start: int, most: int) -> tuple[Struct, int]:
             if window >= most:
                 raise
         window *= 64
-
-
-def _statistics(struct: Struct, physical: str) -> GroupStatistics:
-    """The bounds alone: what holds for the rows of a page holds for some of them, but not how many are null."""
-    if _STATISTICS_MIN not in struct or _STATISTICS_MAX not in struct:
-        return _NO_STATISTICS
-    low, high = struct[_STATISTICS_MIN][1], struct[_STATISTICS_MAX][1]
-    if physical in ("INT32", "INT64"):
-        low, high = (int.from_bytes(bound, "little", signed=True) for bound in (low, high))
-        return GroupStatistics(low, high, None, True)
-    if physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
-        return GroupStatistics(low, high, None, True)
-    return _NO_STATISTICS
 
 
 def _read(source: BinaryIO, start: int, length: int) -> bytes:

@@ -25,7 +25,7 @@ _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) -> pa.Array:
     """`array`, which holds values of type `kind` in some layout, in the layout `target`.
 
-    Row fields are found by name; one that is missing becomes null.
+    Row fields are found by name.
     Leaves see only values that count, none below a null.
     Cost: buffers of unchanged leaves are shared; list offsets and validity are rebuilt when sliced.
     Raises: ValueError if the layout cannot hold the type.
@@ -107,9 +107,8 @@ def _reshape_row(array: pa.Array, kind: RowType, target: pa.DataType, leaf: Leaf
         wanted = target.field(position).type
         index = array.type.get_field_index(field.name)
         if index < 0:
-            children.append(pa.nulls(len(array), wanted))
-        else:
-            children.append(reshape(parts[index], field.type, wanted, leaf))
+            raise ValueError(f"a ROW has no field {field.name}, which its schema has")
+        children.append(reshape(parts[index], field.type, wanted, leaf))
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
     return pa.Array.from_buffers(target, len(array), [bitmap], null_count=nulls, children=children)
 

@@ -23,11 +23,40 @@ class Sequence(NamedTuple):
 
 
 def number(struct: Struct, field: int) -> int | None:
-    """A signed integer field."""
+    """A signed integer field.
+
+    Raises: ValueError if the field is something else.
+    """
     if field not in struct:
         return None
-    value: int = struct[field][1]
+    value = struct[field][1]
+    if not isinstance(value, int):
+        raise ValueError(f"field {field} of a struct is no number")
     return (value >> 1) ^ -(value & 1)
+
+
+def items(struct: Struct, field: int) -> list[Any]:
+    """The items of a list field.
+
+    Raises: ValueError if there is no such list.
+    """
+    value = struct[field][1] if field in struct else None
+    if not isinstance(value, Sequence):
+        raise ValueError(f"field {field} of a struct is no list")
+    return value.items
+
+
+def inner(struct: Struct, field: int) -> Struct | None:
+    """A struct inside a struct; None if there is none.
+
+    Raises: ValueError if the field is something else.
+    """
+    if field not in struct:
+        return None
+    value = struct[field][1]
+    if not isinstance(value, dict):
+        raise ValueError(f"field {field} of a struct is no struct")
+    return value
 
 
 class Reader:
@@ -99,12 +128,12 @@ class Reader:
             return self.take(8)
         raise ValueError(f"unexpected Thrift type {kind} in a struct")
 
-    def struct(self) -> Struct:
-        return {number: (kind, self.value(kind)) for number, kind in self._fields()}
+    def struct(self, after: int = 0) -> Struct:
+        """The struct that begins here, or what of one follows its field `after`."""
+        return {number: (kind, self.value(kind)) for number, kind in self._fields(after)}
 
-    def _fields(self) -> Iterator[tuple[int, int]]:
+    def _fields(self, number: int = 0) -> Iterator[tuple[int, int]]:
         """Number and wire type of each field of a struct; whoever asks for the next has read the value before."""
-        number = 0
         while (header := self.byte()) != 0:
             delta = header >> 4
             if delta:

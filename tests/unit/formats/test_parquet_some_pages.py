@@ -165,12 +165,11 @@ def test_columns_that_are_nested_and_codecs_with_two_meanings_come_by_row_groups
     assert len(positions(pieces(data, KEYED, rows=BitMap([7])))) == ROWS
 
 
-def test_columns_that_the_file_lacks_are_null():
+def test_a_column_that_the_file_lacks_is_corruption():
     data, _ = write("parquet", KEYED, [keyed()], options=SMALL)
     fields = [*KEYED, Field(9, "new", parse_type("ARRAY<INT>"))]
-    ((_, some),) = pieces(data, fields, rows=BitMap([1500]), columns=["new", "c0"])
-    assert some["new"].null_count == some.num_rows < ROWS / 2
-    assert len(positions(pieces(data, fields, rows=BitMap([1500]), columns=["new"]))) == ROWS
+    with pytest.raises(CorruptionError, match="has no column new"):
+        pieces(data, fields, rows=BitMap([1500]), columns=["new", "c0"])
 
 
 def test_damage_is_noticed_in_the_pages_that_are_read():

@@ -1,0 +1,96 @@
+"""Whether a column of a file is what the schema of the file says.
+
+A file holds every column of the schema it was written with, in one layout for each type. A column that is missing, or
+whose layout would be read as other values, comes of damage: footers without checksums tell of damage by this alone.
+
+Source: format.md §8.3, §8.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import pyarrow as pa
+
+from paimon_py.errors import CorruptionError
+from paimon_py.formats.reshape import map_parts
+from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
+
+Stamps = Callable[[Atomic], Collection[pa.DataType]]
+"""The layouts in which a format stores timestamps of a type."""
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+_BYTES = (*_TEXTS, pa.types.is_fixed_size_binary)
+_KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
+    Root.BOOLEAN: (pa.types.is_boolean,),
+    Root.TINYINT: (pa.types.is_signed_integer,),
+    Root.SMALLINT: (pa.types.is_signed_integer,),
+    Root.INT: (pa.types.is_signed_integer,),
+    Root.BIGINT: (pa.types.is_signed_integer,),
+    Root.FLOAT: (pa.types.is_float32,),
+    Root.DOUBLE: (pa.types.is_float64,),
+    Root.CHAR: _TEXTS,
+    Root.VARCHAR: _TEXTS,
+    Root.BINARY: _BYTES,
+    Root.VARBINARY: _BYTES,
+    Root.DATE: (pa.types.is_date32, pa.types.is_int32),
+    Root.TIME: (lambda kind: kind == pa.time32("ms"), pa.types.is_int32),
+}
+
+
+def lacking(path: str, field: Field) -> CorruptionError:
+    """The error for a file without a column that its schema has."""
+    message = f"{path} has no column {field.name}, which its schema has, or more than one"
+    return CorruptionError(message, path=path)
+
+
+def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
+    """Compare the Arrow type that a column of a file has by itself with the type of its field.
+
+    Raises: ValueError if values would be read as others.
+    """
+    if isinstance(kind, Atomic):
+        _check_leaf(stored, kind, stamps)
+    elif isinstance(kind, RowType):
+        _check_row(stored, kind, stamps)
+    elif isinstance(kind, ArrayType):
+        if not (pa.types.is_list(stored) or pa.types.is_large_list(stored)):
+            raise ValueError(f"an ARRAY stored as {stored}")
+        check_stored(stored.value_type, kind.element, stamps)
+    elif not isinstance(kind, VectorType):
+        for inner, part in zip(_entries(stored), map_parts(kind), strict=True):
+            check_stored(inner, part, stamps)
+
+
+def _entries(stored: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
+    """Key and value type of a map, or of a list of pairs."""
+    if pa.types.is_map(stored):
+        return stored.key_type, stored.item_type
+    pair = stored.value_type if pa.types.is_list(stored) else stored
+    if pair is stored or not pa.types.is_struct(pair) or pair.num_fields != 2:
+        raise ValueError(f"a MAP stored as {stored}")
+    return pair.field(0).type, pair.field(1).type
+
+
+def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:
+    if not pa.types.is_struct(stored):
+        raise ValueError(f"a ROW stored as {stored}")
+    for field in kind.fields:
+        index = stored.get_field_index(field.name)
+        if index < 0:
+            raise ValueError(f"a ROW has no field {field.name}, which its schema has, or more than one")
+        check_stored(stored.field(index).type, field.type, stamps)
+
+
+def _check_leaf(stored: pa.DataType, kind: Atomic, stamps: Stamps) -> None:
+    if pa.types.is_dictionary(stored):
+        stored = stored.value_type
+    if kind.root is Root.DECIMAL:
+        fits = pa.types.is_decimal(stored) and stored.scale == kind.scale
+    elif kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
+        fits = stored in stamps(kind)
+    else:
+        known = _KINDS.get(kind.root)
+        fits = known is None or any(is_kind(stored) for is_kind in known)
+    if not fits:
+        raise ValueError(f"a {kind.root.value} stored as {stored}")

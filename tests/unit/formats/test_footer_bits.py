@@ -1,0 +1,101 @@
+"""Single bits of footers, flipped in processes of their own: an abort inside pyarrow would end the tests.
+
+`tests/fuzz` sweeps all bits of many tables; here are samples of those that have ended a process, took gigabytes, or
+were read as other values.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from unit.formats.samples import batches_of, fields_of, open_bytes, write
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.errors import CorruptionError
+from paimon_py.expr.bind import bind
+from paimon_py.expr.predicate import col
+from paimon_py.formats.base import ReadSettings
+from paimon_py.formats.orc_footer import read_tail
+
+ROOT = Path(__file__).parents[3]
+FIELDS = fields_of("INT NOT NULL", "STRING", "DECIMAL(9, 2)", "DECIMAL(30, 5)", "DOUBLE", "ARRAY<INT>")
+LAST_ROWS = bind((col("c0") >= 13) & (col("c1") >= "t3") & (col("c2") >= decimal.Decimal("1.3")) & (col("c4") >= 3.0), FIELDS)
+
+
+SILENT = {"all": 0.0, "filter": 0.005, "page": 0.005}
+"""Share of bits that may give other rows: bounds that leave a row group out look like any others."""
+
+
+@functools.cache
+def made(name):
+    """A file of two row groups, or of one stripe, and its rows."""
+    count = 24
+    values = [
+        range(count), [f"t{n // 4}" if n % 5 else None for n in range(count)], [decimal.Decimal(n).scaleb(-1) for n in range(count)],
+        [decimal.Decimal(n * 10**9).scaleb(-5) for n in range(count)], [n / 4 for n in range(count)], [[n] * (n % 3) for n in range(count)],
+    ]  # fmt: skip
+    schema = to_arrow_schema(FIELDS)
+    batch = pa.RecordBatch.from_arrays([pa.array(v, f.type) for v, f in zip(values, schema, strict=True)], schema=schema)
+    settings = {"block_size_bytes": 500} if name == "parquet" else {"compression": "none"}
+    return write(name, FIELDS, [batch.slice(0, 12), batch.slice(12)], **settings)[0], pa.Table.from_batches([batch])
+
+
+def footer_at(name, data):
+    return len(data) - 8 - int.from_bytes(data[-8:-4], "little") if name == "parquet" else read_tail(io.BytesIO(data)).footer_at
+
+
+def matching(table):
+    """The rows for which `LAST_ROWS` is true."""
+    return table.filter(pc.and_(pc.greater_equal(table["c0"], 13), pc.is_valid(table["c1"])))
+
+
+def outcome(name, data, mode):
+    """What one reading of damaged bytes comes to."""
+    predicate = None if mode == "all" else LAST_ROWS
+    try:
+        opened = open_bytes(name, data, FIELDS, settings=ReadSettings(by_page=mode == "page"))
+        batches = list(batches_of(opened, [field.name for field in FIELDS], batch_rows=1000, predicate=predicate))
+    except CorruptionError as error:
+        return "corruption" if error.path else "no path"
+    expected = made(name)[1]
+    found = pa.Table.from_batches(batches) if batches else expected.slice(0, 0)
+    if predicate is not None:
+        found, expected = matching(found), matching(expected)
+    return "right" if found.equals(expected) else "wrong"
+
+
+def sweep(name, mode, first, step):
+    """Counts of outcomes over every so-many-th bit of a footer."""
+    data, _ = made(name)
+    counts = {}
+    for bit in range(8 * footer_at(name, data) + first, 8 * len(data), step):
+        damaged = data[: bit >> 3] + bytes([data[bit >> 3] ^ 1 << (bit & 7)]) + data[(bit >> 3) + 1 :]
+        found = outcome(name, damaged, mode)
+        counts[found] = counts.get(found, 0) + 1
+    return counts
+
+
+def in_a_child(name, mode, first, step):
+    """The same in a process of its own."""
+    code = f"import json; from unit.formats.test_footer_bits import sweep; print(json.dumps(sweep({name!r}, {mode!r}, {first}, {step})))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("mode", ["all", "filter", "page"])
+def test_bits_of_parquet_footers_are_found_or_make_no_difference(mode):
+    found = in_a_child("parquet", mode, 0, 29)
+    assert found.keys() <= {"right", "corruption", "wrong"}
+    assert found.get("wrong", 0) <= SILENT[mode] * sum(found.values())
