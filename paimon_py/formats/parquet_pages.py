@@ -97,7 +97,7 @@ class PageReader:
         self._chunks: dict[str, list[Chunk]] = {}
 
     def flat_columns(self, names: Iterable[str]) -> list[str]:
-        """Those of `names` that are columns of the file, not nested."""
+        """Columns among `names` that the file has, not nested."""
         return [name for name in names if name in self._columns]
 
     def chunks(self, name: str) -> list[Chunk]:
