@@ -71,6 +71,7 @@ class _Run(msgspec.Struct, frozen=True):
     row_count: int
     row_bytes: int
     size_bytes: int
+    schema: pa.Schema | None
 
 
 class EveryRow:
@@ -163,9 +164,11 @@ class SpilledRuns:
     def _write(self, file: SpillFile, batches: Iterable[pa.RecordBatch]) -> _Run:
         rows = plain_bytes = 0
         writer: pa.ipc.RecordBatchStreamWriter | None = None
+        schema: pa.Schema | None = None
         with file.open_write() as sink:
             for batch in batches:
                 if writer is None:
+                    schema = batch.schema
                     writer = pa.ipc.new_stream(sink, batch.schema, options=self._options(batch))
                 for block in _blocks(batch, self.settings.block_bytes):
                     writer.write_batch(block)
@@ -173,7 +176,7 @@ class SpilledRuns:
                 plain_bytes += batch.nbytes
             if writer is not None:
                 writer.close()
-            return _Run(file, rows, plain_bytes // max(1, rows), sink.tell())
+            return _Run(file, rows, plain_bytes // max(1, rows), sink.tell(), schema)
 
     def _options(self, first: pa.RecordBatch) -> pa.ipc.IpcWriteOptions:
         """How runs are written; the first of them decides."""
@@ -203,14 +206,19 @@ def _blocks(batch: pa.RecordBatch, block_bytes: int) -> Iterator[pa.RecordBatch]
 
 
 def _sources(runs: Sequence[_Run]) -> list[RunSource]:
-    return [RunSource(run.file.path, run.row_count, run.row_bytes, partial(_read, run.file)) for run in runs]
+    return [RunSource(run.file.path, run.row_count, run.row_bytes, partial(_read, run)) for run in runs]
 
 
-def _read(file: SpillFile, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _read(run: _Run, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """The blocks of a run, as large as they were written."""
     del batch_rows
-    with _explained(file.path, OSError, pa.ArrowInvalid), file.open_read() as source:
-        yield from pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+    with _explained(run.file.path, OSError, pa.ArrowException), run.file.open_read() as source:
+        reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+        if not reader.schema.equals(run.schema):
+            raise pa.ArrowInvalid("other columns than were written")
+        for block in reader:
+            block.validate()
+            yield block
 
 
 def _explained(path: str, *kinds: type[Exception]) -> AbstractContextManager[None]:

@@ -169,4 +169,4 @@ def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _explained(path: str) -> AbstractContextManager[None]:
-    return spilling("the source of a merge", path, OSError, pa.ArrowInvalid)
+    return spilling("the source of a merge", path, OSError, pa.ArrowException)

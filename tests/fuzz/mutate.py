@@ -178,6 +178,8 @@ def _nodes(value, found, parent=None, key=None):
 
 
 def _other_value(rng, old, words, values):
+    if isinstance(old, bytes) and rng.random() < 0.8:
+        return bytes_damaged(rng, old, [old or b"\0"])
     text = old if isinstance(old, str) and rng.random() < 0.7 else rng.choice(words)
     what = rng.randrange(10)
     if what == 0:
@@ -197,14 +199,8 @@ def _other_value(rng, old, words, values):
     return rng.choice(values)
 
 
-def json_damaged(rng, data, others, words):
-    """JSON with other values, keys and shapes; sometimes nested deeply, sometimes damaged as bytes."""
-    try:
-        top = json.loads(data)
-    except ValueError:
-        return bytes_damaged(rng, data, others)
-    if rng.random() < 0.15:
-        return bytes_damaged(rng, data, others)
+def value_damaged(rng, top, words):
+    """Change nested dictionaries and lists in place: other values, names and shapes."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         nodes = _nodes(top, [])
         parent, key = rng.choice(nodes)
@@ -217,11 +213,22 @@ def json_damaged(rng, data, others, words):
         elif what == 1 and isinstance(parent, dict):
             parent[hostile(rng, str(key)) if rng.random() < 0.5 else rng.choice(words)] = parent.pop(key)
         elif what == 2 and isinstance(parent, list):
-            parent.insert(key, json.loads(json.dumps(parent[key])))
+            parent.insert(key, copy.deepcopy(parent[key]))
         elif what == 3 and isinstance(parent, dict):
             parent[rng.choice(words)] = _other_value(rng, parent[key], words, values)
         else:
             parent[key] = _other_value(rng, parent[key], words, values)
+
+
+def json_damaged(rng, data, others, words):
+    """JSON with other values, keys and shapes; sometimes nested deeply, sometimes damaged as bytes."""
+    try:
+        top = json.loads(data)
+    except ValueError:
+        return bytes_damaged(rng, data, others)
+    if rng.random() < 0.15:
+        return bytes_damaged(rng, data, others)
+    value_damaged(rng, top, words)
     text = json.dumps(top)
     if rng.random() < 0.03:
         depth = rng.choice((100, 1000, 5000, 60_000))

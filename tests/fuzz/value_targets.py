@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from fuzz import corpus
-from fuzz.mutate import any_damaged, bytes_damaged, hostile, json_damaged, text_damaged
+from fuzz.mutate import any_damaged, bytes_damaged, hostile, json_damaged, text_damaged, value_damaged
 from fuzz.target import REFUSED, RIGHT, SAME_BYTES, UNDETECTED, Target, Wrong
 from pyroaring import BitMap
 
@@ -26,13 +26,15 @@ from paimon_py.compaction.task import CompactionTask
 from paimon_py.expr.bind import bind
 from paimon_py.expr.sql import parse_where
 from paimon_py.files.file_index import FileIndexWriter, matching
-from paimon_py.lsm.spill import _read
+from paimon_py.lsm.spill import _read, _Run
+from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile
 from paimon_py.spec.external_paths import external_paths
 from paimon_py.spec.file_indexes import IndexColumn
 from paimon_py.spec.layout import check_file_name, check_name, escape, is_plain_directory, partition_path, unescape
 from paimon_py.spec.options import OPTIONS, Options, check_names, check_values
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.travelling import _checksum
 from paimon_py.spec.type_text import parse_type, print_type, sql_type
 from paimon_py.spec.types import Field
 from paimon_py.storage.memory_store import MemoryStore
@@ -62,14 +64,38 @@ def _splits():
     return [(name, bytes(split)) for name in TRAVELLERS for split in table_of(name).scan().splits()]
 
 
+def forged(rng, data, kind):
+    """Bytes of a value with other contents and the checksum of these; None if nothing changed that can be written."""
+    sound = kind.from_bytes(data)
+    body = data[len(data) - len(msgspec.msgpack.encode(sound)) :]
+    if rng.random() < 0.3:
+        other = bytes_damaged(rng, body, [body])
+    else:
+        value = msgspec.msgpack.decode(body)
+        value_damaged(rng, value, corpus.words())
+        try:
+            other = msgspec.msgpack.encode(value)
+        except (OverflowError, UnicodeEncodeError):
+            return None
+    head = data[: data.index(b":") + 1]
+    return None if other == body else head + struct.pack(">QI", len(other), _checksum(head, other)) + other
+
+
 def split(rng):
+    return _split(rng, lambda data: bytes_damaged(rng, data, [other for _, other in _splits()]))
+
+
+def forged_split(rng):
+    return _split(rng, lambda data: forged(rng, data, Split))
+
+
+def _split(rng, damage):
     name, data = rng.choice(_splits())
-    damaged = bytes_damaged(rng, data, [other for _, other in _splits()])
-    if damaged == data:
+    damaged = damage(data)
+    if damaged is None or damaged == data:
         return SAME_BYTES
     found = table_of(name).scan().read(damaged).read_all()
-    sound = [each for each in _split_rows() if corpus.same(found, each)]
-    return RIGHT if sound else UNDETECTED
+    return RIGHT if any(corpus.same(found, each) for each in _split_rows()) else UNDETECTED
 
 
 @functools.cache
@@ -83,10 +109,18 @@ def _tasks():
 
 
 def task(rng):
+    return _task(rng, lambda data: bytes_damaged(rng, data, [other for _, other in _tasks()]))
+
+
+def forged_task(rng):
+    return _task(rng, lambda data: forged(rng, data, CompactionTask))
+
+
+def _task(rng, damage):
     name, data = rng.choice(_tasks())
     corpus.right(name, corpus.plain, 0)
-    damaged = bytes_damaged(rng, data, [other for _, other in _tasks()])
-    if damaged == data:
+    damaged = damage(data)
+    if damaged is None or damaged == data:
         return SAME_BYTES
     CompactionTask.from_bytes(damaged)
     store = corpus.store_with(name)
@@ -121,10 +155,18 @@ def _changes():
 
 
 def changes(rng):
+    return _commit(rng, lambda data: bytes_damaged(rng, data, [other for _, _, other, _ in _changes()]))
+
+
+def forged_changes(rng):
+    return _commit(rng, lambda data: forged(rng, data, Changes))
+
+
+def _commit(rng, damage):
     name, store, data, after = rng.choice(_changes())
     corpus.right(name, corpus.plain, 0)
-    damaged = bytes_damaged(rng, data, [other for _, _, other, _ in _changes()])
-    if damaged == data:
+    damaged = damage(data)
+    if damaged is None or damaged == data:
         return SAME_BYTES
     Changes.from_bytes(damaged)
     store = store.copy()
@@ -481,7 +523,8 @@ def spill(rng):
     damaged = bytes_damaged(rng, data, _spilled())
     if damaged == data:
         return SAME_BYTES
-    for batch in _read(_SpilledBytes(damaged), 10):
+    run = _Run(_SpilledBytes(damaged), 40, 100, len(data), corpus.rows(3).schema)
+    for batch in _read(run, 10):
         batch.num_rows
     return RIGHT
 
@@ -491,6 +534,9 @@ def targets():
     yield Target("split-bytes", split, 3, named=False)
     yield Target("task-bytes", task, 2, named=False)
     yield Target("changes-bytes", changes, 2, named=False)
+    yield Target("split-forged", forged_split, 3, named=False)
+    yield Target("task-forged", forged_task, 2, named=False)
+    yield Target("changes-forged", forged_changes, 3, named=False)
     yield Target("where-text", where, 4, named=False)
     yield Target("type-text", sql_type_text, 12, named=False)
     yield Target("type-json", json_type, 8, named=False)

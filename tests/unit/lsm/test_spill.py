@@ -245,6 +245,25 @@ def test_a_run_that_was_cut_short_is_noticed():
     assert place.paths() == []
 
 
+def test_a_flipped_bit_in_a_run_is_an_error_of_the_store_or_a_value():
+    place = new_place()
+    errors = 0
+    for number in range(300):
+        buffer = buffer_of(keyed(), place=place)
+        buffer.add(batch_of([("a", 1, 1, "x")]))
+        buffer.spill()
+        (path,) = place.paths()
+        good = place.store.get(path)
+        bit = number * 37 % (8 * len(good))
+        place.store.put(path, good[: bit >> 3] + bytes([good[bit >> 3] ^ 1 << (bit & 7)]) + good[(bit >> 3) + 1 :])
+        try:
+            assert sum(batch.num_rows for batch in buffer.drain()) <= 1
+        except (StorageError, CorruptionError):
+            errors += 1
+        buffer.clear()
+    assert errors > 30
+
+
 def test_numbers_go_on_after_rows_were_spilled_and_drained():
     place = new_place()
     buffer = buffer_of(keyed(), place=place)
