@@ -37,6 +37,8 @@ def read_bitmap(data: bytes) -> tuple[BitMap, int]:
 
     Raises: ValueError if the bytes are not in order.
     """
+    if not data:
+        raise ValueError("there are no bytes")
     part = BitMap.deserialize(data)
     again = part.serialize()
     if data[: len(again)] != again:

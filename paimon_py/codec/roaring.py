@@ -78,7 +78,7 @@ class _Bitmap64:
                 return made
             end = _read_node(data, 9, made.places)
             end = made._read_slots(data, end)
-        except (struct.error, IndexError, RecursionError) as error:
+        except (struct.error, IndexError, KeyError, RecursionError) as error:
             raise ValueError("the bytes end early or are in disorder") from error
         if data[0] != 1 or end != len(data) or any(
             place >= len(made.slots) or made.slots[place] is None for place in made.places.values()

@@ -80,6 +80,6 @@ def test_bytes_that_end_early_are_refused(cut):
 
 def test_other_bytes_are_refused():
     for union in (union_32, union_64):
-        for data in (b"", b"no bitmap at all, just text"):
+        for data in (b"", b"no bitmap at all, just text", single_64(5).replace(b"\1\2\1", b"\1\x09\1", 1)):
             with pytest.raises(ValueError, match="bytes|deserialize|node|containers|disorder"):
                 union([data, data])
