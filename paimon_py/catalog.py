@@ -14,6 +14,7 @@ from pathlib import PurePath
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import from_arrow_schema
+from paimon_py.doors import names_place
 from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -54,6 +55,7 @@ TABLE_DEFAULT_PREFIX = "table-default."
 """Catalog options with this prefix are table options of every new table."""
 
 
+@names_place(lambda catalog: catalog._warehouse)
 class Catalog:
     """The databases and tables of one warehouse.
 

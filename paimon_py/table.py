@@ -11,6 +11,7 @@ import pyarrow as pa
 from paimon_py.codec.partition_choice import PartitionChoice, choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
+from paimon_py.doors import names_place
 from paimon_py.env import Env
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from paimon_py.write.session import Writer
 
 
+@names_place(lambda table: table._root.path)
 class Table(TableCare):
     """A table in a warehouse or at a path.
 

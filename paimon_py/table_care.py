@@ -10,6 +10,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
+from paimon_py.doors import names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -21,6 +22,7 @@ from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
 
 
+@names_place(lambda table: table._root.path)
 class TableCare(ABC):
     """What `Table` offers to keep its files in shape; rows stay what they are."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
+from paimon_py.doors import names_place
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
@@ -18,6 +19,7 @@ from paimon_py.storage.store import FileMissingError
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
+@names_place(lambda view: view._root.path)
 class Manifest:
     """One manifest of a snapshot. Two are equal when their list records are.
 
@@ -74,6 +76,7 @@ class Manifest:
         return f"Manifest({self.name!r}, added={self.added_files}, deleted={self.deleted_files})"
 
 
+@names_place(lambda view: view._root.path)
 class Snapshot:
     """One committed state of a table. Two are equal when their stored values are.
 

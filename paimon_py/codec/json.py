@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError, decoding_metadata
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.type_text import UNASSIGNED, contains, parse_field, print_field, sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, RowType
 
@@ -104,12 +104,16 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
         options.setdefault("file.format", _FORMAT_DEFAULT_OF_VERSION_2)
     comment = value.get("comment")
     fields = _fields(value, path)
+    primary_keys = _keys(value, "primaryKeys", fields, path)
+    for field in fields if primary_keys else ():
+        if field.name.startswith(KEY_PREFIX) or field.name in (SEQUENCE_NUMBER, VALUE_KIND):
+            raise CorruptionError(f"{path}: no column of a table with a primary key can be {field.name!r}", path=path)
     return TableSchema(
         id=_number(value, "id", path),
         fields=fields,
         highest_field_id=_number(value, "highestFieldId", path),
         partition_keys=_keys(value, "partitionKeys", fields, path),
-        primary_keys=_keys(value, "primaryKeys", fields, path),
+        primary_keys=primary_keys,
         options=options,
         comment=None if comment is None else _text(comment),
         time_millis=_number(value, "timeMillis", path, missing=0),

@@ -22,9 +22,12 @@ from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
+from paimon_py.spec.data_file import Stats
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
+
+_LONG_MAX = (1 << 63) - 1
 
 
 class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -91,14 +94,14 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not known:
             return keep
         stats = [files[at].partition_stats for at in known]
+        entries = [min(files[at].added_files + files[at].deleted_files, _LONG_MAX) for at in known]
         lows = decode([each.min_values for each in stats], types)
         highs = decode([each.max_values for each in stats], types)
         bounds = {}
         for slot, field in enumerate(self.fields):
-            counts = [each.null_counts[slot] if each.null_counts else None for each in stats]
+            counts = [_null_count(each, slot, most) for each, most in zip(stats, entries, strict=True)]
             bounds[field.name] = Bounds(min=lows[slot], max=highs[slot], null_count=_counts(counts))
-        rows = _counts([files[at].added_files + files[at].deleted_files for at in known])
-        keep[known] = may_match(self.predicate, bounds, rows)
+        keep[known] = may_match(self.predicate, bounds, _counts(entries))
         return keep
 
     @lazy_property
@@ -158,6 +161,12 @@ def _fitted(fields: Sequence[Field], name: str, value: object) -> Predicate:
     if isinstance(found, Constant):
         raise UsageError(f"partition value {name}={value!r} does not fit: the column cannot hold it")
     return found
+
+
+def _null_count(stats: Stats, slot: int, most: int) -> int | None:
+    """How many entries have NULL in a column; None if that is not known, or cannot be."""
+    count = stats.null_counts[slot] if stats.null_counts else None
+    return count if count is not None and 0 <= count <= most else None
 
 
 def _counts(values: Sequence[int | None]) -> pa.Array:

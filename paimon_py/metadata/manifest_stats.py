@@ -67,7 +67,9 @@ def may_contain(files: Sequence[ManifestFile], partitions: pa.Array, types: Sequ
     found = np.zeros(len(files), np.bool_)
     for index, file in enumerate(files):
         inside = np.ones(len(partitions), np.bool_)
-        counts = file.partition_stats.null_counts or (None,) * len(types)
+        counts = file.partition_stats.null_counts or ()
+        if len(counts) != len(types):
+            counts = (None,) * len(types)
         for column, low, high, count, kind in zip(wanted, lows, highs, counts, types, strict=True):
             inside &= _inside(column, low[index], high[index], count, kind)
         found[index] = bool(inside.any())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from paimon_py.doors import names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _ROWS_MAX = (1 << 63) - 1
 
 
+@names_place(lambda scan: scan._root.path)
 class Scan:
     """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
 

@@ -14,7 +14,8 @@ from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
-from paimon_py.errors import SchemaError, UsageError
+from paimon_py.doors import names_place
+from paimon_py.errors import CorruptionError, SchemaError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import counts_anew
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
     from paimon_py.write.dynamic import Share
     from paimon_py.write.moving import ReadKeys
 
+_SEQUENCE_MAX = 1 << 62
+"""No bucket gets so many rows: a larger sequence number is damage, and the next ones would not fit."""
 
+
+@names_place(lambda writer: writer._root.path)
 class Writer:
     """Writes rows into files that nobody sees until their changes are committed.
 
@@ -249,6 +254,9 @@ class Writer:
         existing = self._known()
         if next_sequence is None:
             next_sequence = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
+            if next_sequence > _SEQUENCE_MAX:
+                message = f"bucket {bucket} has rows with the sequence number {next_sequence - 1}, and none is left"
+                raise CorruptionError(message)
         return self._begin(partition, bucket, next_sequence)
 
     def _check_partition(self, partition: bytes) -> None:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import fsspec
+import msgspec
 import pyarrow as pa
 import pytest
 from unit.public import KEYED, QUICK, ROWS, env, new_catalog
@@ -14,6 +15,8 @@ from unit.public import KEYED, QUICK, ROWS, env, new_catalog
 from paimon_py import Catalog, CorruptionError, OptionError, PaimonError, Schema, SchemaError, Table, UsageError, col
 from paimon_py.codec.arrow_types import from_arrow_type
 from paimon_py.codec.json import schema_from_json
+from paimon_py.codec.manifest.entries import read_manifests, write_manifest
+from paimon_py.codec.manifest.lists import read_manifest_list, write_manifest_list
 from paimon_py.codec.snapshot_json import snapshot_from_json, tag_from_json
 from paimon_py.errors import StorageError
 from paimon_py.expr.sql import parse_where
@@ -22,6 +25,7 @@ from paimon_py.storage.fsspec_store import FsspecStore
 from paimon_py.storage.local_store import LocalStore
 
 MADE = {
+    "parted": ({"bucket": "1"}, ["p", "k"], ["p"]),
     "keyed": ({"bucket": "2"}, ["p", "k"]),
     "partial": ({"bucket": "1", "merge-engine": "partial-update"}, ["p", "k"]),
     "append": ({"bucket": "2", "bucket-key": "k"}, []),
@@ -33,8 +37,9 @@ MADE = {
 def tables(tmp_path_factory):
     catalog = new_catalog(tmp_path_factory.mktemp("raw") / "w")
     made = {}
-    for name, (options, key) in MADE.items():
-        made[name] = catalog.create_table(f"d.{name}", KEYED, primary_key=key, options=options)
+    for name, (options, key, *parted) in MADE.items():
+        partition_by = parted[0] if parted else []
+        made[name] = catalog.create_table(f"d.{name}", KEYED, primary_key=key, partition_by=partition_by, options=options)
         made[name].write_arrow(ROWS)
     return made
 
@@ -95,6 +100,7 @@ VERBS = {
         ("indexed", option("file-index.bloom-filter.k.fpp", "0"), "write", OptionError, "bloom-filter.k.fpp"),
         ("indexed", option("file-index.bloom-filter.k.items", "0"), "write", OptionError, "bloom-filter.k.items"),
         ("keyed", lambda value: value.update(primaryKeys=["k", "k"]), "write", CorruptionError, "names a column twice"),
+        ("keyed", lambda value: value["fields"][2].update(name="_KEY_k"), "write", CorruptionError, "can be '_KEY_k'"),
         ("keyed", lambda value: value["fields"][1].update(type=row("INT")), "scan", CorruptionError, "cannot be a key"),
         ("keyed", lambda value: value["fields"][2].update(type=nested(200, row)), "scan", CorruptionError, "nested too deeply"),
         ("keyed", lambda value: value["fields"][2].update(type=nested(65, array)), "scan", CorruptionError, "nested too deeply"),
@@ -145,6 +151,65 @@ def test_a_time_that_python_does_not_have_is_corruption(tables, tmp_path, millis
     assert caught.value.path == str(path)
 
 
+def fewer_fields(row):
+    """A serialized row that says it has another number of fields."""
+    return b"\0\0\0\7" + row[4:]
+
+
+def with_files(table, directory, **values):
+    """A copy of a table whose newest manifest says other things of its files."""
+    shutil.copytree(table.location, directory)
+    path = next(path for path in sorted((directory / "manifest").glob("manifest-*")) if "list" not in path.name)
+    entries = read_manifests([(path.name, path.read_bytes())]).entries()
+    changes = {name: value(getattr(entries[0].file, name)) if callable(value) else value for name, value in values.items()}
+    file = msgspec.structs.replace(entries[0].file, **changes)
+    path.write_bytes(write_manifest([msgspec.structs.replace(entries[0], file=file), *entries[1:]]))
+    return Table.open(str(directory), QUICK, env=env())
+
+
+@pytest.mark.parametrize(
+    ("values", "verb"),
+    [
+        ({"min_key": fewer_fields}, "scan"),
+        ({"min_key": fewer_fields}, "lookup"),
+        ({"max_key": b""}, "compact"),
+        ({"name": "\0"}, "scan"),
+        ({"name": "../x.parquet"}, "lookup"),
+        ({"max_sequence": 2**63 - 1}, "write"),
+        ({"value_stats": lambda stats: msgspec.structs.replace(stats, min_values=fewer_fields(stats.min_values))}, "scan"),
+    ],
+    ids=str,
+)
+def test_what_a_manifest_says_wrongly_names_the_table(tables, tmp_path, values, verb):
+    kind = "append" if "value_stats" in values else "keyed"
+    table = with_files(tables[kind], tmp_path / "t", **values)
+    with pytest.raises(CorruptionError) as caught:
+        VERBS[verb](table)
+    assert str(tmp_path / "t") in str(caught.value)
+    assert caught.value.path
+
+
+def with_lists(table, directory, change):
+    """A copy of a table whose manifest lists say other things of the manifests."""
+    shutil.copytree(table.location, directory)
+    for path in (directory / "manifest").glob("manifest-list-*"):
+        path.write_bytes(write_manifest_list([change(file) for file in read_manifest_list(path.read_bytes())]))
+    return Table.open(str(directory), QUICK, env=env())
+
+
+@pytest.mark.parametrize("counts", [(0,) * 5, (2**63 - 1,), (None,)])
+def test_null_counts_of_partitions_that_make_no_sense_prune_nothing(tables, tmp_path, counts):
+    def change(file):
+        stats = msgspec.structs.replace(file.partition_stats, null_counts=counts)
+        return msgspec.structs.replace(file, partition_stats=stats)
+
+    table = with_lists(tables["parted"], tmp_path / "t", change)
+    assert table.scan(where="p = 1").count() == 1
+    table.write_arrow(ROWS)
+    table.compact_manifests()
+    assert table.scan(where="p = 1").count() == 1
+
+
 # -- what users give ----------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +242,35 @@ def test_types_may_be_nested_as_deeply_as_arrow_data_and_no_deeper():
 def test_columns_come_as_a_list(columns):
     with pytest.raises(UsageError, match="list of"):
         Schema(columns)
+
+
+def deep():
+    found = []
+    for _ in range(5000):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table, value: table.create_tag(value),
+        lambda table, value: table.scan(limit=value),
+        lambda table, value: table.scan(snapshot_id=value),
+        lambda table, value: table.scan(where=value),
+        lambda table, value: table.lookup([{"p": 1, "k": value}]),
+        lambda table, value: table.update("k = 1", {"v": value}),
+        lambda table, value: table.compact(order_by=value),
+        lambda table, value: table.alter(value),
+        lambda table, value: table.drop_partitions(value),
+        lambda table, value: Table.open(value),
+        lambda table, value: Catalog.open(value),
+        lambda table, value: table.scan().head(value),
+    ],
+)
+def test_an_argument_that_is_nested_too_deeply_is_refused(tables, call):
+    with pytest.raises(UsageError):
+        call(tables["keyed"], deep())
 
 
 # -- stores -------------------------------------------------------------------------------------------------------------
