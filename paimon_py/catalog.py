@@ -40,8 +40,8 @@ from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 from paimon_py.spec.option_names import check_names
 from paimon_py.spec.options import check_values
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.shown import harmless_options
 from paimon_py.spec.supported import check_writable
-from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
 from paimon_py.table import Table
@@ -107,7 +107,9 @@ class Catalog:
             )
         location = settings.get("warehouse") if path is None else path
         if not isinstance(location, (str, PurePath)) or not location:
-            raise UsageError(f"Catalog.open needs the path or URL of a warehouse, got {location!r}")
+            raise UsageError(
+                f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
+            )
         store, warehouse = open_store(str(location), settings)
         store.make_directory(warehouse)
         size = len(TABLE_DEFAULT_PREFIX)
@@ -206,7 +208,7 @@ class Catalog:
         database, table = self._split(name, "create_table")
         path = table_path(self._warehouse, database, table)
         if options is not None and not isinstance(options, Mapping):
-            raise UsageError(f"options map names to texts, got {options!r}")
+            raise UsageError(f"options map names to texts, got a {type(options).__name__}")
         first = self._new_schema(
             schema,
             TableSpec(
@@ -300,8 +302,9 @@ class Catalog:
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[object, ...]:
-        public = DataStore(self._store, self._warehouse, self._options).public_options
-        return _reopen, (self._store, self._warehouse, self._table_defaults, public)
+        known = harmless_options({TABLE_DEFAULT_PREFIX + name: text for name, text in self._table_defaults.items()})
+        defaults = {name.removeprefix(TABLE_DEFAULT_PREFIX): text for name, text in known.items()}
+        return _reopen, (self._store, self._warehouse, defaults, harmless_options(self._options))
 
     def __repr__(self) -> str:
         return f"Catalog({self._warehouse!r})"

@@ -323,7 +323,7 @@ def _limit_of(limit: object, order_by: object) -> int | None:
 
 def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
     if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options map names to texts, got {options!r}")
+        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
     for name, text in (options or {}).items():
         check_dynamic(schema, name, text)
     return options or {}

@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.errors import OptionError
 from paimon_py.spec.options import Options
+from paimon_py.spec.shown import shown_url
 
 PATHS = "data-file.external-paths"
 STRATEGY = f"{PATHS}.strategy"
@@ -134,7 +135,14 @@ def _rotated(word: int, bits: int) -> int:
 
 def _root(text: str) -> str:
     """A URL as Java prints it: one slash between parts, none at the end, `file:` without slashes for the host."""
-    match = _URL.fullmatch(text)
+    match, shown = _URL.fullmatch(text), shown_url(text)
+    if shown != text:
+        raise OptionError(
+            f"option {PATHS!r}: {shown!r} must not have a user, a query or a fragment; give credentials to who opens the"
+            " table",
+            option=PATHS,
+            value=shown,
+        )
     if match is None:
         raise OptionError(
             f"option {PATHS!r}: {text!r} is not a URL; write it with its scheme, such as file:///data or s3://bucket/data",

@@ -18,6 +18,7 @@ from paimon_py.errors import OptionError
 from paimon_py.spec.option_names import FALLBACKS, check_names
 from paimon_py.spec.option_rows import ROWS
 from paimon_py.spec.option_rows.kinds import BOOL, INT, LONG, MAP, REAL, SIZE, TEXT, TIME
+from paimon_py.spec.shown import shown_options
 
 __all__ = ["OPTIONS", "Option", "Options", "check_names", "check_values", "is_default"]
 
@@ -102,7 +103,7 @@ class Options(Mapping[str, str]):
         return len(self._texts)
 
     def __repr__(self) -> str:
-        return f"Options({dict(self._texts)!r})"
+        return f"Options({shown_options(self._texts)!r})"
 
     def is_set(self, name: str) -> bool:
         """Whether the option, or one of its older names, was given."""
@@ -179,7 +180,8 @@ def check_values(options: Mapping[str, str]) -> None:
     """
     for name, text in options.items():
         if not isinstance(text, str):
-            raise OptionError(f"option {name!r} needs a text, not {text!r}; write {str(text)!r}", option=name)
+            shown = f"{text!r}; write {str(text)!r}" if name in OPTIONS else f"a {type(text).__name__}"
+            raise OptionError(f"option {name!r} needs a text, not {shown}", option=name)
         option = OPTIONS.get(name)
         if option is not None:
             _check(option, text)

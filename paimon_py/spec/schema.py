@@ -6,10 +6,12 @@ Source: format.md §3; Java `TableSchema`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from paimon_py.errors import SchemaError
+from paimon_py.spec.shown import shown_options
 from paimon_py.spec.types import Field
 
 SYSTEM_FIELD_ID_START = 1_073_741_823
@@ -21,7 +23,10 @@ ROW_KIND_COLUMN = "_row_kind"
 
 
 class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `schema-<id>`. `extra` holds JSON fields that are not known here."""
+    """The content of `schema-<id>`. `extra` holds JSON fields that are not known here.
+
+    Texts and pickles have `***` for the values of options that are not known to be harmless.
+    """
 
     id: int
     fields: tuple[Field, ...]
@@ -33,6 +38,16 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     time_millis: int | None = None
     version: int = 3
     extra: Mapping[str, object] = {}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
+        return f"TableSchema({shown})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (self._shown(),)
+
+    def _shown(self) -> dict[str, Any]:
+        return {**msgspec.structs.asdict(self), "options": shown_options(self.options)}
 
     def field(self, name: str) -> Field:
         """The column called `name`.
@@ -73,3 +88,7 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     def key_fields(self) -> tuple[Field, ...]:
         """Fields of the trimmed primary key."""
         return tuple(self.field(name) for name in self.trimmed_primary_keys)
+
+
+def _again(fields: Mapping[str, Any]) -> TableSchema:
+    return TableSchema(**fields)

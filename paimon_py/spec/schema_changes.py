@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from paimon_py.spec.shown import shown_options
+
 Path: TypeAlias = str | Sequence[str]
 """A column, or the path to a nested one."""
 
@@ -103,6 +105,9 @@ class SetOption(msgspec.Struct, frozen=True):
 
     name: str
     value: str
+
+    def __repr__(self) -> str:
+        return f"SetOption({self.name!r}, {shown_options({self.name: self.value})[self.name]!r})"
 
 
 class RemoveOption(msgspec.Struct, frozen=True):

@@ -6,9 +6,11 @@ Source: Java `S3FileIO`, `GSFileIO`, `AzureFileIO` (prefixes and mirrored keys);
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from paimon_py.errors import OptionError
+from paimon_py.spec.shown import shown_url
 
 SECRET_ARGUMENTS = frozenset(
     (
@@ -18,8 +20,52 @@ SECRET_ARGUMENTS = frozenset(
 )  # fmt: skip
 """fsspec arguments that never appear in a text or a pickle."""
 
+_PART_LENGTH = 12
+_HARMLESS_ARGUMENTS = frozenset(
+    ("anon", "account_name", "client_id", "config_kwargs", "host", "port", "project", "protocol", "tenant_id")
+)
+_HARMLESS_TOKENS = ("anon", "google_default", "cloud")
+_HARMLESS_OF_CLIENT = ("endpoint_url", "region_name")
+
 _AZURE_ACCOUNT = re.compile(r"^(?P<key>.+)\.(?P<account>[^.]+)\.(?:blob|dfs)\.[a-z0-9.]+$")
 _TENANT = re.compile(r"^https?://[^/]+/(?P<tenant>[^/]+)/oauth2")
+
+
+def harmless_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an fsspec file system that are known to be harmless; URLs without user information and query."""
+    found = {name: value for name, value in arguments.items() if name in _HARMLESS_ARGUMENTS}
+    if "endpoint_url" in arguments:
+        found["endpoint_url"] = shown_url(str(arguments["endpoint_url"]))
+    client = arguments.get("client_kwargs", {})
+    known = {name: shown_url(str(client[name])) for name in _HARMLESS_OF_CLIENT if name in client}
+    if known:
+        found["client_kwargs"] = known
+    if arguments.get("token") in _HARMLESS_TOKENS:
+        found["token"] = arguments["token"]
+    return found
+
+
+def secret_texts(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """What no text may repeat of the arguments of an fsspec file system: whole, and in its parts."""
+    found: set[str] = set()
+    for name in SECRET_ARGUMENTS & arguments.keys():
+        value = str(arguments[name])
+        if value not in _HARMLESS_TOKENS:
+            found.update((value, *_parts(value)))
+    endpoints = (arguments.get("endpoint_url"), arguments.get("client_kwargs", {}).get("endpoint_url"))
+    for url in endpoints:
+        authority = str(url or "").partition("://")[2].rpartition("@")[0]
+        found.update(part for part in (authority, *authority.split(":")) if part)
+    return frozenset(found)
+
+
+def _parts(secret: str) -> Iterator[str]:
+    """Lines and quoted texts of a secret that are long enough to be told from other words: of a key file, say."""
+    for part in re.split(r"[\r\n\"']+|\\n|;", secret):
+        if len(part.strip()) >= _PART_LENGTH:
+            yield part.strip()
+            if "=" in part and len(tail := part.partition("=")[2].strip()) >= _PART_LENGTH:
+                yield tail
 
 
 def fsspec_arguments(scheme: str, options: Mapping[str, str]) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.external_paths import PATHS, declared_roots
+from paimon_py.spec.shown import harmless_options, shown_url
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import FileStatus, Store
 
@@ -16,7 +17,6 @@ Url = tuple[str, str, str]
 """Scheme, authority and path of a URL."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?://([^/]*))?(/.*)", re.DOTALL)
-_SECRET_WORDS = ("key", "secret", "token", "password", "credential", "sas")
 
 
 class DataStore:
@@ -27,7 +27,8 @@ class DataStore:
     whatever metadata say.
 
     URLs within the bucket of the table's own store (`file:` for a table on a local disk) go to that store; others
-    are opened when first met, with the options that the table was opened with. Pickles leave out secrets.
+    are opened when first met, with the options that the table was opened with. Pickles keep the options that are known
+    to be harmless.
 
     Paths in metadata are Paimon paths: a `%` in them is a percent sign, also behind `file:`.
     """
@@ -61,8 +62,8 @@ class DataStore:
 
     @property
     def public_options(self) -> dict[str, str]:
-        """The options that other stores are opened with, without whatever may be a secret."""
-        return {name: text for name, text in self._options.items() if not _may_be_secret(name)}
+        """The options that other stores are opened with, as far as they are known to be harmless."""
+        return harmless_options(self._options)
 
     def open_read(self, path: str) -> BinaryIO:
         store, path = self.place(path)
@@ -143,20 +144,18 @@ def _lies_below(url: Url, root: Url) -> bool:
 
 def _require_plain(path: str, below: str) -> None:
     if any(part in ("", ".", "..") or "\0" in part for part in below.split("/")):
-        raise CorruptionError(f"metadata names a file {path!r}, which is not a plain path", path=path)
+        shown = shown_url(path)
+        raise CorruptionError(f"metadata names a file {shown!r}, which is not a plain path", path=shown)
 
 
 def _outside(path: str) -> CorruptionError:
+    shown = shown_url(path)
     return CorruptionError(
-        f"metadata names {path!r}, which lies neither below the table nor below a directory that its option {PATHS!r}"
+        f"metadata names {shown!r}, which lies neither below the table nor below a directory that its option {PATHS!r}"
         " names or named",
-        path=path,
+        path=shown,
     )
 
 
 def _again(home: Store, root: str, options: Mapping[str, str], roots: Callable[[], Iterable[str]]) -> DataStore:
     return DataStore(home, root, options, roots=roots)
-
-
-def _may_be_secret(name: str) -> bool:
-    return any(word in name.lower() for word in _SECRET_WORDS)

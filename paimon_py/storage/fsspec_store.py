@@ -10,24 +10,22 @@ from __future__ import annotations
 import datetime
 import functools
 import io
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 import fsspec
 
 from paimon_py.env import Ids, SystemIds
-from paimon_py.errors import PaimonError, StorageError, StorageUnknownError, UnsupportedError, UsageError
-from paimon_py.storage.cloud_options import SECRET_ARGUMENTS, fsspec_arguments
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.spec.shown import shown_url, without_user
+from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
+from paimon_py.storage.fsspec_failures import Failures, closed, http_status
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
 ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
 _EXISTS_STATUS = {"s3": {412}, "gs": {412}, "abfs": {409, 412}, "abfss": {409, 412}, "az": {409, 412}}
-_REFUSED_STATUS = {400, 401, 403, 404, 405, 411, 413}
-_TRANSIENT_STATUS = {408, 409, 429, 500, 502, 503, 504}
-_NEVER_SENT = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "RefreshError"}
-_CAUSES_MAX = 8
 _PATTERN = frozenset("*?[")
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
@@ -39,8 +37,8 @@ _kept_promise: set[tuple[str, str, str]] = set()
 class FsspecStore:
     """Files of one fsspec scheme; paths are URLs (`s3://bucket/key`).
 
-    Pickles carry the settings without secrets: where the credentials came as options, the receiving process uses the
-    cloud's own chain.
+    Pickles carry the settings that are known to be harmless: where the credentials came as options, the receiving
+    process uses the cloud's own chain.
 
     Args:
         scheme: the fsspec protocol.
@@ -51,7 +49,7 @@ class FsspecStore:
         self.scheme = scheme
         self._arguments = dict(arguments)
         self._ids = ids or SystemIds()
-        self._failures = _Failures(self._arguments)
+        self._failures = Failures(self._arguments)
         self._opened: dict[bool, Any] = {}
 
     @classmethod
@@ -59,22 +57,26 @@ class FsspecStore:
         """The store for a root URL.
 
         Raises:
-            UsageError: the scheme is unknown or its package is not installed.
+            UsageError: the scheme is unknown or its package is not installed, or the URL has a user that it has not.
         """
-        system = _system_class(scheme)
-        return cls(scheme, {**system._get_kwargs_from_urls(root), **fsspec_arguments(scheme, options)})
+        given = _system_class(scheme)._get_kwargs_from_urls(root)
+        user = root.partition("://")[2].partition("/")[0].rpartition("@")[0]
+        if without_user(root) != root and user not in given.values():
+            raise UsageError(f"a {scheme}:// URL must not hold a user; give credentials as options")
+        return cls(scheme, {**given, **fsspec_arguments(scheme, options)})
 
     def __repr__(self) -> str:
         return f"FsspecStore({self.scheme!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        public = {name: value for name, value in self._arguments.items() if name not in SECRET_ARGUMENTS}
-        return FsspecStore, (self.scheme, public)
+        return FsspecStore, (self.scheme, harmless_arguments(self._arguments))
 
+    @closed
     def get(self, path: str) -> bytes:
         with self._failures.translated("get", path):
             return bytes(self._system().cat_file(path))
 
+    @closed
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self._check_promise(path)
         with self._failures.translated("put_new", path):
@@ -90,11 +92,13 @@ class FsspecStore:
             )
         return False
 
+    @closed
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         with self._failures.translated("put", path):
             self._require(within)
             self._system().pipe_file(path, data)
 
+    @closed
     def list(self, directory: str) -> list[FileStatus]:
         with self._failures.translated("list", directory):
             system = self._system()
@@ -107,6 +111,7 @@ class FsspecStore:
             children = [_status(directory, info) for info in found if _is_child(here, info)]
         return sorted(children, key=lambda child: child.name)
 
+    @closed
     def stat(self, path: str) -> FileStatus | None:
         with self._failures.translated("stat", path):
             system = self._system()
@@ -116,6 +121,7 @@ class FsspecStore:
             except FileNotFoundError:
                 return None
 
+    @closed
     def delete(self, path: str) -> None:
         with self._failures.translated("delete", path):
             try:
@@ -123,6 +129,7 @@ class FsspecStore:
             except FileNotFoundError:
                 return
 
+    @closed
     def delete_tree(self, directory: str) -> None:
         with self._failures.translated("delete_tree", directory):
             system = self._system()
@@ -135,11 +142,13 @@ class FsspecStore:
             except FileNotFoundError:
                 return
 
+    @closed
     def open_read(self, path: str) -> BinaryIO:
         with self._failures.translated("open_read", path):
             file = self._system().open(path, "rb", block_size=_READ_BLOCK_BYTES, cache_type="readahead")
         return cast(BinaryIO, _Stream(self, file, path, "open_read"))
 
+    @closed
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         with self._failures.translated("open_write", path):
             self._require(within)
@@ -148,6 +157,7 @@ class FsspecStore:
             file = self._system().open(path, "wb")
         return cast(BinaryIO, io.BufferedWriter(cast(Any, _Stream(self, file, path, "open_write")), _READ_BLOCK_BYTES))
 
+    @closed
     def make_directory(self, path: str) -> None:
         if self.scheme not in _EXISTS_STATUS:
             with self._failures.translated("make_directory", path):
@@ -174,7 +184,7 @@ class FsspecStore:
         try:
             self._system(once=True).pipe_file(path, data, mode="create", **extra)
         except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
-            if isinstance(error, FileExistsError) or _http_status(error) in _EXISTS_STATUS[self.scheme]:
+            if isinstance(error, FileExistsError) or http_status(error) in _EXISTS_STATUS[self.scheme]:
                 return False
             raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.shown(error)
         return True
@@ -213,8 +223,8 @@ class FsspecStore:
         self.delete(probe)
         if not first or second:
             raise UnsupportedError(
-                f"bucket {bucket} at {place[1] or self.scheme} let a second writer create a file that existed"
-                " (an old server, or an old s3fs, botocore, gcsfs or adlfs); commits there could be lost",
+                f"bucket {bucket} at {shown_url(place[1]) or self.scheme} let a second writer create a file that"
+                " existed (an old server, or an old s3fs, botocore, gcsfs or adlfs); commits there could be lost",
                 feature="commit on a store without conditional writes",
                 path=path,
             )
@@ -226,53 +236,6 @@ class FsspecStore:
         if system is None or not _is_of_this_process(system):
             system = self._opened[once] = _opened(self.scheme, self._arguments, once=once)
         return system
-
-
-class _Failures:
-    """Errors of a file system as ours, without the secrets among its arguments."""
-
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        self._arguments = arguments
-
-    @contextmanager
-    def translated(self, operation: str, path: str) -> Iterator[None]:
-        try:
-            yield
-        except PaimonError:
-            raise
-        except FileNotFoundError as error:
-            raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from self.shown(error)
-        except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
-            raise self.error(operation, path, error) from self.shown(error)
-
-    def error(self, operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
-        if isinstance(error, StorageError):
-            return error
-        status = _http_status(error)
-        text = f"{operation} of {path} failed: {type(error).__name__}: {self.redacted(str(error))}"
-        refused = status in _REFUSED_STATUS or type(error).__name__ in _NEVER_SENT
-        if ambiguous and not refused:
-            return StorageUnknownError(text, path=path, operation=operation, transient=True)
-        transient = status in _TRANSIENT_STATUS or (
-            status is None and isinstance(error, TimeoutError | ConnectionError)
-        )
-        return StorageError(text, path=path, operation=operation, transient=transient)
-
-    def shown(self, error: Exception) -> Exception | None:
-        """The error as the cause of ours, which tracebacks print; None if it or one behind it has a secret."""
-        behind: BaseException | None = error
-        seen = 0
-        while behind is not None and seen < _CAUSES_MAX:
-            if self.redacted(str(behind)) != str(behind):
-                return None
-            behind = behind.__cause__ or behind.__context__
-            seen += 1
-        return error
-
-    def redacted(self, text: str) -> str:
-        for name in SECRET_ARGUMENTS & self._arguments.keys():
-            text = text.replace(str(self._arguments[name]), "***")
-        return text
 
 
 class _Stream(io.RawIOBase):
@@ -294,6 +257,7 @@ class _Stream(io.RawIOBase):
     def seekable(self) -> bool:
         return self.readable()
 
+    @closed
     def read(self, size: int | None = -1) -> bytes:
         with self._store._failures.translated("read", self._path):
             return bytes(self._file.read(-1 if size is None else size))
@@ -307,18 +271,22 @@ class _Stream(io.RawIOBase):
         view[: len(data)] = data
         return len(data)
 
+    @closed
     def write(self, data: Any) -> int:
         with self._store._failures.translated("write", self._path):
             return int(self._file.write(data))
 
+    @closed
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         with self._store._failures.translated("seek", self._path):
             return int(self._file.seek(offset, whence))
 
+    @closed
     def tell(self) -> int:
         with self._store._failures.translated("tell", self._path):
             return int(self._file.tell())
 
+    @closed
     def close(self) -> None:
         if self.closed:
             return
@@ -357,24 +325,6 @@ def _is_of_this_process(system: Any) -> bool:
         return system is not None and getattr(system, "loop", True) is not None
     except RuntimeError:
         return False
-
-
-def _http_status(error: BaseException | None) -> int | None:
-    """The HTTP status behind an error, whatever class an SDK gave it."""
-    seen = 0
-    while error is not None and seen < _CAUSES_MAX:
-        response = getattr(error, "response", None)
-        if isinstance(response, dict):
-            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        else:
-            status = (
-                getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(error, "code", None)
-            )
-        if isinstance(status, int) or (isinstance(status, str) and status.isdigit()):
-            return int(status)
-        error = error.__cause__ or error.__context__
-        seen += 1
-    return None
 
 
 def _is_child(directory: str, info: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.shown import shown_url, without_user
 from paimon_py.storage.local_store import LocalStore, absolute_path
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.retry import RetryStore
@@ -25,10 +26,11 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
 
     Plain paths and `file:` are local, `memory://` is the process's own; everything else goes through fsspec. Options
     are Paimon's own names (`s3.access-key`, `fs.s3a.endpoint`, `fs.azure.account.key.…`); what they leave open, the
-    cloud's own chain of credentials decides.
+    cloud's own chain of credentials decides. A user in the URL is for the store; the path is without.
 
     Raises:
-        UsageError: the URL is malformed or holds a password, or a package for its scheme is not installed.
+        UsageError: the URL is malformed, holds a password, or a user that its scheme has not; or a package for its
+            scheme is not installed.
         OptionError: an option's value is not allowed.
     """
     if not isinstance(options, Mapping):
@@ -37,12 +39,13 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         if not isinstance(name, str) or not isinstance(value, str):
             raise OptionError(f"option {name!r} needs a text, not a {type(value).__name__}", option=str(name))
     if not url or any(character == "\0" or "\ud800" <= character <= "\udfff" for character in url):
-        raise UsageError(f"not a path or URL: {url!r}")
+        raise UsageError(f"not a path or URL: {shown_url(url)!r}")
     match = _SCHEME.match(url)
     scheme = match.group(1).lower() if match else "file"
     if scheme == "file":
         return LocalStore(fsync=_fsync(options)), _local_path(url)
     if scheme == "memory":
+        _refuse_secrets(url, scheme)
         return _memory, _normalised(url, "memory")
     from paimon_py.storage import fsspec_store  # the only place that asks for fsspec
 
@@ -50,7 +53,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     _refuse_secrets(url, scheme)
     root = _normalised(url, scheme)
     store = fsspec_store.FsspecStore.open(scheme, root, options)
-    return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), root
+    return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), without_user(root)
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:
@@ -58,6 +61,8 @@ def _refuse_secrets(url: str, scheme: str) -> None:
     authority, _, rest = url.split(":", 1)[1].lstrip("/").partition("/")
     if ":" in authority.rpartition("@")[0]:
         raise UsageError(f"a {scheme}:// URL must not hold a password; give it as an option, or in the environment")
+    if scheme == "memory" and "@" in authority:
+        raise UsageError("a memory:// URL has no user")
     if "?" in authority + rest:
         raise UsageError(f"a {scheme}:// URL must not have a query ('?…'); give credentials as options")
 
@@ -74,7 +79,7 @@ def _local_path(url: str) -> str:
         parts = urlsplit(url)
         if parts.netloc not in ("", "localhost"):
             raise UnsupportedError(
-                f"{url} names the host {parts.netloc!r}; file: URLs are file:///path", feature="file: URL with a host"
+                f"{shown_url(url)} names a host; file: URLs are file:///path", feature="file: URL with a host"
             )
         url = unquote(parts.path) if "%" in parts.path else parts.path
     return absolute_path(url)
@@ -84,5 +89,5 @@ def _normalised(url: str, scheme: str) -> str:
     rest = url.split(":", 1)[1].strip("/")
     parts = [part for part in rest.split("/") if part]
     if not parts or any(part in (".", "..") for part in parts):
-        raise UsageError(f"{url} must name a bucket or directory, without '.' and '..' in it")
+        raise UsageError(f"{shown_url(url)} must name a bucket or directory, without '.' and '..' in it")
     return f"{scheme}://" + "/".join(parts)

@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from paimon_py.errors import CorruptionError
+from paimon_py.spec.shown import shown_url
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.memory_store import MemoryStore
@@ -104,7 +105,7 @@ def test_nothing_outside_of_the_table_and_its_external_roots_is_touched(path):
     for verb in (files.open_read, files.open_write, files.stat, files.delete):
         with pytest.raises(CorruptionError) as caught:
             verb(path)
-        assert caught.value.path == path and repr(path) in str(caught.value)
+        assert caught.value.path == shown_url(path) and repr(shown_url(path)) in str(caught.value)
 
 
 def test_the_roots_of_a_table_are_read_when_a_path_asks_for_them_and_those_that_were_met_are_known():
