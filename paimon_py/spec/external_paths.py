@@ -138,8 +138,8 @@ def _root(text: str) -> str:
     match, shown = _URL.fullmatch(text), shown_url(text)
     if shown != text:
         raise OptionError(
-            f"option {PATHS!r}: {shown!r} must not have a user, a query or a fragment; give credentials to who opens the"
-            " table",
+            f"option {PATHS!r}: {shown!r} must not have a user, a query or a fragment; credentials are given when a"
+            " table is opened",
             option=PATHS,
             value=shown,
         )
