@@ -14,7 +14,7 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import BinaryIO, Protocol, TypeVar
 
 try:
@@ -31,6 +31,11 @@ MAP_ALIGNMENT = 1 << 16
 _SPILL_BUFFER_BYTES = 1 << 16
 _SPILL_PREFIX = "paimon-spill-"
 _SPILL_LOCK = "in-use"
+
+
+def environment() -> Mapping[str, str]:
+    """The variables of the process as they are now; read to keep what they hold out of texts, never to decide."""
+    return os.environ
 
 
 class Clock(Protocol):

@@ -69,7 +69,7 @@ def shown_text(text: str) -> str:
 
 
 def harmless_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Those options that are known to be harmless; URLs in them are shown as `shown_url` does."""
+    """The options that are known to be harmless; their URLs are shown as `shown_url` does."""
     return {name: _shown_value(name, text) for name, text in options.items() if is_harmless(name)}
 
 

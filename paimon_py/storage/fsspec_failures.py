@@ -6,16 +6,17 @@ Source: docs/security.md, "Secrets".
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
+from paimon_py.env import environment
 from paimon_py.errors import PaimonError, StorageError, StorageUnknownError
 from paimon_py.spec.shown import HIDDEN, shown_text
 from paimon_py.storage.cloud_options import secret_texts
+from paimon_py.storage.local_store import LocalStore
 from paimon_py.storage.store import FileMissingError
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -23,7 +24,6 @@ _REFUSED_STATUS = {400, 401, 403, 404, 405, 411, 413}
 _TRANSIENT_STATUS = {408, 409, 429, 500, 502, 503, 504}
 _NEVER_SENT = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "RefreshError"}
 _CAUSES_MAX = 8
-_KEY_FILE_BYTES = 1 << 16
 _VARIABLE_LENGTH = 6
 _SECRET_VARIABLE = re.compile(
     "^(AWS|AZURE|GOOGLE|GCLOUD|GCS|S3)_.*(KEY|SECRET|TOKEN|PASSWORD|CREDENTIALS|CONNECTION_STRING)"
@@ -94,20 +94,19 @@ class Failures:
 
 
 def _key_file(token: object) -> frozenset[str]:
-    """The secrets in a file that holds a key, if that is what a token is."""
+    """The secrets in a file that holds a key, if that is what a token names."""
     try:
-        with open(str(token), encoding="utf-8") as file:
-            return secret_texts({"token": file.read(_KEY_FILE_BYTES)}) if token else frozenset()
-    except (OSError, ValueError):
+        return secret_texts({"token": LocalStore().get(str(token)).decode()}) if token else frozenset()
+    except (StorageError, ValueError):
         return frozenset()
 
 
 def _of_environment() -> frozenset[str]:
     """What the environment gives to the cloud's own chain of credentials."""
-    names = [name for name in os.environ if _SECRET_VARIABLE.search(name)]
     found: frozenset[str] = frozenset()
-    for name in names:
-        value = os.environ[name]
+    for name, value in environment().items():
+        if _SECRET_VARIABLE.search(name) is None:
+            continue
         if len(value) >= _VARIABLE_LENGTH:
             found |= secret_texts({"token": value})
         if name.endswith("_CREDENTIALS"):
