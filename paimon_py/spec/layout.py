@@ -252,7 +252,7 @@ def check_file_name(name: str) -> str:
         CorruptionError: it would leave its directory.
     """
     if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
-        raise CorruptionError(f"metadata names a file {name!r}, which is not a plain file name", path=name)
+        raise CorruptionError(f"metadata names a file {name!r}, which is not a plain file name", path=name or None)
     return name
 
 

@@ -19,8 +19,10 @@ from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import OPTIONS
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.open import open_store
 
 WAREHOUSE = "/w"
+_memory, _ = open_store("memory://ext", {})
 COLUMNS = [
     ("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("s", "STRING"), ("n", "INT"), ("x", "DOUBLE"), ("d", "DECIMAL(20, 3)"),
     ("t", "TIMESTAMP(6)"), ("b", "BYTES"), ("a", "ARRAY<INT>"), ("m", "MAP<STRING, INT>"), ("r", "ROW<y INT, z STRING>"),
@@ -66,6 +68,7 @@ OWN = {
     "vectors-64": Kind({"bucket": "1", **VECTORS, "deletion-vectors.bitmap64": "true"}, keyed=True, merges=True),
     "append-vectors": Kind({**VECTORS}),
     "dynamic": Kind(DYNAMIC, keyed=True),
+    "external": Kind({"data-file.external-paths": "memory://ext/a", "data-file.external-paths.strategy": "round-robin"}),
     "indexes": Kind(EMBEDDED),
     "indexes-apart": Kind(APART),
     "indexes-keyed": Kind({**KEYED, **APART}, keyed=True, merges=True),
@@ -93,9 +96,16 @@ class TableFiles(NamedTuple):
     files: dict
 
 
-def env(owner="0f0e0d0c-0000-4000-8000-"):
+class Names(Ids):
+    """UUIDs as random ones look, the same in every run."""
+
+    def uuid(self):
+        return f"{self.owner}-0000-4000-8000-{next(self.numbers):012x}"
+
+
+def env(owner="0f0e0d0c"):
     """An environment in which nothing waits and nothing runs at once, with the same names in every run."""
-    return Env(Clock(), Ids(owner), SerialPool())
+    return Env(Clock(), Names(owner), SerialPool())
 
 
 def rows(seed, count=ROWS):
@@ -152,6 +162,20 @@ def own(name):
 
 
 @functools.cache
+def _external():
+    own("external")
+    return files_of(_memory, "memory://ext/a")
+
+
+def lay_external():
+    """Put the files of the table "external" that lie outside of its directory where they were."""
+    found = _external()
+    _memory.delete_tree("memory://ext")
+    for path, data in found.items():
+        _memory.put(path, data)
+
+
+@functools.cache
 def java(name):
     """A table that Java wrote, out of the corpus."""
     place = CORPUS / name
@@ -187,10 +211,12 @@ def store_with(name, path=None, data=None):
     return store
 
 
-def opened(store, name):
-    """The table as a process would see it that has just begun."""
+def opened(store, name, opener=None):
+    """The table as a process would see it that has just begun; `opener` opens its other stores."""
     location = table_files(name).location
-    root = TableRoot(store, location, env("1a1b1c1d-0000-4000-8000-"))
+    root = TableRoot(store, location, env("1a1b1c1d"))
+    if opener is not None:
+        root.files._opener = opener
     return Table(root, root.schemas.latest(), "d.t")
 
 

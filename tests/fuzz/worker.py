@@ -31,9 +31,10 @@ PACKAGE = str(Path(__file__).parents[2] / "paimon_py")
 @functools.cache
 def targets() -> dict[str, Target]:
     """All targets by name."""
-    from fuzz import table_targets, value_targets
+    from fuzz import forged_targets, table_targets, value_targets
 
-    return {target.name: target for target in itertools.chain(table_targets.targets(), value_targets.targets())}
+    places = (table_targets, forged_targets, value_targets)
+    return {target.name: target for target in itertools.chain.from_iterable(place.targets() for place in places)}
 
 
 @functools.cache
