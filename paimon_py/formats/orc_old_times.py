@@ -74,7 +74,7 @@ class _Column(NamedTuple):
 
 
 class _Behind(io.RawIOBase):
-    """The end of a file at its place in the file; what lies before cannot be read."""
+    """The end of a file at its place in the file; zeros stand for what lies before."""
 
     def __init__(self, start: int, end: bytes) -> None:
         self._start = start
@@ -86,8 +86,10 @@ class _Behind(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        first = self._at - self._start
-        data = self._end[first : first + size] if size >= 0 else self._end[first:]
+        total = self._start + len(self._end)
+        last = total if size < 0 else min(self._at + size, total)
+        before = max(min(last, self._start) - self._at, 0)
+        data = bytes(before) + self._end[max(self._at - self._start, 0) : max(last - self._start, 0)]
         self._at += len(data)
         return data
 

@@ -148,6 +148,17 @@ def test_stripes_before_the_first_old_time_reach_the_file_at_once():
     assert len(read_tail(io.BytesIO(data)).stripes) > 3
 
 
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("late", [1, 700, 40_000])
+@pytest.mark.parametrize("old", [1, 700, 40_000])
+def test_old_times_may_come_after_any_number_of_late_ones(late, old, codec):
+    fields = fields_of("TIMESTAMP(6)")
+    parts_ = [list(range(late)), [-5_000_001 - place * 1_000_003 for place in range(old)], [7], [-5_000_001], [8]]
+    batches = [pa.record_batch({"c0": stamps(part)}) for part in parts_]
+    data, _ = write("orc", fields, batches, options={"orc.compress": codec, **SMALL})
+    assert read("orc", data, fields)["c0"].combine_chunks() == stamps(sum(parts_, []))
+
+
 def bounds_of(statistics):
     """Nanoseconds of the least and greatest time."""
     for part in parts(statistics):
