@@ -139,15 +139,18 @@ class TableCare(ABC):
         Raises:
             UsageError: the table has another schema than the task was planned under.
             SnapshotExpiredError: others replaced its files so long ago that they are gone; plan anew.
-            CorruptionError, StorageError: a file cannot be read or written; what was written is deleted.
+            CorruptionError: the task says something else of its bucket than the table; or a file is damaged.
+            StorageError: a file cannot be read or written; what was written is deleted.
         """
         from paimon_py.compaction.compact import changes_of
         from paimon_py.compaction.run import run_task
+        from paimon_py.compaction.task_check import check_task
 
         check_compactable(self._schema)
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
+        check_task(self._root, self._schema, task)
         try:
             return changes_of([task], [run_task(self._root, self._schema, task)])
         except FileMissingError as error:

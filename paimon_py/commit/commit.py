@@ -26,6 +26,7 @@ from paimon_py.commit.proposals import CompactProposal, OverwriteProposal, Requi
 from paimon_py.commit.repeats import Repeats
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
+from paimon_py.commit.soundness import check_sound
 from paimon_py.commit.state import Already, Proposal, State, plan
 from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_unnamed_index, uncommitted
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
@@ -54,6 +55,7 @@ def commit(
 
     Raises:
         UsageError: new files lie outside the partition to overwrite, are of another table, or are not there.
+        CorruptionError: changes that come from elsewhere say what no snapshot may say.
         CommitConflictError: the changes do not fit what others committed; nothing was published.
         CommitRetriesExhaustedError: others won every race; nothing was published.
         CommitUnknownError: the snapshot may have been published; no file was deleted. The error carries the changes,
@@ -87,11 +89,13 @@ class _Commit:
 
     def run(self) -> CommitResult:
         """Commit."""
+        if self.request.check_files:
+            check_origin(self.root, self.schema, self.changes)
+            check_sound(self.files, self.changes)
         known = self._committed_before()
         if known is not None:
             return self._already(known)
         if self.request.check_files:
-            check_origin(self.root, self.schema, self.changes)
             self.requires.missing = missing_file(self.files, self.changes)
         try:
             return self._published()

@@ -43,7 +43,7 @@ def apply(
 ) -> dict[EntryIdentifier, ManifestEntry] | Conflict:
     """The files after an edit, by what tells them apart.
 
-    Returns: a conflict if a file to delete is not alive, or a file is added twice.
+    Returns: a conflict if a file to delete is not alive, or is another than the edit says, or a file is added twice.
     """
     after = {identifier(entry): entry for entry in alive}
     for entry in delta:
@@ -52,11 +52,15 @@ def apply(
             if key in after:
                 return Conflict(f"file {entry.file.name} is in the table already")
             after[key] = entry
-        elif after.pop(key, None) is None:
+            continue
+        before = after.pop(key, None)
+        if before is None:
             return Conflict(
                 f"file {entry.file.name} (level {entry.file.level}, bucket {entry.bucket}) was deleted or moved by"
                 " another commit"
             )
+        if before.file != entry.file:
+            return Conflict(f"file {entry.file.name} is not what the changes say: the table describes it otherwise")
     return after
 
 

@@ -5,6 +5,8 @@ A snapshot that names a missing file cannot be read, and no later commit mends i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from paimon_py.commit.changes import Changes
 from paimon_py.errors import UsageError
 from paimon_py.metadata.bucket_files import TableFiles
@@ -45,13 +47,25 @@ def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None
 def missing_file(files: TableFiles, changes: Changes) -> str | None:
     """The path of a new file that is not there, or not as long as it was written; None if all are.
 
-    Cost: one stat for each new file, several at once where requests take their time.
+    Cost: one stat for each new file, for each file beside it and each new index file; several at once where requests
+        take their time.
     """
-    made = [(bucket.place, file) for bucket in changes.buckets for file in bucket.made_files]
-    expected = [(files.bucket(*place).path(file), file) for place, file in made]
+    expected = list(_expected(files, changes))
     stat, paths = files.root.files.stat, [path for path, _ in expected]
     found = files.root.env.pool.map(stat, paths) if "://" in files.root.path else map(stat, paths)
-    for (path, file), status in zip(expected, found, strict=True):
-        if status is None or status.size_bytes != file.size_bytes:
+    for (path, size), status in zip(expected, found, strict=True):
+        if status is None or size not in (None, status.size_bytes):
             return path
     return None
+
+
+def _expected(files: TableFiles, changes: Changes) -> Iterator[tuple[str, int | None]]:
+    """Paths of all new files, and how long they are, as far as the changes say."""
+    for bucket in changes.buckets:
+        place = files.bucket(*bucket.place)
+        for file in bucket.made_files:
+            path, *beside = place.paths(file)
+            yield path, file.size_bytes
+            yield from ((one, None) for one in beside)
+        for entry in (*bucket.written.made_index, *bucket.compacted.made_index):
+            yield files.index_path(entry), entry.size_bytes

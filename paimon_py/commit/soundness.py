@@ -1,0 +1,337 @@
+"""Whether changes that come from elsewhere say what a snapshot may say; asked before anything is written.
+
+An entry that lies about its file is not found here: whether the file has so many rows, and such bounds, is known to
+whoever reads it. Everything that can be told from the changes and the table's schemas is.
+
+Source: docs/decisions/0019-travelling-values.md; docs/format.md §5.3, §10.1, §12.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.binary_row import decode, encode
+from paimon_py.codec.columns import binary_array
+from paimon_py.codec.file_index.container import decode as decode_indexes
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
+from paimon_py.errors import CorruptionError, PaimonError
+from paimon_py.lsm.order import key_ranks
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
+from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, Stats
+from paimon_py.spec.engine_rules import needs_lookup
+from paimon_py.spec.layout import POSTPONE_BUCKET, check_file_name
+from paimon_py.spec.manifest import DELETION_VECTORS, HASH, IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Atomic, DataType, Field
+from paimon_py.storage.store import FileMissingError
+
+SchemaOf = Callable[[int], TableSchema]
+
+_LONG_MAX = 2**63 - 1
+_INT_MAX = 2**31 - 1
+_ROWS_MAX = 2**40
+_SEQUENCE_MAX = 2**62
+"""Later rows need larger numbers."""
+_FIRST_MILLIS, _LAST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
+_ARITY_BYTES = 4
+_HASH_BYTES = 4
+
+
+def check_sound(files: TableFiles, changes: Changes) -> None:
+    """Refuse changes with values that no snapshot of the table may hold.
+
+    Cost: a few µs per file; a list of schemas if files are of others than the table's own, and one small read per new
+        deletion vector.
+    Raises:
+        CorruptionError: they have such values; nothing was written.
+    """
+    try:
+        _check(files, changes)
+    except FileMissingError:
+        raise
+    except PaimonError as error:
+        raise CorruptionError(
+            f"nothing was committed: {error}. No snapshot of {files.root.path} may say so: the changes are of another "
+            "table, or whoever made them is in error; write the rows again",
+            path=files.root.path,
+            table=files.root.path,
+        ) from error
+
+
+def _check(files: TableFiles, changes: Changes) -> None:
+    schema = files.schema
+    for base in _bases(changes):
+        _require(0 <= base <= _LONG_MAX, f"the changes rely on snapshot {base}")
+    mark = changes.watermark
+    _require(mark is None or -_LONG_MAX <= mark + 1 <= _LONG_MAX, f"the watermark of the changes is {mark}")
+    _check_partitions(schema, changes)
+    made: list[DataFile] = []
+    for bucket in changes.buckets:
+        _check_place(schema, bucket)
+        for edit in (bucket.written, bucket.compacted):
+            new = _check_edit(schema, edit)
+            _check_numbers(schema, bucket, edit, new)
+            made += new
+        _check_index(files, bucket)
+    schema_of = _known_schemas(files, {file.schema_id for file in made})
+    _check_counts(schema, schema_of, changes)
+    _check_keys(schema_of, made, changes)
+    _check_stats(schema_of, made)
+
+
+def _bases(changes: Changes) -> Iterator[int]:
+    yield changes.base.id
+    yield from (base.id for base in changes.further_bases)
+    if changes.made_after is not None:
+        yield changes.made_after.id
+    if changes.keys is not None:
+        yield changes.keys.base.id
+    yield from (bucket.compact_base.id for bucket in changes.buckets if bucket.compact_base is not None)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise CorruptionError(otherwise)
+
+
+# -- buckets --------------------------------------------------------------------------------------------------------
+
+
+def _check_partitions(schema: TableSchema, changes: Changes) -> None:
+    """Partitions are rows of the partition keys, and new rows lie where writers put them."""
+    types = [field.type for field in schema.partition_fields]
+    written = sorted({bucket.partition for bucket in changes.buckets if bucket.written.added})
+    others = sorted({bucket.partition for bucket in changes.buckets} - set(written))
+    _rows(others, types, "partitions", again=False)
+    _rows(written, types, "partitions")
+
+
+def _check_place(schema: TableSchema, bucket: BucketChanges) -> None:
+    mode, number, total = bucket_mode(schema), bucket.bucket, bucket.total_buckets
+    if mode is BucketMode.NONE:
+        fits = (number, total) == (0, UNAWARE)
+    elif mode in (BucketMode.DYNAMIC, BucketMode.MOVING):
+        fits = total == UNAWARE and 0 <= number <= _INT_MAX
+    else:
+        fits = 0 <= number < total <= _INT_MAX
+        fits = fits or (mode is BucketMode.POSTPONED and number == total == POSTPONE_BUCKET)
+    _require(fits, f"the changes name bucket {number} of {total}")
+
+
+def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) -> None:
+    """New rows lie in as many fixed buckets as the table has, or had when they were written."""
+    if bucket_mode(schema) is not BucketMode.FIXED:
+        return
+    for bucket in changes.buckets:
+        schemas = (schema, *map(schema_of, {file.schema_id for file in bucket.written.added}))
+        counts = {Options(one.options).get_int("bucket") for one in schemas}
+        fits = not bucket.written.added or bucket.total_buckets in counts
+        _require(fits, f"new rows lie in {bucket.total_buckets} buckets, where there are {max(counts)}")
+
+
+def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
+    """The new files of an edit, of which each value by itself is possible; files that move stay what they are."""
+    gone = {file.name: file for file in edit.deleted}
+    _require(len(gone) == len(edit.deleted), "the changes delete a file twice")
+    top = max([_top_level(schema), *(file.level for file in edit.deleted)])
+    made = []
+    for file in (*edit.added, *edit.changelog):
+        _require(0 <= file.level <= top, f"file {file.name} is of level {file.level}")
+        before = gone.get(file.name)
+        if before is None:
+            _check_file(file)
+            made.append(file)
+        elif file != _moved(before, file):
+            raise CorruptionError(f"file {file.name} is not described as it was")
+        _check_beside(file)
+    return made
+
+
+def _moved(before: DataFile, after: DataFile) -> DataFile:
+    """What a file that moves to another level, or gets other indexes, is called then."""
+    return msgspec.structs.replace(
+        before, level=after.level, extra_files=after.extra_files, embedded_index=after.embedded_index
+    )
+
+
+def _top_level(schema: TableSchema) -> int:
+    options = Options(schema.options)
+    if not schema.primary_keys and not options.get_bool("clustering.incremental"):
+        return 0
+    return (options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1) - 1
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def _check_file(file: DataFile) -> None:
+    name, rows, dead, time = (
+        check_file_name(file.name),
+        file.row_count,
+        file.delete_row_count,
+        file.creation_time_millis,
+    )
+    _require(0 < file.size_bytes <= _LONG_MAX, f"file {name} has {file.size_bytes} bytes")
+    _require(0 < rows <= _ROWS_MAX, f"file {name} has {rows} rows")
+    _require(dead is None or 0 <= dead <= rows, f"of the {rows} rows of file {name} {dead} are deletes")
+    _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, f"file {name} was made at {time}")
+    _require(file.first_row_id is None and file.write_columns is None, f"file {name} holds a part of its rows' columns")
+    where = file.external_path
+    _require(where is None or where.rpartition("/")[2] == name, f"file {name} lies at {where}")
+
+
+def _check_beside(file: DataFile) -> None:
+    """Files beside a data file, and the index in its entry."""
+    for name in file.extra_files:
+        _require(check_file_name(name).startswith(file.name), f"file {name} lies beside {file.name}")
+    if file.embedded_index is not None:
+        decode_indexes(file.embedded_index, f"the index of {file.name}")
+
+
+def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made: Sequence[DataFile]) -> None:
+    """Counts of rows and sequence numbers of the new files of an edit; a compaction makes neither more."""
+    keyed, waits = bool(schema.primary_keys), bucket.bucket == POSTPONE_BUCKET
+    for file in made:
+        low, high, rows = file.min_sequence, file.max_sequence, file.row_count
+        span = high - low + 1
+        fits = low == high == -1 if waits else 0 <= low <= high <= _SEQUENCE_MAX
+        _require(fits, f"file {file.name} has sequence numbers from {low} to {high}")
+        if edit is bucket.written and not waits:
+            fits = rows <= span if keyed else rows == span
+            _require(fits, f"the {rows} rows of file {file.name} have {span} sequence numbers")
+    if edit is not bucket.compacted or not edit.added:
+        return
+    before, after = (sum(file.row_count for file in files) for files in (edit.deleted, edit.added))
+    _require(after <= before, f"a compaction makes {after} rows of {before}")
+    if keyed and not needs_lookup(Options(schema.options)):
+        low, high = min(file.min_sequence for file in edit.deleted), max(file.max_sequence for file in edit.deleted)
+        for file in edit.added:
+            fits = low <= file.min_sequence <= file.max_sequence <= high
+            _require(fits, f"a compaction of sequence numbers from {low} to {high} makes others in file {file.name}")
+
+
+# -- rows in metadata -----------------------------------------------------------------------------------------------
+
+
+def _known_schemas(files: TableFiles, wanted: set[int]) -> SchemaOf:
+    schemas, own = files.root.schemas, files.schema
+    unknown = wanted - {own.id}
+    if unknown:
+        unknown -= set(schemas.ids())
+    _require(not unknown, f"files are of schema {min(unknown, default=0)}, which there is not")
+    return lambda number: own if number == own.id else schemas.get(number)
+
+
+def _check_keys(schema_of: SchemaOf, made: Iterable[DataFile], changes: Changes) -> None:
+    """The key range of every new file: rows as writers make them, the smaller first, nothing in append tables."""
+    waiting = {
+        file.name for bucket in changes.buckets if bucket.bucket == POSTPONE_BUCKET for file in bucket.written.added
+    }  # fmt: skip
+    for number, files in _by_schema(made).items():
+        fields = schema_of(number).key_fields if schema_of(number).primary_keys else ()
+        types = [field.type for field in fields]
+        if not types:
+            fits = all(file.min_key == EMPTY_ROW == file.max_key for file in files)
+            _require(fits, "files of a table without primary key have keys")
+            continue
+        files = [file for file in files if file.name not in waiting or file.min_key != EMPTY_ROW]
+        lows, highs = [file.min_key for file in files], [file.max_key for file in files]
+        columns = _rows([*lows, *highs], types, "keys")
+        _require(not any(column.null_count for column in columns), "a key is NULL")
+        for file, low, high in zip(files, *(ranks.tolist() for ranks in key_ranks(lows, highs, types)), strict=True):
+            _require(low <= high, f"the smallest key of file {file.name} is larger than the largest")
+
+
+def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
+    """Statistics have a slot for each column that they are of, and bounds that can be read."""
+    for number, files in _by_schema(made).items():
+        schema = schema_of(number)
+        named: dict[tuple[str, ...] | None, list[DataFile]] = {}
+        for file in files:
+            named.setdefault(file.value_stats_columns, []).append(file)
+        _check_bounds([file.key_stats for file in files], schema.key_fields, files)
+        for names, same in named.items():
+            known = schema.fields if names is None else [schema.field(name) for name in names]
+            _check_bounds([file.value_stats for file in same], known, same)
+
+
+def _check_bounds(stats: Sequence[Stats], fields: Sequence[Field], files: Sequence[DataFile]) -> None:
+    known: list[bytes] = []
+    for one, file in zip(stats, files, strict=True):
+        arities = {int.from_bytes(row[:_ARITY_BYTES], "big") for row in (one.min_values, one.max_values)}
+        counts = one.null_counts
+        arities |= set() if counts is None else {len(counts)}
+        fits = len(arities) == 1 and arities <= {0, len(fields)}
+        _require(fits, f"the statistics of file {file.name} are not of {len(fields)} columns")
+        fits = all(count is None or 0 <= count <= file.row_count for count in counts or ())
+        _require(fits, f"the statistics of file {file.name} count more NULLs than rows")
+        known += [one.min_values, one.max_values] if arities == {len(fields)} else []
+    types = [field.type for field in fields]
+    decode(known, types, [at for at, kind in enumerate(types) if isinstance(kind, Atomic)])
+
+
+def _by_schema(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
+    found: dict[int, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.schema_id, []).append(file)
+    return found
+
+
+def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again: bool = True) -> list[pa.Array]:
+    """The columns of rows; with `again` they must be the bytes that their values have."""
+    columns = decode(rows, types)
+    try:
+        for column in columns:
+            column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptionError(f"{what} cannot be read: {error}") from error
+    if again and rows:
+        _require(
+            encode(columns, types, count=len(rows)).equals(binary_array(rows)),
+            f"{what} are not the bytes that their values have",
+        )
+    return columns
+
+
+# -- index files ----------------------------------------------------------------------------------------------------
+
+
+def _check_index(files: TableFiles, bucket: BucketChanges) -> None:
+    """The new index files of a bucket; those of deletion vectors are read."""
+    for edit in (bucket.written, bucket.compacted):
+        before = {entry.name: entry for entry in edit.deleted_index}
+        for entry in edit.added_index:
+            fits = (
+                entry.name not in before
+                or msgspec.structs.replace(entry, kind=before[entry.name].kind) == before[entry.name]
+            )
+            _require(fits, f"index file {entry.name} is not described as it was")
+        new = [entry for entry in edit.made_index if entry.name not in before]
+        for entry in new:
+            _check_index_entry(bucket, entry)
+        vectors = [entry for entry in new if entry.index_type == DELETION_VECTORS]
+        for places in files.deletion_places(vectors).values():
+            try:
+                read_deletions(files.root.files, places)
+            except FileMissingError:  # a file of changes that were committed before may be gone
+                continue
+
+
+def _check_index_entry(bucket: BucketChanges, entry: IndexEntry) -> None:
+    name, size, count = check_file_name(entry.name), entry.size_bytes, entry.row_count
+    _require((entry.partition, entry.bucket) == bucket.place, f"index file {name} is of another bucket")
+    fits = entry.kind is FileKind.ADD and entry.external_path is None and entry.global_index is None
+    fits = fits and 0 <= size <= _LONG_MAX and 0 <= count <= _ROWS_MAX
+    if entry.index_type == HASH:
+        fits = fits and size == _HASH_BYTES * count and entry.deletion_vectors is None
+    else:
+        parts = entry.deletion_vectors
+        fits = fits and entry.index_type == DELETION_VECTORS and parts is not None and len(parts) == count
+        fits = fits and all(part.offset >= 1 and 0 < part.length <= size - part.offset for part in parts or ())
+    _require(fits, f"index file {name} cannot be as it is described")

@@ -1,0 +1,98 @@
+"""Whether a compaction task that comes from elsewhere is one that the table asks for, so that rows stay what they are.
+
+What others changed since the task was planned is left to the commit, which drops such a compaction.
+
+Source: docs/decisions/0019-travelling-values.md; format.md §13.2, §13.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.deletion_index import index_entries
+from paimon_py.compaction.append_picker import age
+from paimon_py.compaction.levels import level_runs
+from paimon_py.compaction.picker import PickerSettings, compacts_by_lookup, drop_deletes
+from paimon_py.compaction.task import CompactionTask
+from paimon_py.errors import CorruptionError
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.clustering import is_incremental
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+
+def check_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> None:
+    """Refuse a task that says something else of its bucket than the latest snapshot.
+
+    Cost: the manifests of the bucket, and the index manifest.
+    Raises:
+        CorruptionError: the task is damaged, or not of this table.
+        SnapshotExpiredError: the latest snapshot expired meanwhile.
+    """
+    _require(len({file.name for file in task.files}) == len(task.files) > 0, "a file is there twice, or none at all")
+    latest = root.latest()
+    if latest is None or task.schema_id != schema.id:
+        return
+    places = TableFiles(root, schema).deletion_places(task.index).get((task.partition, task.bucket), {})
+    _require(dict(task.deletions) == places, "the deletion vectors do not lie where its index says")
+    index = {entry.name: entry for entry in index_entries(root, latest)}
+    _require(all(index.get(one.name, one) == one for one in task.index), "an index file is not described as it is")
+    chosen = PartitionChoice.of_rows([task.partition])
+    live = root.manifests.live_entries(latest, EntryFilter(partitions=chosen, buckets=frozenset({task.bucket})))
+    entries = [entry for entry in live.entries() if entry.partition == task.partition]
+    known = {entry.file.name: entry.file for entry in entries}
+    for file in (*task.files, *task.higher_files):
+        _require(known.get(file.name, file) == file, f"file {file.name} is not described as it is")
+    if not known.keys() >= {file.name for file in task.files}:
+        return
+    _require({entry.total_buckets for entry in entries} == {task.total_buckets}, "the number of buckets is another one")
+    check = _check_keyed if schema.primary_keys else _check_append
+    check(schema, task, list(known.values()))
+
+
+def _check_keyed(schema: TableSchema, task: CompactionTask, live: Sequence[DataFile]) -> None:
+    """The task takes everything below and on its output level, but for newer files."""
+    settings, level, runs = PickerSettings.of(Options(schema.options)), task.output_level, level_runs(live)
+    taken = {file.name for file in task.files}
+    rest = [file for file in live if file.name not in taken]
+    top = max(settings.level_count - 1, *(file.level for file in live))
+    _require(max(file.level for file in task.files) <= level <= top, f"files cannot move to level {level}")
+    oldest, newest = min(file.min_sequence for file in task.files), max(file.max_sequence for file in task.files)
+    looks_up = compacts_by_lookup(schema)
+    below = oldest if not (task.drop_deletes or looks_up) else 0
+    level_0 = [file for file in rest if file.level == 0]
+    older = [file.name for file in level_0 if below <= file.max_sequence and file.min_sequence <= newest]
+    _require(not older, f"file {min(older, default='')} is left out, though its rows are not newer")
+    alone = all(file.level == level for file in task.files)
+    between = [file.name for file in rest if 0 < file.level <= level and not alone]
+    _require(not between, f"file {min(between, default='')} is left out, though it lies below level {level}")
+    _require(
+        not task.drop_deletes or drop_deletes(level, runs, settings), "it drops deletes of rows that are still there"
+    )
+    above = [file for file in rest if file.level > level] if looks_up else []
+    names = sorted(file.name for file in task.higher_files)
+    _require(names == sorted(file.name for file in above), "the files above are others")
+    _require(task.clustering is None, "rows of a table with a primary key cannot be clustered")
+
+
+def _check_append(schema: TableSchema, task: CompactionTask, live: Sequence[DataFile]) -> None:
+    """Rows keep their order, and their columns are there to sort by."""
+    settings = PickerSettings.of(Options(schema.options)) if is_incremental(schema) else PickerSettings(level_count=1)
+    top = max(settings.level_count - 1, *(file.level for file in live))
+    _require(0 <= task.output_level <= top, f"files cannot move to level {task.output_level}")
+    _require(list(task.files) == sorted(task.files, key=age), "the files do not stand in the order of their rows")
+    wanted = set(task.clustering.columns) if task.clustering is not None else set()
+    _require(wanted <= {field.name for field in schema.fields}, "it sorts by columns which there are not")
+    _require(not task.higher_files, "it has files above")
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise CorruptionError(
+            f"the compaction task does not go with the table: {otherwise}. It was damaged, is of another table, or "
+            "others changed the bucket; ask compaction_tasks() again"
+        )
