@@ -14,7 +14,7 @@ from pathlib import PurePath
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import names_place
+from paimon_py.doors import mapped, names_place
 from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -75,9 +75,9 @@ class Catalog:
     ) -> None:
         self._store = store
         self._warehouse = warehouse
-        self._table_defaults = dict(table_defaults or {})
+        self._table_defaults = mapped("table_defaults", table_defaults)
         self._env = env or Env()
-        self._options = dict(options or {})
+        self._options = mapped("options", options)
 
     @classmethod
     def open(
@@ -98,7 +98,7 @@ class Catalog:
             UnsupportedError: a metastore other than `filesystem`.
             UsageError: no path, or one that is no path.
         """
-        settings = dict(options or {})
+        settings = mapped("options", options)
         metastore = settings.get("metastore", "filesystem")
         if str(metastore).lower() != "filesystem":
             raise UnsupportedError(

@@ -1,15 +1,66 @@
-"""The outermost door: what public verbs raise says which table it is about, and no call ends in a RecursionError."""
+"""Doors, where what comes from outside is taken: bytes of metadata files, arguments of callers, calls of public verbs.
+
+Nothing raw passes a door. The cause stays chained, so that a mistake of ours can be told from a damaged file.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
-from paimon_py.errors import CorruptionError, UsageError
+from paimon_py.errors import CorruptionError, PaimonError, UsageError
 
 C = TypeVar("C", bound=type)
+
+
+UNFORESEEN: tuple[type[Exception], ...] = (
+    ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, EOFError,
+)  # fmt: skip
+"""What Python raises of values that nobody foresaw; `struct.error` and Arrow's own errors are none of these."""
+
+
+@contextlib.contextmanager
+def decoding_metadata(path: str) -> Iterator[None]:
+    """The door of a metadata file: what decoding it raises, beside errors of ours, is CorruptionError with the path.
+
+    Raises: CorruptionError.
+    """
+    try:
+        yield
+    except PaimonError:
+        raise
+    except UNFORESEEN as error:
+        shown = "it is nested too deeply" if isinstance(error, RecursionError) else f"{type(error).__name__}: {error}"
+        raise CorruptionError(f"{path} cannot be decoded: {shown}", path=path) from error
+
+
+def listed(what: str, given: object) -> list[Any]:
+    """The items of a list that a caller gave.
+
+    Raises: UsageError for one text, and for what has no items; `what` says what was asked for.
+    """
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise UsageError(f"{what}, not {type(given).__name__}: {given!r}")
+    try:
+        items = iter(given)
+    except TypeError as error:  # such as an array without dimensions
+        raise UsageError(f"{what}, not {type(given).__name__}: {given!r}") from error
+    return list(items)
+
+
+def mapped(what: str, given: object) -> dict[str, Any]:
+    """The items of a mapping from names that a caller gave; none for None.
+
+    Raises: UsageError for anything else.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise UsageError(f"{what} map names to texts, got {type(given).__name__}: {given!r}")
+    return dict(given)
 
 
 def names_place(place: Callable[[Any], str]) -> Callable[[C], C]:

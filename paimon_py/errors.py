@@ -28,9 +28,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 
 class PaimonError(Exception):
     """Base of every error raised by paimon_py.
@@ -211,27 +208,6 @@ class ResourceError(PaimonError):
     """Memory or threads ran out; nothing is wrong with the file. Read less at once, or free some."""
 
     kind = "resources"
-
-
-UNFORESEEN: tuple[type[Exception], ...] = (
-    ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, EOFError,
-)  # fmt: skip
-"""What Python raises of values that nobody foresaw; `struct.error` and Arrow's own errors are none of these."""
-
-
-@contextlib.contextmanager
-def decoding_metadata(path: str) -> Iterator[None]:
-    """The door of a metadata file: what decoding it raises, beside errors of ours, is CorruptionError with the path.
-
-    The cause stays, so that a mistake of ours can be told from a damaged file.
-    """
-    try:
-        yield
-    except PaimonError:
-        raise
-    except UNFORESEEN as error:
-        shown = "it is nested too deeply" if isinstance(error, RecursionError) else f"{type(error).__name__}: {error}"
-        raise CorruptionError(f"{path} cannot be decoded: {shown}", path=path) from error
 
 
 class StorageError(PaimonError):

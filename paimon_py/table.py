@@ -105,7 +105,8 @@ class Table(TableCare):
             require_none_waiting(self._root)
         from paimon_py.metadata.idle_warning import warn_of_idle_options
 
-        set_now = {change.name: change.value for change in options if isinstance(change, SetOption)}
+        named = [change for change in options if isinstance(change, SetOption) and isinstance(change.name, str)]
+        set_now = {change.name: change.value for change in named}
         warn_of_idle_options(self._root, set_now)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,

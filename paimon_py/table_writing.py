@@ -14,6 +14,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.doors import listed
 from paimon_py.errors import UsageError
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
@@ -103,11 +104,11 @@ def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
     Raises: UsageError for anything else.
     """
-    given = [changes] if isinstance(changes, (Changes, bytes)) or not isinstance(changes, Iterable) else changes
+    asked = "commit takes what writer.changes() returns, its bytes, or a list of these"
     parts: list[Changes] = []
-    for part in given:
+    for part in [changes] if isinstance(changes, (Changes, bytes)) else listed(asked, changes):
         if not isinstance(part, (Changes, bytes)):
-            raise UsageError(f"commit takes what writer.changes() returns, its bytes, or a list of these, not {part!r}")
+            raise UsageError(f"{asked}, not {part!r}")
         parts.append(Changes.from_bytes(part) if isinstance(part, bytes) else part)
     return Changes.concat(parts)
 

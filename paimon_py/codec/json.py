@@ -12,8 +12,9 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError, decoding_metadata
-from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.doors import decoding_metadata
+from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
+from paimon_py.spec.schema import KEY_PREFIX, LEVEL, SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.type_text import UNASSIGNED, contains, parse_field, print_field, sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, RowType
 
@@ -106,7 +107,7 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     fields = _fields(value, path)
     primary_keys = _keys(value, "primaryKeys", fields, path)
     for field in fields if primary_keys else ():
-        if field.name.startswith(KEY_PREFIX) or field.name in (SEQUENCE_NUMBER, VALUE_KIND):
+        if field.name.startswith(KEY_PREFIX) or field.name in (SEQUENCE_NUMBER, VALUE_KIND, LEVEL):
             raise CorruptionError(f"{path}: no column of a table with a primary key can be {field.name!r}", path=path)
     return TableSchema(
         id=_number(value, "id", path),

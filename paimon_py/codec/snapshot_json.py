@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from paimon_py.codec.json import decode_object, pretty, unknown_items
-from paimon_py.errors import CorruptionError, UnsupportedError, decoding_metadata
+from paimon_py.doors import decoding_metadata
+from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
 
 CURRENT_VERSION = 3

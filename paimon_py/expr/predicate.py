@@ -14,6 +14,7 @@ from typing import Literal, NoReturn, Union
 
 import msgspec
 
+from paimon_py.doors import listed
 from paimon_py.errors import UsageError
 from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
 from paimon_py.spec.types import DataType
@@ -258,9 +259,7 @@ class Column:
         return Compare(self._ref, operator, literal)
 
     def _in(self, values: Iterable[object], *, negated: bool) -> In:
-        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise UsageError(f"{self!r}: isin and not_in take a list of values, not {values!r}")
-        literals = [to_literal(value) for value in values]
+        literals = [to_literal(value) for value in listed(f"{self!r}: isin and not_in take a list of values", values)]
         known = tuple(literal for literal in literals if literal is not None)
         return In(self._ref, known, has_null=len(known) < len(literals), negated=negated)
 

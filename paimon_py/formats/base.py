@@ -16,8 +16,8 @@ import msgspec
 import pyarrow as pa
 from pyroaring import BitMap
 
+from paimon_py.doors import UNFORESEEN
 from paimon_py.errors import (
-    UNFORESEEN,
     CorruptionError,
     OptionError,
     PaimonError,

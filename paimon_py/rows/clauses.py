@@ -5,12 +5,13 @@ Source: Java `MergeIntoPaimonTable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 
+from paimon_py.doors import listed
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.bind import any_of
 from paimon_py.expr.predicate import Constant, Predicate
@@ -91,10 +92,10 @@ def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
 
     Raises: UsageError for none, an unknown column, or a type without equality.
     """
-    names = {on: on} if isinstance(on, str) else on
-    if not isinstance(names, Mapping):
-        names = {name: name for name in names} if isinstance(names, Iterable) else {}
-    if not names or not all(isinstance(name, str) for pair in names.items() for name in pair):
+    given = {on: on} if isinstance(on, str) else on
+    pairs = list(given.items()) if isinstance(given, Mapping) else [(name, name) for name in listed("on=[…]", given)]
+    names = dict(pairs) if all(isinstance(name, str) for pair in pairs for name in pair) else {}
+    if not names:
         raise UsageError(f'on=["k"] names the columns to find rows by, on={{"k": "source column"}} too, not {on!r}')
     unknown = [name for name in names if name not in schema.names]
     if unknown:

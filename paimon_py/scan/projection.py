@@ -5,13 +5,14 @@ Source: Java `ReadBuilder.withReadType` (nested projection).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.doors import listed
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import near_names
 from paimon_py.spec.schema import TableSchema
@@ -56,13 +57,14 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         return pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
 
 
-def check_listed(columns: object) -> None:
-    """Refuse one name where a list of names is needed.
+def listed_names(columns: object) -> tuple[str, ...] | None:
+    """The names in a list, None for none; one name alone is refused.
 
     Raises: UsageError
     """
-    if columns is not None and (isinstance(columns, str) or not isinstance(columns, Iterable)):
+    if isinstance(columns, str):
         raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
+    return None if columns is None else tuple(listed("columns must be a list of names", columns))
 
 
 def projection_of(columns: Sequence[str] | None, schema: TableSchema) -> Projection:
@@ -71,7 +73,7 @@ def projection_of(columns: Sequence[str] | None, schema: TableSchema) -> Project
 
     Raises: UsageError for unknown or repeated ones.
     """
-    check_listed(columns)
+    columns = listed_names(columns)
     if columns is None:
         return Projection(fields=schema.fields, paths=tuple((name,) for name in schema.names))
     doubled = sorted({name for name in columns if list(columns).count(name) > 1}, key=str)

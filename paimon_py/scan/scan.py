@@ -21,7 +21,7 @@ from paimon_py.scan import convert
 from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
-from paimon_py.scan.projection import Projection, check_listed, projection_of
+from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.read import Request, count_split, foresee, read_split
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import find_snapshot, travel_of
@@ -70,9 +70,8 @@ class Scan:
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
-        check_listed(columns)
         self._root = root
-        self._columns = None if columns is None else tuple(columns)
+        self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
         self._limit, self._order_by = _limit_of(limit, order_by), order_by
         self._snapshot: Snapshot | None = None

@@ -34,7 +34,10 @@ def frame_of(source: object, spark: SparkSession | None, *, truncate_nanos: bool
 
 def reader_of(df: DataFrame) -> pa.RecordBatchReader:
     """See `convert_from_spark`."""
-    schema = arrow_schema(df.schema)
+    kind = getattr(df, "schema", None)
+    if not hasattr(df, "mapInArrow") or kind is None:
+        raise UsageError(f"convert_from_spark takes a DataFrame of Spark, not {type(df).__name__}")
+    schema = arrow_schema(kind)
     numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
     blobs = numbered.mapInArrow(_Serialise(schema), "data binary").toLocalIterator()
     return pa.RecordBatchReader.from_batches(schema, _batches(blobs))

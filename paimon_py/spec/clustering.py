@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from paimon_py.doors import listed
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.option_names import did_you_mean
@@ -56,12 +57,12 @@ def sort_clustering(schema: TableSchema, order_by: Sequence[str] | None, strateg
     """
     if order_by is None and strategy is None:
         return None
-    if isinstance(order_by, str):
-        raise UsageError(f'compact(order_by=…) takes a list of columns such as ["{order_by}"]')
+    asked = f'compact(order_by=…) takes a list of columns such as ["{order_by if isinstance(order_by, str) else "k"}"]'
+    columns = None if order_by is None else listed(asked, order_by)
     _check_sortable(schema)
-    if order_by is None:
+    if columns is None:
         return _clustering(schema, _columns(schema), strategy)
-    return _clustering(schema, tuple(order_by), strategy or "order")
+    return _clustering(schema, tuple(columns), strategy or "order")
 
 
 def table_clustering(schema: TableSchema) -> Clustering:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.doors import listed
 from paimon_py.errors import OptionError, SchemaError, UsageError
 from paimon_py.spec.layout import check_column_name, check_text
 from paimon_py.spec.schema import TableSchema
@@ -45,9 +46,7 @@ class Schema:
     __slots__ = ("fields",)
 
     def __init__(self, fields: Iterable[Sequence[Any] | Mapping[str, Any] | Field]) -> None:
-        if not isinstance(fields, Iterable):
-            raise UsageError(f"columns come as a list of (name, type), not as {type(fields).__name__}")
-        columns = [_column(item) for item in fields]
+        columns = [_column(item) for item in listed("columns come as a list of (name, type)", fields)]
         self.fields: tuple[Field, ...] = assign_ids(columns)[0]
 
     @property

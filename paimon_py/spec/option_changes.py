@@ -62,6 +62,8 @@ def check_set(schema: TableSchema, name: str, value: str, *, has_snapshots: bool
     Raises:
         OptionError: a wrong name or value, or the option cannot change (any more).
     """
+    if not isinstance(name, str):
+        raise OptionError(f"an option's name is a text, not {name!r}", option=str(name))
     check_names({name: value})
     check_values({name: value})
     if _is_unchanged(schema, name, value):

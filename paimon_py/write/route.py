@@ -16,6 +16,7 @@ from paimon_py.codec.binary_row import encode
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import Int32s, Ints, from_numpy, numpy_values
+from paimon_py.errors import OptionError
 from paimon_py.spec.data_file import EMPTY_ROW
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -44,7 +45,10 @@ class Router:
 
     def __init__(self, schema: TableSchema, *, buckets: int = 1, only: int = 0, assign: Assign | None = None) -> None:
         """`buckets`: how many a hash chooses from; `only`: the number of a bucket that is alone; `assign`: gives the
-        buckets of keys."""
+        buckets of keys.
+
+        Raises: OptionError if there is nothing to hash.
+        """
         self._assign = assign
         self._key_fields = schema.key_fields
         self._buckets = buckets
@@ -52,6 +56,9 @@ class Router:
         self._partition_fields = schema.partition_fields
         self._bucket_fields = tuple(schema.field(name) for name in schema.bucket_keys)
         self._only = only
+        if buckets > 1 and not self._bucket_fields:
+            message = f"the table has {buckets} buckets, and neither a primary key nor the option 'bucket-key'"
+            raise OptionError(message, option="bucket-key")
 
     def route(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> list[Routed]:
         """The rows of each partition and bucket that occurs, partitions and buckets in no particular order.

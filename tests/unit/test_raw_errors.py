@@ -8,11 +8,24 @@ from pathlib import Path
 
 import fsspec
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 from unit.public import KEYED, QUICK, ROWS, env, new_catalog
 
-from paimon_py import Catalog, CorruptionError, OptionError, PaimonError, Schema, SchemaError, Table, UsageError, col
+import paimon_py
+from paimon_py import (
+    Catalog,
+    CorruptionError,
+    OptionError,
+    PaimonError,
+    Schema,
+    SchemaError,
+    SetOption,
+    Table,
+    UsageError,
+    col,
+)
 from paimon_py.codec.arrow_types import from_arrow_type
 from paimon_py.codec.json import schema_from_json
 from paimon_py.codec.manifest.entries import read_manifests, write_manifest
@@ -93,6 +106,9 @@ VERBS = {
         ("partial", option("bucket-key", "nope"), "lookup", SchemaError, "no column 'nope'"),
         ("partial", option("bucket-key", "nope"), "write", SchemaError, "no column 'nope'"),
         ("append", option("bucket-key", ","), "write", SchemaError, "no column ''"),
+        ("append", lambda value: value["options"].pop("bucket-key"), "write", OptionError, "the option 'bucket-key'"),
+        ("append", lambda value: value["options"].pop("bucket-key"), "delete", OptionError, "the option 'bucket-key'"),
+        ("keyed", lambda value: value["fields"][2].update(name="_LEVEL"), "scan", CorruptionError, "can be '_LEVEL'"),
         ("partial", option("rowkind.field", "nope"), "write", OptionError, "'rowkind.field' = 'nope'"),
         ("keyed", option("rowkind.field", "nope"), "upsert", OptionError, "'rowkind.field' = 'nope'"),
         ("keyed", option("rowkind.field", "nope"), "delete", OptionError, "'rowkind.field' = 'nope'"),
@@ -271,6 +287,38 @@ def deep():
 def test_an_argument_that_is_nested_too_deeply_is_refused(tables, call):
     with pytest.raises(UsageError):
         call(tables["keyed"], deep())
+
+
+NO_DIMENSIONS = np.array(1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: col("k").isin(NO_DIMENSIONS),
+        lambda table: col("k").not_in(NO_DIMENSIONS),
+        lambda table: Schema(NO_DIMENSIONS),
+        lambda table: table.scan(columns=NO_DIMENSIONS),
+        lambda table: table.lookup([{"p": 1, "k": 1}], columns=NO_DIMENSIONS),
+        lambda table: table.commit(NO_DIMENSIONS),
+        lambda table: table.compact(order_by=NotImplemented),
+        lambda table: table.compact(order_by=NO_DIMENSIONS),
+        lambda table: table.upsert(ROWS, on=[["k"]]),
+        lambda table: table.upsert(ROWS, on=NO_DIMENSIONS),
+        lambda table: table.alter(SetOption(["bucket"], "1")),
+        lambda table: table.alter(SetOption("bucket", ["1"])),
+        lambda table: Catalog.open("x", options=1),
+        lambda table: Catalog.open("x", options="ab"),
+        lambda table: Catalog.open("x", options={1: "a"}),
+        lambda table: Catalog(LocalStore(), "/x", table_defaults="ab"),
+        lambda table: Catalog(LocalStore(), "/x", options=1.5),
+        lambda table: paimon_py.convert_from_spark([1]),
+        lambda table: paimon_py.convert_from_spark(ROWS),
+    ],
+)
+def test_what_is_no_list_and_no_mapping_is_refused(tables, call):
+    with pytest.raises(UsageError):
+        call(tables["keyed"])
 
 
 # -- stores -------------------------------------------------------------------------------------------------------------

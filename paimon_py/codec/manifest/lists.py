@@ -14,7 +14,8 @@ from paimon_py.codec.avro import inflater, read_blocks, read_header, write_long
 from paimon_py.codec.avro_shape import Shape, encode, least_bytes, read_records, shape_of
 from paimon_py.codec.manifest.entries import container, encode_stats
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANIFEST_LIST, VERSION
-from paimon_py.errors import UNFORESEEN, CorruptionError, UnsupportedError
+from paimon_py.doors import UNFORESEEN
+from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.data_file import FileKind, Stats
 from paimon_py.spec.manifest import DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 
