@@ -18,9 +18,12 @@ from paimon_py.spec.option_rows.kinds import MAP
 HIDDEN = "***"
 """What stands for a value that is not shown."""
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/{2,}")
+_URL = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:)*[A-Za-z][A-Za-z0-9+.\-]*):/{2,}")
 _URL_IN_TEXT = re.compile(_URL.pattern + r"[^\s'\"<>]+")
-_SIGNING = re.compile(r"(?i)\b(bearer|basic|sharedkey|signature|credential|sig)([ =:]+)[^\s'\",;&]+")
+_SIGNING = re.compile(
+    r"(?i)\b((?:authorization|x-[a-z-]*token)['\"]?\s*[=:]\s*['\"]?|[\w-]*(?:signature|credential|sig|password|secret|token)[=:]|"
+    r"(?:bearer|sharedkey) +)(?:(?:bearer|basic|sharedkey) +)?[^\s'\",;&]+"
+)
 _CONTAINERS = frozenset(("abfs", "abfss", "az", "wasb", "wasbs"))
 """Schemes of Azure, where what stands before `@` is a container."""
 
@@ -32,7 +35,7 @@ _OF_STORES = frozenset((
 _OF_AZURE = ("account.oauth2.client.id", "account.oauth2.client.endpoint")
 _OF_CATALOGS = frozenset(("metastore", "fs.local.fsync"))
 _TABLE_DEFAULT = "table-default."
-_WITH_PARAMETERS = re.compile(r"param")
+_WITH_PARAMETERS = re.compile("param|sync-url")
 _OF_FORMATS = ("parquet.", "orc.", "avro.")
 _HIDING = re.compile("crypt|key|secret|token|password|credential|kms|mask")
 _OF_INDEXES = "file-index."
@@ -65,7 +68,7 @@ def without_user(url: str) -> str:
 
 def shown_text(text: str) -> str:
     """A text of others, such as an error of a server: its URLs are shown as `shown_url` does, what signs is hidden."""
-    return _SIGNING.sub(rf"\1\2{HIDDEN}", _URL_IN_TEXT.sub(lambda match: shown_url(match[0]), text))
+    return _SIGNING.sub(rf"\1{HIDDEN}", _URL_IN_TEXT.sub(lambda match: shown_url(match[0]), text))
 
 
 def harmless_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from paimon_py.errors import OptionError
 from paimon_py.spec.shown import shown_url
@@ -55,7 +56,7 @@ def secret_texts(arguments: Mapping[str, Any]) -> frozenset[str]:
     endpoints = (arguments.get("endpoint_url"), arguments.get("client_kwargs", {}).get("endpoint_url"))
     for url in endpoints:
         authority = str(url or "").partition("://")[2].rpartition("@")[0]
-        found.update(part for part in (authority, *authority.split(":")) if part)
+        found.update(part for part in (authority, *authority.split(":"), unquote(authority.partition(":")[2])) if part)
     return frozenset(found)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from paimon_py.env import environment
 from paimon_py.errors import PaimonError, StorageError, StorageUnknownError
@@ -67,7 +67,7 @@ class Failures:
         known = {id(error)}
         while left:
             behind = left.pop()
-            texts = (str(behind), repr(behind), *getattr(behind, "__notes__", ()))
+            texts = (str(behind), repr(behind), repr(vars(behind)))
             if len(known) > _CAUSES_MAX or any(hide(text) != text for text in texts):
                 return None
             for further in (behind.__cause__, behind.__context__):
@@ -82,7 +82,7 @@ class Failures:
 
     def _hiding(self) -> Callable[[str], str]:
         found = secret_texts(self._arguments) | _key_file(self._arguments.get("token")) | _of_environment()
-        spelled = {way for one in found for way in (one, repr(one)[1:-1], quote(one, safe=""))}
+        spelled = {way for one in found for way in (one, repr(one)[1:-1], quote(one, safe=""), quote_plus(one))}
         longest_first = sorted(spelled, key=len, reverse=True)
 
         def hide(text: str) -> str:

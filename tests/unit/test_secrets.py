@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 import warnings
@@ -188,7 +189,12 @@ def chained(text, kind=ValueError):
         inner.__cause__ = OSError(text)
         return error
 
-    return [alone, as_cause, as_context, as_note, deep]
+    def as_attribute():
+        error = kind("plain")
+        error.__cause__ = json.JSONDecodeError("Expecting ','", f"a file that says {text}", 3)
+        return error
+
+    return [alone, as_cause, as_context, as_note, as_attribute, deep]
 
 
 KEY_FILE = '{"type": "service_account", "private_key_id": "sesame-key-id-123", "private_key": "-----BEGIN\\nsesame-line-1-of-key\\nsesame-line-2-of-key\\n"}'
@@ -352,7 +358,7 @@ def test_external_paths_with_user_information_are_refused_and_not_repeated(tmp_p
         ("abfss://c:pw@a/x", "abfss://a/x"), ("s3://k@b/x", "s3://b/x"), ("/plain/a@b?c", "/plain/a@b?c"),
         ("file:/x?y", "file:/x?y"), ("file:///x?y", "file:///x"), ("s3://b/p=a%3Ab/f@x", "s3://b/p=a%3Ab/f@x"),
         ("http://h/a b?x", "http://h/a b"), ("https://u:p/w@h:80/x", "https://h:80/x"), ("http://h:80/a@b", "http://h:80/a@b"),
-        ("https://u:p'w@h/x", "https://h/x"), ("https://u:p@w@h/x", "https://h/x"), ("S3://k@b", "S3://b"), ("", ""),
+        ("https://u:p'w@h/x", "https://h/x"), ("https://u:p@w@h/x", "https://h/x"), ("S3://k@b", "S3://b"), ("", ""), ("jdbc:mysql://u:p@h/db?password=x", "jdbc:mysql://h/db"), ("a:b:c//x", "a:b:c//x"), ("thrift://u@h:9", "thrift://h:9"),
     ],
 )  # fmt: skip
 def test_urls_are_shown_without_user_information_and_query(url, shown):
@@ -363,6 +369,21 @@ def test_urls_are_shown_without_user_information_and_query(url, shown):
 def test_texts_of_others_are_shown_with_clean_urls():
     text = "GET 'https://u:p@h/x?sig=1', \"http://h/y?t=2\" Bearer abc.def; plain s3://b/k"
     assert shown_text(text) == "GET 'https://h/x', \"http://h/y\" Bearer ***; plain s3://b/k"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The request signature we calculated does not match the signature you provided", None),
+        ("Unable to locate credentials. Basic authentication is off; the token of the page is missing", None),
+        ("Authorization: Basic dTpw", "Authorization: ***"), ("{'Authorization': 'Bearer abc'}", "{'Authorization': '***'}"),
+        ("AWS4-HMAC-SHA256 Credential=A/2, Signature=ab", "AWS4-HMAC-SHA256 Credential=***, Signature=***"),
+        ("X-Amz-Security-Token=abc&x", "X-Amz-Security-Token=***&x"), ("SharedKey a:b= ok", "SharedKey *** ok"),
+        ("no password=abc", "no password=***"), ("url: /tokeninfo?access_token=%7Babc (Caused", "url: /tokeninfo?access_token=*** (Caused"),
+    ],
+)  # fmt: skip
+def test_what_signs_is_hidden_and_nothing_else(text, shown):
+    assert shown_text(text) == (text if shown is None else shown)
 
 
 def test_only_options_that_are_known_are_harmless():
