@@ -11,6 +11,7 @@ from typing import ClassVar
 import msgspec
 
 from paimon_py.errors import UsageError
+from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import Base
@@ -72,8 +73,8 @@ class BucketChanges(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     partition: bytes
-    bucket: int
-    total_buckets: int
+    bucket: BucketNumber
+    total_buckets: BucketNumber
     written: Edit = _NOTHING
     compacted: Edit = _NOTHING
     compact_base: Base | None = None
@@ -143,12 +144,12 @@ class Changes(Travelling, frozen=True, kw_only=True):
     called: ClassVar[str] = "changes"
     again: ClassVar[str] = "write the rows"
 
-    schema_id: int
+    schema_id: Count
     base: Base
     further_bases: tuple[Base, ...] = ()
     made_after: Base | None = None
     buckets: tuple[BucketChanges, ...]
-    watermark: int | None = None
+    watermark: Long | None = None
     keys: KeyBase | None = None
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from paimon_py.spec.bounds import BucketNumber, Count, Level
 from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace, IndexEntry
@@ -42,12 +43,12 @@ class CompactionTask(Travelling, frozen=True, kw_only=True):
     again: ClassVar[str] = "ask for tasks"
 
     base: Base
-    schema_id: int
+    schema_id: Count
     partition: bytes
-    bucket: int
-    total_buckets: int
+    bucket: BucketNumber
+    total_buckets: BucketNumber
     files: tuple[DataFile, ...]
-    output_level: int = 0
+    output_level: Level = 0
     drop_deletes: bool = False
     rewrite_all: bool = False
     higher_files: tuple[DataFile, ...] = ()

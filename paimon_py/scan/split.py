@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
+from paimon_py.spec.bounds import BucketNumber, Count
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import DeletionPlace
 from paimon_py.spec.travelling import Travelling
+
+Run = Annotated[tuple[DataFile, ...], msgspec.Meta(min_length=1)]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +22,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     table: one run and no −U or −D. In append tables every file is a section of its own.
     """
 
-    runs: tuple[tuple[DataFile, ...], ...]
+    runs: tuple[Run, ...]
     raw: bool
 
     @property
@@ -48,11 +51,11 @@ class Split(Travelling, frozen=True, kw_only=True):
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
 
-    snapshot_id: int
-    schema_id: int
+    snapshot_id: Count
+    schema_id: Count
     partition: bytes
-    bucket: int
-    total_buckets: int
+    bucket: BucketNumber
+    total_buckets: BucketNumber
     sections: tuple[Section, ...]
     deletions: Mapping[str, DeletionPlace] = {}
 

@@ -9,6 +9,8 @@ import enum
 
 import msgspec
 
+from paimon_py.spec.bounds import Count, Level, Long
+
 EMPTY_ROW = bytes(12)
 """A serialized BinaryRow without fields: four bytes of arity, eight of header."""
 
@@ -35,7 +37,7 @@ class Stats(msgspec.Struct, frozen=True):
 
     min_values: bytes = EMPTY_ROW
     max_values: bytes = EMPTY_ROW
-    null_counts: tuple[int | None, ...] | None = ()
+    null_counts: tuple[Long | None, ...] | None = ()
 
 
 EMPTY_STATS = Stats()
@@ -50,24 +52,24 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    size_bytes: int
-    row_count: int
+    size_bytes: Count
+    row_count: Count
     min_key: bytes = EMPTY_ROW
     max_key: bytes = EMPTY_ROW
     key_stats: Stats = EMPTY_STATS
     value_stats: Stats = EMPTY_STATS
-    min_sequence: int
-    max_sequence: int
-    schema_id: int
-    level: int
+    min_sequence: Long
+    max_sequence: Long
+    schema_id: Count
+    level: Level
     extra_files: tuple[str, ...] = ()
-    creation_time_millis: int | None = None
-    delete_row_count: int | None = None
+    creation_time_millis: Long | None = None
+    delete_row_count: Long | None = None
     embedded_index: bytes | None = None
     source: FileSource | None = None
     value_stats_columns: tuple[str, ...] | None = None
     external_path: str | None = None
-    first_row_id: int | None = None
+    first_row_id: Long | None = None
     write_columns: tuple[str, ...] | None = None
 
 

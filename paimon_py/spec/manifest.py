@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import EMPTY_STATS, FileKind, Stats
 
 DELETION_VECTORS = "DELETION_VECTORS"
@@ -37,26 +38,26 @@ class DeletionVectorRange(msgspec.Struct, frozen=True, kw_only=True):
     """Where the deletion vector of one data file lies in its index file."""
 
     data_file: str
-    offset: int
-    length: int
-    cardinality: int | None = None
+    offset: Count
+    length: Count
+    cardinality: Count | None = None
 
 
 class DeletionPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where to read the deletion vector of a data file: `path` of the index file, and the range in it as stored."""
 
     path: str
-    offset: int
-    length: int
-    cardinality: int | None = None
+    offset: Count
+    length: Count
+    cardinality: Count | None = None
 
 
 class GlobalIndex(msgspec.Struct, frozen=True, kw_only=True):
     """What an index over row ids covers; carried along, not used here."""
 
-    row_range_start: int
-    row_range_end: int
-    field_id: int
+    row_range_start: Long
+    row_range_end: Long
+    field_id: Long
     extra_field_ids: tuple[int, ...] | None = None
     index_meta: bytes | None = None
     source_meta: bytes | None = None
@@ -67,11 +68,11 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: FileKind
     partition: bytes
-    bucket: int
+    bucket: BucketNumber
     index_type: str
     name: str
-    size_bytes: int
-    row_count: int
+    size_bytes: Count
+    row_count: Count
     deletion_vectors: tuple[DeletionVectorRange, ...] | None = None
     external_path: str | None = None
     global_index: GlobalIndex | None = None

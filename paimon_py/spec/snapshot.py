@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from paimon_py.spec.bounds import Count
+
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
 MIN_LONG = -9_223_372_036_854_775_808
 
@@ -30,7 +32,7 @@ class Base(msgspec.Struct, frozen=True):
     snapshots share; None where it is not known.
     """
 
-    id: int
+    id: Count
     mark: str | None = None
 
     @classmethod

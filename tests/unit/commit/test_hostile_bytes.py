@@ -190,8 +190,8 @@ def test_who_lies_in_any_table_is_refused_or_leaves_right_rows(any_shape, seed):
 
 
 LIES = {
-    "row_count": (2**62, "rows"), "size_bytes": (0, "bytes"), "level": (-1, "level"), "name": ("../x", "plain file name"), "schema_id": (7, "schema 7"),
-    "min_key": (b"\0\0\0\2" + bytes(24), "fields"), "max_key": (b"", "serialized row"), "min_sequence": (2**63, "sequence numbers"),
+    "row_count": (2**62, "rows"), "size_bytes": (0, "bytes"), "level": (9, "level 9"), "name": ("../x", "plain file name"), "schema_id": (7, "schema 7"),
+    "min_key": (b"\0\0\0\2" + bytes(24), "fields"), "max_key": (b"", "serialized row"), "min_sequence": (2**63 - 1, "sequence numbers"),
     "max_sequence": (-1, "sequence numbers"), "delete_row_count": (99, "deletes"), "creation_time_millis": (2**62, "was made at"),
     "extra_files": (["../y"], "plain file name"), "embedded_index": (b"x", "index of"), "value_stats_columns": (["k"], "statistics"),
     "write_columns": (["k"], "part of"), "external_path": ("file:///etc/passwd", "lies at"),
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_written(one_bucket,
 
 
 @pytest.mark.parametrize(("path", "new", "words"), [
-    (("watermark",), 2**63, "watermark"), (("base", "id"), -1, "snapshot -1"), (("buckets", 0, "bucket"), 1, "bucket 1 of 1"),
+    (("watermark",), 2**63, "watermark"), (("base", "id"), -1, r"base\.id"), (("buckets", 0, "bucket"), 1, "bucket 1 of 1"),
     (("buckets", 0, "total_buckets"), 2, "2 buckets, where there are 1"), (("buckets", 0, "partition"), bytes(13), "partitions"),
     (("buckets", 0, "partition"), b"", "serialized row"),
 ])  # fmt: skip

@@ -1,0 +1,21 @@
+"""Bounds of whole numbers in values that travel: what Java can hold, checked where bytes become values."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+_LONG_MAX = 2**63 - 1
+
+Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=_LONG_MAX)]
+"""A whole number of 64 bits."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
+"""A whole number of 64 bits that is not negative: a count, a size, a position, an id."""
+
+Level = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""A level of a bucket."""
+
+BucketNumber = Annotated[int, msgspec.Meta(ge=-2, le=2**31 - 1)]
+"""A bucket, or how many there are; -1 and -2 stand for tables without fixed buckets."""
