@@ -16,12 +16,12 @@ from paimon_py.expr.split import columns_of, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import readable_fields
-from paimon_py.formats.base import OpenFile, ReadSettings, empty_rows
+from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.registry import by_extension
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.types import Field
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
 
 BATCH_ROWS = 65_536
@@ -131,7 +131,14 @@ class FileReader:
 
     def _opened(self, pushed: Predicate | None) -> OpenFile:
         fields = _needed(self._fields, self._evolution, pushed)
-        return _open(self._store, self._place, self._file, fields, by_page=self._by_page)
+        remote = "://" in self._place
+        settings = ReadSettings(
+            buffer_size_bytes=0 if remote else BUFFER_BYTES,
+            by_page=self._by_page and not remote,
+            row_count=self._file.row_count,
+            decimals=any(_may_hold_decimals(field.type) for field in self._fields),
+        )
+        return _open(self._store, self._place, self._file, fields, settings)
 
     def _check_rows(self, found: int | None) -> None:
         if found is not None and found != self._file.row_count:
@@ -139,13 +146,12 @@ class FileReader:
             raise CorruptionError(message, path=self._place)
 
 
-def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], *, by_page: bool) -> OpenFile:
+def _may_hold_decimals(kind: DataType) -> bool:
+    return not isinstance(kind, Atomic) or kind.root is Root.DECIMAL
+
+
+def _open(store: OpenRead, path: str, file: DataFile, fields: Sequence[Field], settings: ReadSettings) -> OpenFile:
     file_format = by_extension(file.name)
-    rows = file.row_count
-    remote = "://" in path
-    settings = (
-        ReadSettings(buffer_size_bytes=0, row_count=rows) if remote else ReadSettings(by_page=by_page, row_count=rows)
-    )
     source = store.open_read(path)
     try:
         return file_format.open(source, path, fields, file.size_bytes, settings)

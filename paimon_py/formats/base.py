@@ -63,6 +63,9 @@ GREGORIAN_DAYS = -141_349
 """1583-01-01: before it writers count days by different calendars."""
 
 
+BUFFER_BYTES = 65_536
+
+
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to read one data file.
 
@@ -73,10 +76,12 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
             rows they have are held to this before anything is unpacked.
         by_page: leave pages of row groups out, too, where the format can, which costs a small read a page and pays
             for few rows. What comes of a page comes in one batch, however small these should be.
+        decimals: whether the file may have DECIMAL columns, whose footers ORC checks before pyarrow sees them.
     """
 
-    buffer_size_bytes: int = 65_536
+    buffer_size_bytes: int = BUFFER_BYTES
     by_page: bool = False
+    decimals: bool = True
     row_count: int | None = None
 
 

@@ -30,7 +30,7 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.guards import GuardedSource
-from paimon_py.formats.orc_footer import Tail, read_tail
+from paimon_py.formats.orc_footer import Tail, check_decimals, read_tail
 from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import OrcFileWriter
@@ -56,9 +56,9 @@ class OrcFormat:
         path: str,
         fields: Sequence[Field],
         size_bytes: int,  # noqa: ARG002
-        settings: ReadSettings = _DEFAULT_READ,  # noqa: ARG002
+        settings: ReadSettings = _DEFAULT_READ,
     ) -> OpenFile:
-        return OrcOpenFile(source, path, fields)
+        return OrcOpenFile(source, path, fields, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
         return OrcFileWriter(sink, fields, settings)
@@ -80,13 +80,16 @@ class OrcOpenFile:
     Cost: one stripe of the columns asked for in memory; the end of the file once more where stripes may be left out.
     """
 
-    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field]) -> None:
+    def __init__(self, source: BinaryIO, path: str, fields: Sequence[Field], settings: ReadSettings) -> None:
         self._source = source
         self._path = path
         self._fields = {field.name: field for field in fields}
         self._guard = GuardedSource(source)
         with self._decoding():
             reader = source if isinstance(source, pa.NativeFile) else self._guard
+            if settings.decimals:
+                with contextlib.suppress(UnsupportedError):  # what only pyarrow unpacks
+                    check_decimals(reader)
             self._file = orc.ORCFile(reader)
             self._schema: pa.Schema = self._file.schema
             self._columns = {field.name: self._column(field) for field in fields}

@@ -6,6 +6,7 @@ Source: ORC v1 specification, `orc_proto.proto`. Kept is what decoding timestamp
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -15,6 +16,10 @@ BOOLEAN, LONG, TIMESTAMP, LIST, MAP, STRUCT, INSTANT = 0, 4, 9, 10, 11, 12, 18
 TIMESTAMP_KINDS = frozenset({TIMESTAMP, INSTANT})
 SECONDARY_STREAM = 5
 DIRECT, DIRECT_V2 = 0, 2
+
+_DECIMAL, _MAX_DIGITS = 14, 38
+_WIDE_DECIMAL = re.compile(rb"\x08\x0e(?:\x20[\x80-\xff]*[\x00-\x7f])?\x28[\x27-\xff]")
+"""What a DECIMAL of more than 38 digits looks like in a footer; other bytes may look the same."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAGIC = b"ORC"
@@ -78,6 +83,15 @@ class StripeFooter(NamedTuple):
     streams: tuple[Stream, ...]
     encodings: tuple[int, ...]
     zone: str
+
+
+class RawTail(NamedTuple):
+    """The end of a file: how it is packed, the unpacked footer and where it begins, the postscript."""
+
+    chunks: Chunks
+    footer: bytes
+    footer_at: int
+    postscript: bytes
 
 
 class Tail(NamedTuple):
@@ -151,6 +165,10 @@ def read_tail(source: SeekRead) -> Tail:
     Cost: the last 16 KiB of the file, and once more what of the footer lies before them.
     Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
     """
+    return _tail(_read_raw_tail(source))
+
+
+def _read_raw_tail(source: SeekRead) -> RawTail:
     size = source.seek(0, io.SEEK_END)
     last = read_at(source, max(size - _TAIL_BYTES, 0), min(size, _TAIL_BYTES))
     postscript = last[-1 - last[-1] : -1]
@@ -164,7 +182,18 @@ def read_tail(source: SeekRead) -> Tail:
     chunks = Chunks(numbers.get(2, 0), numbers.get(3, 256 << 10))
     held = footer_at - (size - len(last))
     raw = last[held : held + length] if held >= 0 else read_at(source, footer_at, length)
-    return _tail(chunks, joined(chunks, raw), footer_at, postscript)
+    return RawTail(chunks, joined(chunks, raw), footer_at, postscript)
+
+
+def check_decimals(source: SeekRead) -> None:
+    """Refuse decimals of more than 38 digits, at which pyarrow ends the process.
+
+    Cost: the end of the file, unpacked and searched.
+    Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
+    """
+    raw = _read_raw_tail(source)
+    if _WIDE_DECIMAL.search(raw.footer):
+        _tail(raw)
 
 
 def read_stripe_footer(source: SeekRead, tail: Tail, stripe: Stripe) -> StripeFooter:
@@ -216,9 +245,9 @@ def as_seconds(source: SeekRead, tail: Tail, columns: frozenset[int]) -> io.RawI
     return _Patched(source, tail.footer_at, end + postscript + bytes([len(postscript)]))
 
 
-def _tail(chunks: Chunks, footer: bytes, footer_at: int, postscript: bytes) -> Tail:
+def _tail(raw: RawTail) -> Tail:
     types, stripes, bounds = [], [], []
-    for part in parts(footer):
+    for part in parts(raw.footer):
         if part.number == 3:
             numbers = {inner.number: inner.value for inner in parts(part.data)}
             stripes.append(Stripe(*(numbers.get(number, 0) for number in (1, 2, 3, 4, 5))))
@@ -228,14 +257,14 @@ def _tail(chunks: Chunks, footer: bytes, footer_at: int, postscript: bytes) -> T
             bounds.append(_bounds(part.data))
     if not types or any(not at < child < len(types) for at, node in enumerate(types) for child in node.children):
         raise ValueError("the types of a footer are no tree")
-    if any(sum(stripe[:4]) > footer_at for stripe in stripes):
+    if any(sum(stripe[:4]) > raw.footer_at for stripe in stripes):
         raise ValueError("a stripe overlaps the footer")
     bounds += [None] * (len(types) - len(bounds))
-    return Tail(chunks, footer, footer_at, postscript, tuple(types), tuple(stripes), tuple(bounds))
+    return Tail(*raw, tuple(types), tuple(stripes), tuple(bounds))
 
 
 def _type(part: MessageField) -> OrcType:
-    kind, kind_at = BOOLEAN, part.start
+    kind, kind_at, digits = BOOLEAN, part.start, 0
     children: list[int] = []
     names = []
     for inner in parts(part.data):
@@ -249,6 +278,10 @@ def _type(part: MessageField) -> OrcType:
             children.append(inner.value)
         elif inner.number == 3:
             names.append(inner.data.decode())
+        elif inner.number == 5:
+            digits = inner.value
+    if kind == _DECIMAL and digits > _MAX_DIGITS:
+        raise ValueError(f"a DECIMAL of {digits} digits")
     return OrcType(kind, kind_at, tuple(children), tuple(names))
 
 

@@ -19,7 +19,6 @@ class Allowed(NamedTuple):
 
 ALLOWED: list[Allowed] = [
     *(Allowed(target, kind, "*", "footers") for target in ("*parquet*", "*orc*") for kind in ("memory", "slow")),
-    Allowed("*orc*", "abort", "*", "footers"),
     Allowed("changes-forged", "wrong", "*", "bytes"),
 ]  # fmt: skip
 
