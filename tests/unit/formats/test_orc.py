@@ -9,6 +9,7 @@ from pyarrow import orc
 from paimon_py.errors import OptionError, UnsupportedError
 from paimon_py.formats.base import WriteSettings
 from paimon_py.formats.orc import OrcFormat
+from paimon_py.formats.orc_footer import read_tail
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import ArrayType, Field, MapType, RowType
 from tests.unit.formats.samples import fields_of, read, rows_of, write
@@ -154,3 +155,15 @@ def test_codecs_are_called_as_in_java():
         with pytest.raises(OptionError) as caught:
             write("orc", fields, [], options={option: text})
         assert option in str(caught.value)
+
+
+@pytest.mark.parametrize(("kinds", "options", "block"), [
+    (["INT"] * 199, {}, 256 << 10), (["INT"] * 200, {}, 64 << 10), (["ROW<a INT, b STRING>"] * 100, {}, 64 << 10),
+    (["INT"] * 200, {"orc.compress.size": "131072"}, 128 << 10),
+])  # fmt: skip
+def test_files_of_many_columns_are_compressed_in_small_blocks_since_every_column_holds_some(kinds, options, block):
+    fields = fields_of(*kinds)
+    batch = pa.record_batch([pa.nulls(3, pa.int32()) if kind == "INT" else pa.array([{"a": 1, "b": "x"}] * 3) for kind in kinds], names=[field.name for field in fields])
+    data, _ = write("orc", fields, [batch], options=options)
+    assert read_tail(io.BytesIO(data)).chunks.block_bytes == block
+    assert read("orc", data, fields).num_rows == 3
