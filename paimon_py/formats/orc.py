@@ -30,13 +30,13 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.guards import GuardedSource
-from paimon_py.formats.orc_footer import Tail, check_decimals, read_tail
+from paimon_py.formats.orc_footer import Tail, check_decimals, check_keys, read_tail
 from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import OrcFileWriter
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
-from paimon_py.formats.stored import check_stored, lacking
+from paimon_py.formats.stored import check_stored, check_texts, lacking
 from paimon_py.spec.types import Atomic, Field, Root
 
 NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
@@ -96,6 +96,10 @@ class OrcOpenFile:
             self._long = long_timestamps(reader, self._schema)
             if self._long is not None:
                 self._file = orc.ORCFile(self._long.source)
+            self._maps: Tail | None = None
+            if any(_holds_maps(self._schema.field(name).type) for name in self._columns):
+                with contextlib.suppress(UnsupportedError):
+                    self._maps = read_tail(reader)
 
     @property
     def row_count(self) -> int:
@@ -200,8 +204,12 @@ class OrcOpenFile:
             raise
 
     def _read_stripe(self, number: int, names: list[str]) -> pa.RecordBatch:
+        if self._maps is not None:
+            check_keys(self._guard, self._maps, self._maps.stripes[number])
         try:
             stripe = self._file.read_stripe(number, columns=names)
+            for name in names:
+                check_texts(stripe.column(name))
             return stripe if self._long is None else self._long.complete(number, stripe)
         except pa.ArrowInvalid as error:
             if "nanosecond" not in str(error):
@@ -220,6 +228,10 @@ class OrcOpenFile:
                     array = reshape(array, column.field.type, column.target.type, _leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _holds_maps(kind: pa.DataType) -> bool:
+    return pa.types.is_map(kind) or any(_holds_maps(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ from paimon_py.formats.orc_chunks import Chunks, framed, joined
 
 BOOLEAN, LONG, TIMESTAMP, LIST, MAP, STRUCT, INSTANT = 0, 4, 9, 10, 11, 12, 18
 TIMESTAMP_KINDS = frozenset({TIMESTAMP, INSTANT})
-SECONDARY_STREAM = 5
+PRESENT_STREAM, SECONDARY_STREAM = 0, 5
 DIRECT, DIRECT_V2 = 0, 2
 
 _DECIMAL, _MAX_DIGITS = 14, 38
@@ -218,6 +218,18 @@ def read_stripe_footer(source: SeekRead, tail: Tail, stripe: Stripe) -> StripeFo
         elif part.number == 3:
             zone = part.data.decode()
     return StripeFooter(tuple(streams), tuple(encodings), zone)
+
+
+def check_keys(source: SeekRead, tail: Tail, stripe: Stripe) -> None:
+    """Refuse NULL as the key of a map, at which pyarrow ends the process; no writer stores which keys are there.
+
+    Cost: the footer of the stripe.
+    Raises: as `read_stripe_footer`
+    """
+    keys = {node.children[0] for node in tail.types if node.kind == MAP and node.children}
+    for stream in read_stripe_footer(source, tail, stripe).streams:
+        if stream.kind == PRESENT_STREAM and stream.column in keys:
+            raise ValueError("a map has keys that are NULL")
 
 
 def read_at(source: SeekRead, offset: int, length: int) -> bytes:

@@ -166,7 +166,9 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 
 def _arguments(settings: WriteSettings, columns: int) -> dict[str, Any]:
-    """Arguments of `ORCWriter` for a file of so many columns, inner ones counted. Of levels it knows two, fast and small: zstd levels 1 and 3, and so for the others.
+    """Arguments of `ORCWriter` for a file of so many columns, inner ones counted.
+
+    Of levels the writer knows two, fast and small: zstd levels 1 and 3, and so for the others.
 
     Raises:
         OptionError: no codec of ORC.

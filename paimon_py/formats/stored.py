@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+import numpy as np
 import pyarrow as pa
 
 from paimon_py.errors import CorruptionError
@@ -19,6 +20,7 @@ from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowTy
 Stamps = Callable[[Atomic], Collection[pa.DataType]]
 """The layouts in which a format stores timestamps of a type."""
 
+_ASCII = 127
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 _BYTES = (*_TEXTS, pa.types.is_fixed_size_binary)
 _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
@@ -60,6 +62,28 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
     elif not isinstance(kind, VectorType):
         for inner, part in zip(_entries(stored), map_parts(kind), strict=True):
             check_stored(inner, part, stamps)
+
+
+def check_texts(array: pa.Array) -> None:
+    """Refuse texts that are no UTF-8, which nothing else in a file without checksums tells.
+
+    Shapes: an array that begins where its buffers begin.
+    Cost: 0.1 ms a megabyte of ASCII, ten times that for other texts.
+    Raises: pa.ArrowInvalid
+    """
+    kind = array.type
+    if pa.types.is_string(kind):
+        data = array.buffers()[2]
+        if data is not None and data.size and np.frombuffer(data, np.uint8).max() > _ASCII:
+            array.validate(full=True)
+    elif pa.types.is_struct(kind):
+        for place in range(kind.num_fields):
+            check_texts(array.field(place))
+    elif pa.types.is_map(kind):
+        check_texts(array.keys)
+        check_texts(array.items)
+    elif pa.types.is_list(kind):
+        check_texts(array.values)
 
 
 def _entries(stored: pa.DataType) -> tuple[pa.DataType, pa.DataType]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from unit.formats.samples import batches_of, fields_of, open_bytes, write
+from unit.formats.samples import batches_of, fields_of, open_bytes, read, write
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.errors import CorruptionError, UnsupportedError
@@ -119,3 +119,46 @@ def test_a_decimal_of_too_many_digits_in_an_orc_footer_is_corruption():
     assert wide != data
     code = f"from unit.formats.test_footer_bits import *; print(outcome('orc', bytes.fromhex({wide.hex()!r}), 'all'))"
     assert child(code) == "corruption"
+
+
+def maps():
+    """An ORC file with keys and NULLs, and the bytes of the footer of its stripe."""
+    fields = fields_of("STRING", "MAP<STRING, INT>")
+    rows = [None, [("a", 1)], [("b", None), ("c", 3)], []] * 5
+    batch = pa.record_batch([pa.array(["x", None] * 10), pa.array(rows, pa.map_(pa.string(), pa.int32()))], names=["c0", "c1"])
+    data, _ = write("orc", fields, [batch], compression="none")
+    (stripe,) = read_tail(io.BytesIO(data)).stripes
+    start = stripe.offset + stripe.index_bytes + stripe.data_bytes
+    return fields, data, range(8 * start, 8 * (start + stripe.footer_bytes))
+
+
+def sweep_maps():
+    """How many bits of the footer of a stripe are found by name, after a reading of each."""
+    fields, data, bits = maps()
+    keys = 0
+    for bit in bits:
+        damaged = data[: bit >> 3] + bytes([data[bit >> 3] ^ 1 << (bit & 7)]) + data[(bit >> 3) + 1 :]
+        try:
+            list(batches_of(open_bytes("orc", damaged, fields), ["c0", "c1"], batch_rows=1000))
+        except CorruptionError as error:
+            keys += "keys that are NULL" in str(error)
+    return keys
+
+
+def test_a_stripe_whose_keys_would_be_null_is_corruption():
+    assert int(child("from unit.formats.test_footer_bits import *; print(sweep_maps())")) > 0
+
+
+@pytest.mark.parametrize("kind", ["STRING", "CHAR(9)", "ARRAY<STRING>", "MAP<STRING, INT>", "MAP<INT, STRING>", "ROW<a INT, b STRING>"])
+def test_texts_in_orc_that_are_no_text_are_corruption(kind):
+    fields = fields_of(kind)
+    values = {"A": [["wörd"]], "R": [{"a": 1, "b": "wörd"}], "MAP<S": [[("wörd", 1)]], "MAP<I": [[(1, "wörd")]]}
+    rows = next((rows for start, rows in values.items() if kind.startswith(start)), ["wörd"])
+    batch = pa.record_batch([pa.array(rows, to_arrow_schema(fields)[0].type)], names=["c0"])
+    data, _ = write("orc", fields, [batch], compression="none")
+    assert read("orc", data, fields).num_rows == 1
+    broken = data.replace("wörd".encode(), b"w\xe3\xb6rd")
+    assert len(broken) == len(data) and broken != data
+    with pytest.raises(CorruptionError, match="UTF8") as caught:
+        read("orc", broken, fields)
+    assert caught.value.path == "/t/f"
