@@ -65,8 +65,11 @@ def _parts(secret: str) -> Iterator[str]:
     for part in re.split(r"[\r\n\"']+|\\n|;", secret):
         if len(part.strip()) >= _PART_LENGTH:
             yield part.strip()
-            if "=" in part and len(tail := part.partition("=")[2].strip()) >= _PART_LENGTH:
-                yield tail
+            for mark in ("=", "://"):
+                if len(tail := part.partition(mark)[2].strip()) >= _PART_LENGTH:
+                    yield tail
+            if "://" in part and len(path := part.partition("://")[2].partition("/")[2].strip()) >= _PART_LENGTH:
+                yield path
 
 
 def fsspec_arguments(scheme: str, options: Mapping[str, str]) -> dict[str, object]:

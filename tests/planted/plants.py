@@ -564,4 +564,56 @@ MENDS = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS)
+OUTSIDE = (
+    plant(
+        "every external path is one of the table",
+        "        if not self._is_declared(url):\n            raise _outside(path)\n",
+        "",
+        "unit/storage/test_data_store.py",
+        "unit/test_outside.py::test_external_paths_stay_below_the_external_roots",
+    ),
+    plant(
+        "roots of earlier schemas do not count",
+        "for number in reversed(self.ids()):\n            yield from declared_roots",
+        "for number in self.ids()[-1:]:\n            yield from declared_roots",
+        "unit/test_outside.py::test_a_table_of_java_with_external_paths_of_an_earlier_schema_stays_readable",
+    ),
+    plant(
+        "a dropped table takes files of its neighbours along",
+        'if store is root.store and below != place and f"{DATABASE_SUFFIX}/" in below:\n        return False\n    store',
+        "store",
+        "unit/test_outside.py::test_a_root_that_holds_other_tables_gives_none_of_their_files_to_a_drop",
+    ),
+    plant(
+        "prefixes of tables of others are not checked when they are written",
+        "        check_prefixes(typed)\n",
+        "",
+        "unit/test_outside.py::test_prefixes_that_are_no_part_of_a_name_are_refused",
+    ),
+    plant(
+        "changes under a used identifier delete files of the table",
+        "self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()",
+        "self._made.isdisjoint(_with_earlier(names))",
+        "unit/commit/test_commit.py",
+    ),
+    plant(
+        "a directory whose name looks like a pattern takes others along",
+        "if _PATTERN.isdisjoint(directory):",
+        "if True:",
+        "unit/storage/test_fsspec_store.py",
+    ),
+    plant(
+        "pickles keep options that nobody knows",
+        "for name, text in options.items() if is_harmless(name)}",
+        "for name, text in options.items()}",
+        "unit/test_secrets.py",
+    ),
+    plant(
+        "errors keep what Python saw before them",
+        "        failed.__context__ = failed.__cause__\n",
+        "",
+        "unit/test_secrets.py",
+    ),
+)
+
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE)

@@ -197,12 +197,12 @@ def chained(text, kind=ValueError):
     return [alone, as_cause, as_context, as_note, as_attribute, deep]
 
 
-KEY_FILE = '{"type": "service_account", "private_key_id": "sesame-key-id-123", "private_key": "-----BEGIN\\nsesame-line-1-of-key\\nsesame-line-2-of-key\\n"}'
+KEY_FILE = '{"type": "service_account", "private_key_id": "sesame-key-id-123", "token_uri": "http://h/sesame-token-uri", "private_key": "-----BEGIN\\nsesame-line-1-of-key\\nsesame-line-2-of-key\\n"}'
 TEXTS = {
     "s3": ["sesame-secret", "denied for sesame-access at http://sesame-user:sesame-password@h:1/b?X-Amz-Signature=sesame-signature",
            "https://b.s3/k?X-Amz-Credential=sesame", "Authorization: Bearer sesame", "'http://any:sesame@h/x'", "SharedKey a:sesame",
            "%73 sesame-secret", "env sesame-environment"],
-    "gs": ["bad key sesame-line-2-of-key", "sesame-key-id-123", "{'private_key_id': 'sesame-key-id-123'}", KEY_FILE, repr(KEY_FILE),
+    "gs": ["Max retries exceeded with url: /sesame-token-uri", "bad key sesame-line-2-of-key", "sesame-key-id-123", "{'private_key_id': 'sesame-key-id-123'}", KEY_FILE, repr(KEY_FILE),
            "https://storage/b/o?access_token=sesame", "Bearer sesame", "sesame-line-in-default"],
     "abfs": ["AccountKey=sesame-key;", "https://a.blob/c?sv=1&sig=sesame-sas", "sv=1&sig=sesame-sas", "sesame-secret"],
 }  # fmt: skip
