@@ -170,3 +170,11 @@ _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType
     (pa.types.is_timestamp, _timestamp, "a datetime.datetime"),
 )
 """How values of an Arrow type are taken (None: of another sort), and what to pass."""
+
+
+def shown(column: pa.Array, row: int) -> str:
+    """A value as messages show it, also a time that Python does not have."""
+    try:
+        return repr(column[row].as_py())
+    except (OverflowError, ValueError):
+        return f"a {column.type} beyond the years 1 to 9999"

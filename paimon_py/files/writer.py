@@ -23,7 +23,7 @@ from paimon_py.files.naming import FileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, stats_of, value_modes
-from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings
+from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
 from paimon_py.formats.registry import format_of
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, index_columns
@@ -294,9 +294,10 @@ class _OpenFile:
         self._deletes = 0
 
     def add(self, batch: pa.RecordBatch, physical: pa.RecordBatch) -> None:
-        self.writer.write(physical)
-        if self.index is not None:
-            self.index.add(batch)
+        with encoding(self.layout.format_name):
+            self.writer.write(physical)
+            if self.index is not None:
+                self.index.add(batch)
         self.rows += batch.num_rows
         if not self.layout.key_fields:
             return
@@ -312,7 +313,8 @@ class _OpenFile:
 
     def finish(self, now_millis: int, first_sequence: int) -> DataFile:
         layout = self.layout
-        bounds = self.writer.close()
+        with encoding(layout.format_name):
+            bounds = self.writer.close()
         size_bytes = self.sink.tell()
         self.sink.close()
         values = bounds[len(bounds) - len(layout.fields) :]

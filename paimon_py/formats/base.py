@@ -22,6 +22,7 @@ from paimon_py.errors import (
     OptionError,
     PaimonError,
     ResourceError,
+    SchemaError,
     StorageError,
     UnsupportedError,
 )
@@ -256,6 +257,23 @@ def _exhausted(path: str, error: BaseException) -> PaimonError:
     if asked and int(asked[1]) >= _NO_MACHINE_HAS:
         return CorruptionError(f"{path} is damaged: it asks for {asked[1]} bytes of memory", path=path)
     return ResourceError(f"reading {path} needs more memory or threads than this process gets: {what}", path=path)
+
+
+@contextlib.contextmanager
+def encoding(format_name: str) -> Iterator[None]:
+    """The door of rows into a file: what a format cannot write is a SchemaError or an UnsupportedError.
+
+    Errors of the sink, ours already, pass unchanged.
+    """
+    try:
+        yield
+    except PaimonError:
+        raise
+    except pa.ArrowNotImplementedError as error:
+        feature = f"{format_name}: {error}"
+        raise UnsupportedError(f"rows cannot be written as {feature}", feature=feature) from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise SchemaError(f"rows cannot be written as {format_name}: {error}") from error
 
 
 def next_or_none(iterator: Iterator[Any], path: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.python_values import shown
 from paimon_py.errors import UsageError
 from paimon_py.rows.clauses import Clause, Clauses
 from paimon_py.rows.decide import DELETE, UPDATE, Decision, with_values
@@ -175,7 +176,7 @@ class MergeBlock:
 
     def _shown(self, row: int) -> str:
         pairs: Sequence[tuple[str, pa.Array]] = list(zip(self._clauses.on, self._keys, strict=True))
-        return ", ".join(f"{name}={column[row].as_py()!r}" for name, column in pairs)
+        return ", ".join(f"{name}={shown(column, row)}" for name, column in pairs)
 
 
 def _taken(batch: pa.RecordBatch, rows: Ints) -> pa.RecordBatch:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.python_values import shown
 from paimon_py.commit.changes import BucketChanges, Changes, KeyBase
 from paimon_py.commit.key_follower import KeyFollower
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
@@ -183,15 +184,15 @@ class MovingKeys(Routing):
 
     def _twice(self, live: LiveKeys, found: Ints, order: Ints) -> CorruptionError:
         at = int(np.argmax(found >= 0))
-        shown = ", ".join(
-            f"{field.name}={column[int(order[at])].as_py()!r}"
+        key = ", ".join(
+            f"{field.name}={shown(column, int(order[at]))}"
             for field, column in zip(self._key_fields, live.columns, strict=True)
         )
         other = live.partition if found[at] < 0 else self._partitions[int(part_of(found[at : at + 1])[0])]
         files = TableFiles(self._root, self._schema)
         places = " and ".join(sorted({files.label(each) for each in (live.partition, other)}))
         return CorruptionError(
-            f"the table has the key {shown} more than once, in {places}; delete all but one of these rows",
+            f"the table has the key {key} more than once, in {places}; delete all but one of these rows",
             path=self._root.path,
         )
 

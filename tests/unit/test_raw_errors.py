@@ -23,6 +23,7 @@ from paimon_py import (
     SchemaError,
     SetOption,
     Table,
+    UnsupportedError,
     UsageError,
     col,
 )
@@ -319,6 +320,36 @@ NO_DIMENSIONS = np.array(1)
 def test_what_is_no_list_and_no_mapping_is_refused(tables, call):
     with pytest.raises(UsageError):
         call(tables["keyed"])
+
+
+def old(unit):
+    return pa.array([-(2**62)], pa.int64()).view(pa.timestamp(unit))
+
+
+@pytest.mark.parametrize(
+    ("format_name", "kind", "values", "error"),
+    [
+        ("avro", "TIMESTAMP(0)", old("s"), SchemaError),
+        ("orc", "TIMESTAMP(0)", old("s"), UnsupportedError),
+        ("parquet", "TIMESTAMP(0)", old("s"), SchemaError),
+        ("parquet", "ROW<>", pa.array([{}], pa.struct([])), UnsupportedError),
+    ],
+)
+def test_values_that_a_format_cannot_hold_are_refused(tmp_path, format_name, kind, values, error):
+    catalog = new_catalog(tmp_path / "w")
+    table = catalog.create_table("d.t", Schema([("a", kind), ("b", "INT")]), options={"file.format": format_name})
+    with pytest.raises(error, match="cannot be written|out of bounds|out of range"):
+        table.write_arrow(pa.table({"a": values}))
+    assert not list(Path(table.location).glob("bucket-*/*"))
+
+
+def test_keys_that_python_has_no_value_for_are_shown(tmp_path):
+    catalog = new_catalog(tmp_path / "w")
+    table = catalog.create_table("d.t", Schema([("a", "TIMESTAMP(3)"), ("b", "INT")]))
+    times = pa.array([2**62, 2**62], pa.int64()).view(pa.timestamp("ms"))
+    rows = pa.table({"a": times, "b": pa.array([1, 2], pa.int32())})
+    with pytest.raises(UsageError, match="a=a timestamp.ms. beyond the years"):
+        table.upsert(rows, on=["a"])
 
 
 # -- stores -------------------------------------------------------------------------------------------------------------
