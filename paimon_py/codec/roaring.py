@@ -80,8 +80,9 @@ class _Bitmap64:
             end = made._read_slots(data, end)
         except (struct.error, IndexError, KeyError, RecursionError) as error:
             raise ValueError("the bytes end early or are in disorder") from error
-        if data[0] != 1 or end != len(data) or any(
-            place >= len(made.slots) or made.slots[place] is None for place in made.places.values()
+        is_whole = data[0] == 1 and end == len(data) and -1 <= made.last < len(made.slots)
+        if not is_whole or not all(
+            0 <= place <= made.last and made.slots[place] is not None for place in made.places.values()
         ):
             raise ValueError("the bytes are in disorder")
         return made

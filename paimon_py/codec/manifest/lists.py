@@ -17,7 +17,7 @@ from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANI
 from paimon_py.doors import UNFORESEEN
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.data_file import FileKind, Stats
-from paimon_py.spec.manifest import DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
+from paimon_py.spec.manifest import DELETION_VECTORS, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 
 Value = TypeVar("Value")
 
@@ -137,6 +137,8 @@ def _encode(file: ManifestFile) -> bytes:
 
 def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
     ranges = record.get("_DELETIONS_VECTORS_RANGES")
+    if ranges is None and record["_INDEX_TYPE"] == DELETION_VECTORS:
+        raise ValueError("deletion vectors, but it does not say of which files")
     index = record.get("_GLOBAL_INDEX")
     return IndexEntry(
         kind=FileKind(record["_KIND"]),

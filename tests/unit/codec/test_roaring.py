@@ -79,7 +79,9 @@ def test_bytes_that_end_early_are_refused(cut):
 
 
 def test_other_bytes_are_refused():
+    far = single_64(5).replace((0).to_bytes(8, "little") + (1).to_bytes(4, "little"), (-9).to_bytes(8, "little", signed=True) + (1).to_bytes(4, "little"), 1)
+    roomy = single_64(5)[:-4] + (2**31 - 1).to_bytes(4, "little")  # what is added next would lie 16 GB further
     for union in (union_32, union_64):
-        for data in (b"", b"no bitmap at all, just text", single_64(5).replace(b"\1\2\1", b"\1\x09\1", 1)):
+        for data in (far, roomy, b"", b"no bitmap at all, just text", single_64(5).replace(b"\1\2\1", b"\1\x09\1", 1)):
             with pytest.raises(ValueError, match="bytes|deserialize|node|containers|disorder"):
                 union([data, data])
