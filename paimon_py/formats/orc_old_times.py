@@ -245,8 +245,9 @@ def _bounds(statistics: bytes) -> _Bounds | None:
     for part in parts(statistics):
         if part.number == _TIMES:
             found = {inner.number: inner.value for inner in parts(part.data)}
-            low, high = unzigzag(found[3]), unzigzag(found[4])
-            return low, found.get(5, 1) - 1, high, found.get(6, _MILLI_NANOS) - 1
+            if 3 in found and 4 in found:
+                low, high = unzigzag(found[3]), unzigzag(found[4])
+                return low, found.get(5, 1) - 1, high, found.get(6, _MILLI_NANOS) - 1
     return None
 
 

@@ -159,6 +159,18 @@ def test_old_times_may_come_after_any_number_of_late_ones(late, old, codec):
     assert read("orc", data, fields)["c0"].combine_chunks() == stamps(sum(parts_, []))
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1)])
+def test_stripes_and_row_groups_may_hold_nothing_but_nulls(order):
+    fields = fields_of("TIMESTAMP(6)", "BIGINT")
+    void = pa.array([None] * 40_000, pa.timestamp("us"))
+    parts_ = [void, stamps([-5_000_001 - place * 1_000_003 for place in range(40_000)])]
+    noise = pa.array(np.random.default_rng(1).integers(0, 2**62, 40_000))
+    batches = [pa.record_batch({"c0": parts_[at], "c1": noise}) for at in order]
+    data, _ = write("orc", fields, batches, options=SMALL)
+    assert len(read_tail(io.BytesIO(data)).stripes) >= len(order)
+    assert read("orc", data, fields)["c0"].to_pylist() == pa.chunked_array([parts_[at] for at in order]).to_pylist()
+
+
 def bounds_of(statistics):
     """Nanoseconds of the least and greatest time."""
     for part in parts(statistics):
