@@ -80,9 +80,10 @@ def _check(files: TableFiles, changes: Changes) -> None:
     _check_stats(schema_of, made)
 
 
-def _require(holds: bool, otherwise: str) -> None:
+def _require(holds: bool, otherwise: str, *words: object) -> None:
+    """Refuse what does not hold; the text is made only then."""
     if not holds:
-        raise CorruptionError(otherwise)
+        raise CorruptionError(otherwise.format(*words))
 
 
 # -- buckets --------------------------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ def _check_place(schema: TableSchema, bucket: BucketChanges) -> None:
     else:
         fits = 0 <= number < total
         fits = fits or (mode is BucketMode.POSTPONED and number == total == POSTPONE_BUCKET)
-    _require(fits, f"the changes name bucket {number} of {total}")
+    _require(fits, "the changes name bucket {} of {}", number, total)
 
 
 def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) -> None:
@@ -117,7 +118,7 @@ def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) ->
         schemas = (schema, *map(schema_of, {file.schema_id for file in bucket.written.added}))
         counts = {Options(one.options).get_int("bucket") for one in schemas}
         fits = not bucket.written.added or bucket.total_buckets in counts
-        _require(fits, f"new rows lie in {bucket.total_buckets} buckets, where there are {max(counts)}")
+        _require(fits, "new rows lie in {} buckets, where there are {}", bucket.total_buckets, max(counts))
 
 
 def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
@@ -127,7 +128,7 @@ def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
     top = max([_top_level(schema), *(file.level for file in edit.deleted)])
     made = []
     for file in (*edit.added, *edit.changelog):
-        _require(file.level <= top, f"file {file.name} is of level {file.level}")
+        _require(file.level <= top, "file {} is of level {}", file.name, file.level)
         before = gone.get(file.name)
         if before is None:
             _check_file(file)
@@ -156,25 +157,22 @@ def _top_level(schema: TableSchema) -> int:
 
 
 def _check_file(file: DataFile) -> None:
-    name, rows, dead, time = (
-        check_file_name(file.name),
-        file.row_count,
-        file.delete_row_count,
-        file.creation_time_millis,
+    name, rows = check_file_name(file.name), file.row_count
+    dead, time, where = file.delete_row_count, file.creation_time_millis, file.external_path
+    _require(file.size_bytes > 0, "file {} has no bytes", name)
+    _require(0 < rows <= _ROWS_MAX, "file {} has {} rows", name, rows)
+    _require(dead is None or 0 <= dead <= rows, "of the {} rows of file {} {} are deletes", rows, name, dead)
+    _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
+    _require(
+        file.first_row_id is None and file.write_columns is None, "file {} holds a part of its rows' columns", name
     )
-    _require(file.size_bytes > 0, f"file {name} has {file.size_bytes} bytes")
-    _require(0 < rows <= _ROWS_MAX, f"file {name} has {rows} rows")
-    _require(dead is None or 0 <= dead <= rows, f"of the {rows} rows of file {name} {dead} are deletes")
-    _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, f"file {name} was made at {time}")
-    _require(file.first_row_id is None and file.write_columns is None, f"file {name} holds a part of its rows' columns")
-    where = file.external_path
-    _require(where is None or where.rpartition("/")[2] == name, f"file {name} lies at {where}")
+    _require(where is None or where.rpartition("/")[2] == name, "file {} lies at {}", name, where)
 
 
 def _check_beside(file: DataFile) -> None:
     """Files beside a data file, and the index in its entry."""
     for name in file.extra_files:
-        _require(check_file_name(name).startswith(file.name), f"file {name} lies beside {file.name}")
+        _require(check_file_name(name).startswith(file.name), "file {} lies beside {}", name, file.name)
     if file.embedded_index is not None:
         decode_indexes(file.embedded_index, f"the index of {file.name}")
 
@@ -184,21 +182,23 @@ def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made:
     keyed, waits = bool(schema.primary_keys), bucket.bucket == POSTPONE_BUCKET
     for file in made:
         low, high, rows = file.min_sequence, file.max_sequence, file.row_count
-        span = high - low + 1
         fits = low == high == -1 if waits else 0 <= low <= high <= _SEQUENCE_MAX
-        _require(fits, f"file {file.name} has sequence numbers from {low} to {high}")
+        _require(fits, "file {} has sequence numbers from {} to {}", file.name, low, high)
         if edit is bucket.written and not waits:
+            span = high - low + 1
             fits = rows <= span if keyed else rows == span
-            _require(fits, f"the {rows} rows of file {file.name} have {span} sequence numbers")
+            _require(fits, "the {} rows of file {} have {} sequence numbers", rows, file.name, span)
     if edit is not bucket.compacted or not edit.added:
         return
     before, after = (sum(file.row_count for file in files) for files in (edit.deleted, edit.added))
-    _require(after <= before, f"a compaction makes {after} rows of {before}")
+    _require(after <= before, "a compaction makes {} rows of {}", after, before)
     if keyed and not needs_lookup(Options(schema.options)):
         low, high = min(file.min_sequence for file in edit.deleted), max(file.max_sequence for file in edit.deleted)
         for file in edit.added:
             fits = low <= file.min_sequence <= file.max_sequence <= high
-            _require(fits, f"a compaction of sequence numbers from {low} to {high} makes others in file {file.name}")
+            _require(
+                fits, "a compaction of sequence numbers from {} to {} makes others in file {}", low, high, file.name
+            )
 
 
 # -- rows in metadata -----------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def _known_schemas(files: TableFiles, wanted: set[int]) -> SchemaOf:
     unknown = wanted - {own.id}
     if unknown:
         unknown -= set(schemas.ids())
-    _require(not unknown, f"files are of schema {min(unknown, default=0)}, which there is not")
+    _require(not unknown, "files are of schema {}, which there is not", min(unknown, default=0))
     return lambda number: own if number == own.id else schemas.get(number)
 
 
@@ -230,7 +230,7 @@ def _check_keys(schema_of: SchemaOf, made: Iterable[DataFile], changes: Changes)
         columns = _rows([*lows, *highs], types, "keys")
         _require(not any(column.null_count for column in columns), "a key is NULL")
         for file, low, high in zip(files, *(ranks.tolist() for ranks in key_ranks(lows, highs, types)), strict=True):
-            _require(low <= high, f"the smallest key of file {file.name} is larger than the largest")
+            _require(low <= high, "the smallest key of file {} is larger than the largest", file.name)
 
 
 def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
@@ -248,15 +248,18 @@ def _check_stats(schema_of: SchemaOf, made: Iterable[DataFile]) -> None:
 
 def _check_bounds(stats: Sequence[Stats], fields: Sequence[Field], files: Sequence[DataFile]) -> None:
     known: list[bytes] = []
+    whole, nothing = len(fields).to_bytes(_ARITY_BYTES, "big"), bytes(_ARITY_BYTES)
     for one, file in zip(stats, files, strict=True):
-        arities = {int.from_bytes(row[:_ARITY_BYTES], "big") for row in (one.min_values, one.max_values)}
-        counts = one.null_counts
-        arities |= set() if counts is None else {len(counts)}
-        fits = len(arities) == 1 and arities <= {0, len(fields)}
-        _require(fits, f"the statistics of file {file.name} are not of {len(fields)} columns")
-        fits = all(count is None or 0 <= count <= file.row_count for count in counts or ())
-        _require(fits, f"the statistics of file {file.name} count more NULLs than rows")
-        known += [one.min_values, one.max_values] if arities == {len(fields)} else []
+        low, high, counts = one.min_values, one.max_values, one.null_counts
+        arity = low[:_ARITY_BYTES]
+        fits = high.startswith(arity) and arity in (whole, nothing)
+        fits = fits and (counts is None or len(counts) == int.from_bytes(arity, "big"))
+        _require(fits, "the statistics of file {} are not of {} columns", file.name, len(fields))
+        told = [count for count in counts or () if count is not None]
+        fits = not told or (min(told) >= 0 and max(told) <= file.row_count)
+        _require(fits, "the statistics of file {} count more NULLs than rows", file.name)
+        if arity == whole:
+            known += (low, high)
     types = [field.type for field in fields]
     decode(known, types, [at for at, kind in enumerate(types) if isinstance(kind, Atomic)])
 
@@ -277,10 +280,8 @@ def _rows(rows: Sequence[bytes], types: Sequence[DataType], what: str, *, again:
     except pa.ArrowInvalid as error:
         raise CorruptionError(f"{what} cannot be read: {error}") from error
     if again and rows:
-        _require(
-            encode(columns, types, count=len(rows)).equals(binary_array(rows)),
-            f"{what} are not the bytes that their values have",
-        )
+        same = encode(columns, types, count=len(rows)).equals(binary_array(rows))
+        _require(same, "{} are not the bytes that their values have", what)
     return columns
 
 
@@ -292,11 +293,9 @@ def _check_index(files: TableFiles, bucket: BucketChanges) -> None:
     for edit in (bucket.written, bucket.compacted):
         before = {entry.name: entry for entry in edit.deleted_index}
         for entry in edit.added_index:
-            fits = (
-                entry.name not in before
-                or msgspec.structs.replace(entry, kind=before[entry.name].kind) == before[entry.name]
-            )
-            _require(fits, f"index file {entry.name} is not described as it was")
+            was = before.get(entry.name, entry)
+            fits = entry == msgspec.structs.replace(was, kind=entry.kind)
+            _require(fits, "index file {} is not described as it was", entry.name)
         new = [entry for entry in edit.made_index if entry.name not in before]
         for entry in new:
             _check_index_entry(bucket, entry)
@@ -310,7 +309,7 @@ def _check_index(files: TableFiles, bucket: BucketChanges) -> None:
 
 def _check_index_entry(bucket: BucketChanges, entry: IndexEntry) -> None:
     name, size, count = check_file_name(entry.name), entry.size_bytes, entry.row_count
-    _require((entry.partition, entry.bucket) == bucket.place, f"index file {name} is of another bucket")
+    _require((entry.partition, entry.bucket) == bucket.place, "index file {} is of another bucket", name)
     fits = entry.kind is FileKind.ADD and entry.external_path is None and entry.global_index is None
     if entry.index_type == HASH:
         fits = fits and size == _HASH_BYTES * count and entry.deletion_vectors is None
@@ -318,4 +317,4 @@ def _check_index_entry(bucket: BucketChanges, entry: IndexEntry) -> None:
         parts = entry.deletion_vectors
         fits = fits and entry.index_type == DELETION_VECTORS and parts is not None and len(parts) == count
         fits = fits and all(part.offset >= 1 and 0 < part.length <= size - part.offset for part in parts or ())
-    _require(fits, f"index file {name} cannot be as it is described")
+    _require(fits, "index file {} cannot be as it is described", name)
