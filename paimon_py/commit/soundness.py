@@ -22,6 +22,7 @@ from paimon_py.errors import CorruptionError, PaimonError
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.spec.bounds import SEQUENCE_MAX
 from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, Stats
 from paimon_py.spec.engine_rules import needs_lookup
@@ -35,8 +36,6 @@ from paimon_py.storage.store import FileMissingError
 SchemaOf = Callable[[int], TableSchema]
 
 _ROWS_MAX = 2**40
-_SEQUENCE_MAX = 2**62
-"""Later rows need larger numbers."""
 _FIRST_MILLIS, _LAST_MILLIS = -62_135_596_800_000, 253_402_300_799_999
 _ARITY_BYTES = 4
 _HASH_BYTES = 4
@@ -182,7 +181,7 @@ def _check_numbers(schema: TableSchema, bucket: BucketChanges, edit: Edit, made:
     keyed, waits = bool(schema.primary_keys), bucket.bucket == POSTPONE_BUCKET
     for file in made:
         low, high, rows = file.min_sequence, file.max_sequence, file.row_count
-        fits = low == high == -1 if waits else 0 <= low <= high <= _SEQUENCE_MAX
+        fits = low == high == -1 if waits else 0 <= low <= high < SEQUENCE_MAX
         _require(fits, "file {} has sequence numbers from {} to {}", file.name, low, high)
         if edit is bucket.written and not waits:
             span = high - low + 1

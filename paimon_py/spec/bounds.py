@@ -14,6 +14,9 @@ Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=_LONG_MAX)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=_LONG_MAX)]
 """A whole number of 64 bits that is not negative: a count, a size, a position, an id."""
 
+SEQUENCE_MAX = 2**62
+"""No bucket gets so many rows: a larger sequence number is damage, and the next ones would not fit."""
+
 Level = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """A level of a bucket."""
 

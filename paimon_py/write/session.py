@@ -18,6 +18,7 @@ from paimon_py.doors import names_place
 from paimon_py.errors import CorruptionError, SchemaError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bounds import SEQUENCE_MAX
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.schema import TableSchema
@@ -33,9 +34,6 @@ from paimon_py.write.streams import open_stream, pieces
 if TYPE_CHECKING:
     from paimon_py.write.dynamic import Share
     from paimon_py.write.moving import ReadKeys
-
-_SEQUENCE_MAX = 1 << 62
-"""No bucket gets so many rows: a larger sequence number is damage, and the next ones would not fit."""
 
 
 @names_place(lambda writer: writer._root.path)
@@ -254,7 +252,7 @@ class Writer:
         existing = self._known()
         if next_sequence is None:
             next_sequence = 0 if self._counts_anew else existing.next_sequence(partition, bucket)
-            if next_sequence > _SEQUENCE_MAX:
+            if next_sequence > SEQUENCE_MAX:
                 message = f"bucket {bucket} has rows with the sequence number {next_sequence - 1}, and none is left"
                 raise CorruptionError(message)
         return self._begin(partition, bucket, next_sequence)
