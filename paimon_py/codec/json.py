@@ -7,7 +7,7 @@ Source: format.md §3; Java `SchemaSerializer`, `DataField.serializeJson`, Jacks
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -48,13 +48,18 @@ def decode_object(data: bytes, path: str) -> dict[str, Any]:
     return value
 
 
-def unknown_items(value: Mapping[str, Any], known: Container[str], path: str) -> dict[str, Any]:
+def unknown_items(value: Mapping[str, Any], known: Collection[str], path: str) -> dict[str, Any]:
     """What a metadata file holds beside known keys; it is written back where the file is rewritten.
 
     Raises:
-        CorruptionError: more than `NESTING_MAX` lists and objects in one another.
+        CorruptionError: more than `NESTING_MAX` lists and objects in one another, or a known key with a flipped
+            bit.
     """
     found = {key: item for key, item in value.items() if key not in known}
+    for key in found:
+        lost = [other for other in known if other not in value and _is_one_bit_off(key, other)]
+        if lost:
+            raise CorruptionError(f"{path}: {key!r} is {lost[0]!r} with a flipped bit", path=path)
     inside, depth = list(found.values()), 0
     while inside:
         depth += 1
@@ -62,6 +67,11 @@ def unknown_items(value: Mapping[str, Any], known: Container[str], path: str) ->
             raise CorruptionError(f"{path}: JSON is nested too deeply", path=path)
         inside = [part for item in inside for part in _parts(item)]
     return found
+
+
+def _is_one_bit_off(text: str, other: str) -> bool:
+    one, two = text.encode("utf-8", "replace"), other.encode()
+    return len(one) == len(two) and (int.from_bytes(one, "big") ^ int.from_bytes(two, "big")).bit_count() == 1
 
 
 def _parts(item: Any) -> Iterable[Any]:
@@ -104,7 +114,8 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     if version <= 2:
         options.setdefault("file.format", _FORMAT_DEFAULT_OF_VERSION_2)
     comment = value.get("comment")
-    fields = _fields(value, path)
+    highest = _number(value, "highestFieldId", path)
+    fields = _fields(value, highest, path)
     primary_keys = _keys(value, "primaryKeys", fields, path)
     for field in fields if primary_keys else ():
         if field.name.startswith(KEY_PREFIX) or field.name in (SEQUENCE_NUMBER, VALUE_KIND, LEVEL):
@@ -112,7 +123,7 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     return TableSchema(
         id=_number(value, "id", path),
         fields=fields,
-        highest_field_id=_number(value, "highestFieldId", path),
+        highest_field_id=highest,
         partition_keys=_keys(value, "partitionKeys", fields, path),
         primary_keys=primary_keys,
         options=options,
@@ -159,7 +170,7 @@ def _print(value: Any, indent: str, emit: Any) -> None:
         emit(msgspec.json.encode(value).decode())
 
 
-def _fields(value: Mapping[str, Any], path: str) -> tuple[Field, ...]:
+def _fields(value: Mapping[str, Any], highest: int, path: str) -> tuple[Field, ...]:
     items = value.get("fields")
     if not isinstance(items, list):
         raise CorruptionError(f"{path}: 'fields' is missing or not a list", path=path)
@@ -169,9 +180,21 @@ def _fields(value: Mapping[str, Any], path: str) -> tuple[Field, ...]:
         raise CorruptionError(f"{path}: {error}", path=path) from error
     if any(field.id == UNASSIGNED or contains(field.type, _lacks_id) for field in fields):
         raise CorruptionError(f"{path}: a field has no id", path=path)
+    ids = [field.id for field in fields]
+    for field in fields:
+        contains(field.type, lambda part: _note_ids(part, ids))
+    if len(set(ids)) < len(ids) or max(ids, default=0) > max(highest, 0):
+        raise CorruptionError(f"{path}: ids of fields are {sorted(ids)}, the highest should be {highest}", path=path)
     if len({field.name for field in fields}) < len(fields):
         raise CorruptionError(f"{path}: two columns have the same name", path=path)
     return fields
+
+
+def _note_ids(data_type: DataType, ids: list[int]) -> bool:
+    """Append the ids of the fields of a ROW; False, so that the walk goes on."""
+    if isinstance(data_type, RowType):
+        ids.extend(field.id for field in data_type.fields)
+    return False
 
 
 def _lacks_id(data_type: DataType) -> bool:

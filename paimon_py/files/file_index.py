@@ -199,7 +199,8 @@ class _Stored:
         if place.start < 0 or place.length < 0:
             return container.cut(b"", place, self.path)
         self._source.seek(place.start)
-        return container.cut(self._source.read(place.length), container.IndexPlace(0, place.length), self.path)
+        part = self._source.read(place.length)
+        return container.cut(part, container.IndexPlace(0, place.length, place.checksum), self.path)
 
 
 def _kinds(head: container.Head, column: str) -> list[str]:

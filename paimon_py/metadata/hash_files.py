@@ -9,7 +9,7 @@ import numpy as np
 
 from paimon_py.codec.binary_row.hash import hash_rows
 from paimon_py.codec.columns import Int32s
-from paimon_py.codec.hash_index import decode_hashes, encode_hashes
+from paimon_py.codec.hash_index import decode_hashes, encode_hashes, name_for
 from paimon_py.formats.base import decoding
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.spec.data_file import DataFile, FileKind
@@ -47,9 +47,9 @@ def write_hashes(files: BucketFiles, hashes: Int32s) -> IndexEntry:
     Raises: StorageError, and then there is no such file unless the store kept it from being deleted.
     """
     root, partition, bucket = files.table.root, files.partition, files.bucket
-    name = f"index-{root.env.ids.uuid()}-0"
-    path = join(files.table.index_directory(partition, bucket), name)
     data = encode_hashes(hashes)
+    name = name_for(root.env.ids.uuid(), data)
+    path = join(files.table.index_directory(partition, bucket), name)
     with new_file(root.files, path) as sink:
         sink.write(data)
     return IndexEntry(

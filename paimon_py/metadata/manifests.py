@@ -60,9 +60,11 @@ class Manifests:
         self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
         self._indexes: OrderedDict[str, tuple[IndexEntry, ...]] = OrderedDict()
 
-    def read_list(self, name: str) -> list[ManifestFile]:
+    def read_list(self, name: str, size_bytes: int | None = None) -> list[ManifestFile]:
         """The manifests named by a manifest list, in order.
 
+        Args:
+            size_bytes: what the snapshot says of the list, if it does: a list that lost its end may look whole.
         Raises:
             CorruptionError: the file is broken.
             FileMissingError: it does not exist.
@@ -70,7 +72,11 @@ class Manifests:
         files = self._lists.get(name)
         if files is None:
             path = manifest_path(self._path, name)
-            files = tuple(read_manifest_list(self._store.get(path), path))
+            data = self._store.get(path)
+            if size_bytes is not None and len(data) != size_bytes:
+                message = f"{path} has {len(data)} bytes, its snapshot says {size_bytes}"
+                raise CorruptionError(message, path=path, offset=min(len(data), size_bytes))
+            files = tuple(read_manifest_list(data, path))
             _keep(self._lists, name, files, _LISTS_MAX)
         return list(files)
 
@@ -81,7 +87,8 @@ class Manifests:
             SnapshotExpiredError: the snapshot was expired meanwhile.
         """
         try:
-            return self.read_list(snapshot.base_manifest_list) + self.read_list(snapshot.delta_manifest_list)
+            base = self.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+            return base + self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
         except FileMissingError as error:
             raise missing_error(self._store, self._path, Base.of(snapshot), error) from error
 

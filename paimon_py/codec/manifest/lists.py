@@ -47,7 +47,10 @@ def read_index_manifest(data: bytes, path: str = "index manifest") -> list[Index
         CorruptionError: not a whole, well-formed index manifest.
         UnsupportedError: a codec or version that is not handled.
     """
-    return _read(data, path, INDEX_VERSION, _index_entry)
+    entries = _read(data, path, INDEX_VERSION, _index_entry)
+    if len({(entry.partition, entry.bucket, entry.name) for entry in entries}) < len(entries):
+        raise CorruptionError(f"{path} names an index file twice", path=path)
+    return entries
 
 
 def write_index_manifest(entries: Sequence[IndexEntry], compression: str = "zstd") -> bytes:
@@ -140,7 +143,7 @@ def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
     if ranges is None and record["_INDEX_TYPE"] == DELETION_VECTORS:
         raise ValueError("deletion vectors, but it does not say of which files")
     index = record.get("_GLOBAL_INDEX")
-    return IndexEntry(
+    entry = IndexEntry(
         kind=FileKind(record["_KIND"]),
         partition=_is(bytes, record["_PARTITION"]),
         bucket=_bucket(record["_BUCKET"]),
@@ -152,6 +155,30 @@ def _index_entry(record: Mapping[str, Any]) -> IndexEntry:
         external_path=_is(str, record.get("_EXTERNAL_PATH"), optional=True),
         global_index=None if index is None else _global_index(index),
     )
+    _check_index(entry)
+    return entry
+
+
+def _check_index(entry: IndexEntry) -> None:
+    """What an entry says must agree: counts with sizes, and ranges with one another.
+
+    Raises: ValueError
+    """
+    if entry.kind is not FileKind.ADD:
+        raise ValueError("an index file is never deleted here")
+    if entry.deletion_vectors is None:
+        return
+    if len(entry.deletion_vectors) != entry.row_count:
+        raise ValueError(f"{len(entry.deletion_vectors)} deletion vectors, not {entry.row_count}")
+    if len({part.data_file for part in entry.deletion_vectors}) < entry.row_count:
+        raise ValueError("two deletion vectors of one file")
+    end = 1
+    for part in sorted(entry.deletion_vectors, key=lambda part: part.offset):
+        if part.offset < end or (part.cardinality is not None and part.cardinality < 0):
+            raise ValueError(f"a deletion vector at {part.offset}, where another one ends at {end}")
+        end = part.offset + part.length
+    if end > entry.size_bytes:
+        raise ValueError(f"deletion vectors up to byte {end} of {entry.size_bytes}")
 
 
 def _bucket(value: Any) -> int:

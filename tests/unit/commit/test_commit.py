@@ -131,7 +131,8 @@ def test_manifests_are_merged_when_there_are_many():
 
 def test_the_snapshot_names_the_latest_schema_and_the_files_keep_theirs():
     store = new_store(APPEND)
-    added = msgspec.structs.replace(APPEND, id=1, fields=(*APPEND.fields, Field(3, "w", parse_type("INT"))))
+    fields = (*APPEND.fields, Field(3, "w", parse_type("INT")))
+    added = msgspec.structs.replace(APPEND, id=1, fields=fields, highest_field_id=3)
     put_schema(store, added)
     commit_file(store, APPEND, "a")
     root, snapshot = latest(store)

@@ -46,7 +46,7 @@ PLAIN = {"kind": FileKind.ADD, "partition": EMPTY_ROW, "bucket": 0, "size_bytes"
 INDEXES = [
     IndexEntry(**PLAIN, index_type="HASH", name="index-a-0"),
     IndexEntry(
-        **PLAIN,
+        **{**PLAIN, "row_count": 2, "size_bytes": 61},
         index_type="DELETION_VECTORS",
         name="index-a-1",
         deletion_vectors=(
