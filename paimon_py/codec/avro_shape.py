@@ -63,6 +63,11 @@ def shape_of(schema: bytes, path: str, *, depth: int = _DEPTH_MAX, nodes: int = 
         raise CorruptionError(f"{path}: broken Avro schema: {error}", path=path, offset=4) from error
 
 
+def field_names(shape: Shape) -> set[str]:
+    """The names of all fields, also of nested records."""
+    return set(shape.names).union(*map(field_names, shape.parts))
+
+
 def least_bytes(shape: Shape) -> int:
     """Bytes that a value of `shape` has at least."""
     kind = shape.kind

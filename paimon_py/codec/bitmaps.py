@@ -32,6 +32,17 @@ def bitmap_bytes(bitmap: BitMap) -> bytes:
     return data
 
 
+def whole_bitmap(data: bytes) -> BitMap:
+    """The bitmap that fills `data`.
+
+    Raises: ValueError if the bytes are not in order, or more than the bitmap has.
+    """
+    part, size = read_bitmap(data)
+    if size != len(data):
+        raise ValueError(f"{len(data) - size} bytes follow its bitmap")
+    return part
+
+
 def read_bitmap(data: bytes) -> tuple[BitMap, int]:
     """A bitmap at the beginning of `data`, and its size in bytes. Written again, the bitmap must give the same bytes.
 

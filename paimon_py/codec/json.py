@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.codec.flipped import check_names
 from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.spec.schema import KEY_PREFIX, LEVEL, SEQUENCE_NUMBER, VALUE_KIND, TableSchema
@@ -56,10 +57,7 @@ def unknown_items(value: Mapping[str, Any], known: Collection[str], path: str) -
             bit.
     """
     found = {key: item for key, item in value.items() if key not in known}
-    for key in found:
-        lost = [other for other in known if other not in value and _is_one_bit_off(key, other)]
-        if lost:
-            raise CorruptionError(f"{path}: {key!r} is {lost[0]!r} with a flipped bit", path=path)
+    check_names(value, known, path)
     inside, depth = list(found.values()), 0
     while inside:
         depth += 1
@@ -67,11 +65,6 @@ def unknown_items(value: Mapping[str, Any], known: Collection[str], path: str) -
             raise CorruptionError(f"{path}: JSON is nested too deeply", path=path)
         inside = [part for item in inside for part in _parts(item)]
     return found
-
-
-def _is_one_bit_off(text: str, other: str) -> bool:
-    one, two = text.encode("utf-8", "replace"), other.encode()
-    return len(one) == len(two) and (int.from_bytes(one, "big") ^ int.from_bytes(two, "big")).bit_count() == 1
 
 
 def _parts(item: Any) -> Iterable[Any]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import operator
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap
+from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap, whole_bitmap
 from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, big_endian, stored_keys
@@ -28,6 +29,7 @@ from paimon_py.spec.file_indexes import size_option
 _BLOCK_BYTES = 16 << 10
 _COUNT_BYTES = 4
 _MANY_KEYS = 2_000
+_Place = tuple[int, Union[int, None]]
 
 
 class BitmapWriter:
@@ -96,14 +98,21 @@ def _placed(groups: DistinctKeys, bodies: list[bytes]) -> tuple[Ints, Ints]:
 
 
 class _Entries(NamedTuple):
-    """Some keys in ascending order, and the offsets of their bitmaps."""
+    """Some keys in ascending order, and where their bitmaps lie: offsets, and lengths where the version has them."""
 
     keys: Sequence[Key]
     offsets: Sequence[int]
+    lengths: Sequence[int | None]
 
-    def find(self, key: Key) -> int | None:
+    def find(self, key: Key) -> _Place | None:
         at = bisect.bisect_left(self.keys, key)
-        return self.offsets[at] if at < len(self.keys) and self.keys[at] == key else None
+        return (self.offsets[at], self.lengths[at]) if at < len(self.keys) and self.keys[at] == key else None
+
+    def checked(self) -> _Entries:
+        """The entries themselves; ValueError if keys do not ascend."""
+        if any(map(operator.ge, self.keys, self.keys[1:])):
+            raise ValueError("its keys are not in order")
+        return self
 
 
 class BitmapReader:
@@ -131,21 +140,24 @@ class BitmapReader:
             return self._beyond(question.keys[0], below=question.test[0] == "<", same=question.test.endswith("="))
         found = BitMap()
         for key in question.keys:
-            offset = self._find(key)
-            if offset is not None:
-                found |= self._bitmap(offset)
+            place = self._find(key)
+            if place is not None:
+                found |= self._bitmap(*place)
         return found if question.test == "==" else all_rows(self.row_count) - self._nulls - found
 
     @lazy_property
     def _nulls(self) -> BitMap:
         return BitMap() if self._null_offset is None else self._bitmap(self._null_offset)
 
-    def _bitmap(self, offset: int) -> BitMap:
+    def _bitmap(self, offset: int, length: int | None = None) -> BitMap:
         if offset < 0:
+            if length not in (None, -1):
+                raise ValueError(f"a bitmap of {length} bytes at {offset} cannot be")
             return BitMap([-1 - offset])
-        return read_bitmap(self._data[self._body + offset :])[0]
+        data = self._data[self._body + offset :]
+        return read_bitmap(data)[0] if length is None else whole_bitmap(data[: max(length, 0)])
 
-    def _find(self, key: Key) -> int | None:
+    def _find(self, key: Key) -> _Place | None:
         if self._version == 1:
             return self._all[0].find(key)
         at = bisect.bisect_right(self._blocks[0].keys, key) - 1
@@ -153,13 +165,14 @@ class BitmapReader:
 
     def _beyond(self, key: Key, *, below: bool, same: bool) -> Answer:
         """The rows of all keys on one side of a key; None if there are so many that reading is cheaper."""
-        found: list[int] = []
+        found: list[_Place] = []
         for entries in self._side(key, below):
             at = bisect.bisect_right(entries.keys, key) if below is same else bisect.bisect_left(entries.keys, key)
-            found += entries.offsets[:at] if below else entries.offsets[at:]
+            part = slice(at) if below else slice(at, None)
+            found += zip(entries.offsets[part], entries.lengths[part], strict=True)
             if len(found) > _MANY_KEYS:
                 return None
-        return BitMap.union(BitMap(), *(self._bitmap(offset) for offset in found))
+        return BitMap.union(BitMap(), *(self._bitmap(*place) for place in found))
 
     def _side(self, key: Key, below: bool) -> Iterator[_Entries]:
         """The keys on one side of a key, and some more."""
@@ -173,7 +186,11 @@ class BitmapReader:
     def _block(self, number: int) -> _Entries:
         if number not in self._read:
             start = self._block_start + self._blocks[0].offsets[number]
-            self._read[number], _ = self._entries(start + 4, struct.unpack_from(">i", self._data, start)[0], 8)
+            count = struct.unpack_from(">i", self._data, start)[0]
+            entries = self._entries(start + 4, count, 8)[0].checked()
+            if not entries.keys or entries.keys[0] != self._blocks[0].keys[number]:
+                raise ValueError("a block does not begin with its first key")
+            self._read[number] = entries
         return self._read[number]
 
     @property
@@ -188,13 +205,15 @@ class BitmapReader:
         """All keys of version 1, and where the bitmaps begin."""
         entries, end = self._entries(self._at, self._keys, 4)
         order = sorted(range(len(entries.keys)), key=entries.keys.__getitem__)
-        return _Entries([entries.keys[at] for at in order], [entries.offsets[at] for at in order]), end
+        keys, offsets = [entries.keys[at] for at in order], [entries.offsets[at] for at in order]
+        return _Entries(keys, offsets, entries.lengths).checked(), end
 
     @lazy_property
     def _blocks(self) -> tuple[_Entries, int]:
         """The first key and the offset of every block, and where that list ends."""
         count = struct.unpack_from(">i", self._data, self._at)[0]
-        return self._entries(self._at + 4, count, 4)
+        entries, end = self._entries(self._at + 4, count, 4)
+        return entries.checked(), end
 
     @property
     def _block_start(self) -> int:
@@ -210,12 +229,14 @@ class BitmapReader:
         raw = np.frombuffer(self._data, np.uint8, count * width, at).reshape(count, width)
         keys = self._kind.loaded(np.ascontiguousarray(raw[:, : self._kind.width]).reshape(-1))
         places = self._kind.width
-        offsets = np.frombuffer(np.ascontiguousarray(raw[:, places : places + 4]).reshape(-1), ">i4")
-        return _Entries(keys.tolist(), offsets.tolist()), at + count * width
+        tails = np.frombuffer(np.ascontiguousarray(raw[:, places:]).reshape(-1), ">i4").reshape(count, tail // 4)
+        lengths = tails[:, 1].tolist() if tail > 4 else [None] * count
+        return _Entries(keys.tolist(), tails[:, 0].tolist(), lengths), at + count * width
 
     def _texts(self, at: int, count: int, tail: int) -> tuple[_Entries, int]:
         keys: list[Key] = []
-        offsets = []
+        offsets: list[int] = []
+        lengths: list[int | None] = []
         for _ in range(count):
             length = struct.unpack_from(">i", self._data, at)[0]
             if length < 0:
@@ -223,5 +244,6 @@ class BitmapReader:
             end = at + 4 + length
             keys.append(self._data[at + 4 : end])
             offsets.append(struct.unpack_from(">i", self._data, end)[0])
+            lengths.append(struct.unpack_from(">i", self._data, end + 4)[0] if tail > 4 else None)
             at = end + tail
-        return _Entries(keys, offsets), at
+        return _Entries(keys, offsets, lengths), at

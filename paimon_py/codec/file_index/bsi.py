@@ -96,6 +96,8 @@ class BsiReader:
         second, at = _read_part(self._data, at)
         if at != len(self._data):
             raise ValueError(f"{len(self._data) - at} bytes follow its slices")
+        if first[1].existing.intersect(second[1].existing):
+            raise ValueError("a row has two numbers")
         return first, second
 
 
@@ -112,18 +114,21 @@ def _part(rows: Ints, numbers: Ints) -> bytes:
 def _read_part(data: bytes, at: int) -> tuple[tuple[int, BitSlices], int]:
     if data[at] == 0:
         return (0, BitSlices(BitMap(), [])), at + 1
-    version, least, _ = struct.unpack_from(">bqq", data, at + 1)
+    version, least, largest = struct.unpack_from(">bqq", data, at + 1)
     if version != _VERSION:
         raise ValueError(f"version {version} of slices is not known")
     existing, size = read_bitmap(data[at + 18 :])
     at += 18 + size
     count = struct.unpack_from(">i", data, at)[0]
-    if not 0 <= count <= 64:
-        raise ValueError(f"{count} slices cannot be")
+    if count != max(largest - least, 0).bit_length() or not existing:
+        raise ValueError(f"{count} slices of numbers from {least} to {largest} cannot be")
     at += 4
     slices = []
     for _ in range(count):
         part, size = read_bitmap(data[at:])
         slices.append(part)
         at += size
-    return (least, BitSlices(existing, slices)), at
+    numbers = BitSlices(existing, slices)
+    if not numbers.compare(largest - least)[1]:
+        raise ValueError(f"no row has the largest number, {largest}")
+    return (least, numbers), at

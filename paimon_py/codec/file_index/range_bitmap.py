@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, read_bitmap
+from paimon_py.codec.bitmaps import bitmap_bytes, bitmap_of, whole_bitmap
 from paimon_py.codec.columns import Bytes, Ints
 from paimon_py.codec.file_index.base import Answer, Question, all_rows
 from paimon_py.codec.file_index.distinct_keys import Collector, DistinctKeys, stored_keys
@@ -125,7 +125,10 @@ class RangeBitmapReader:
             for key in question.keys:
                 code, exact = self._find(key)
                 if exact:
-                    found |= self._slices.compare(code)[1]
+                    rows = self._slices.compare(code)[1]
+                    if not rows:
+                        raise ValueError(f"no row has the key {key!r}")
+                    found |= rows
             return found if question.test == "==" else self._slices.existing - found
         code, exact = self._find(question.keys[0])
         less, same, greater = self._slices.compare(code)
@@ -190,11 +193,15 @@ class RangeBitmapReader:
         if version != _VERSION or not 0 < count <= 64 or index_length != 8 * count:
             raise ValueError(f"{count} slices of version {version} cannot be")
         body = at + 4 + size
-        existing, _ = read_bitmap(self._data[body : body + existing_length])
+        existing = whole_bitmap(self._data[body : body + existing_length])
         index = struct.unpack_from(f">{2 * count}i", self._data, at + 14)
         body += existing_length
         places = zip(index[::2], index[1::2], strict=True)
-        return BitSlices(existing, [read_bitmap(self._data[body + o : body + o + n])[0] for o, n in places])
+        found = BitSlices(existing, [whole_bitmap(self._data[body + o : body + o + n]) for o, n in places])
+        _, last, beyond = found.compare(self._count - 1)
+        if (beyond or not last) if self._count else existing:
+            raise ValueError(f"its rows do not have {self._count} keys")
+        return found
 
     def _int(self, at: int) -> int:
         value: int = struct.unpack_from(">i", self._data, at)[0]

@@ -21,6 +21,9 @@ class BitSlices:
     __slots__ = ("existing", "slices")
 
     def __init__(self, existing: BitMap, slices: Sequence[BitMap]) -> None:
+        """Raises: ValueError if a row has a digit but no number."""
+        if not all(part.issubset(existing) for part in slices):
+            raise ValueError("a slice has a row without a number")
         self.existing = existing
         self.slices = slices
 

@@ -23,8 +23,9 @@ from paimon_py.codec.avro import (
     write_container,
 )
 from paimon_py.codec.avro import write_long as _long
-from paimon_py.codec.avro_shape import Shape, least_bytes, shape_of
+from paimon_py.codec.avro_shape import Shape, field_names, least_bytes, shape_of
 from paimon_py.codec.columns import Bytes, Ints
+from paimon_py.codec.flipped import check_names
 from paimon_py.codec.manifest.columns import ABSENT, ROW_COUNT, ROW_OF, SPARE_BYTES, EntryColumns
 from paimon_py.codec.manifest.lockstep import decode
 from paimon_py.codec.manifest.program import RecordFault, Records, program, walk
@@ -178,7 +179,10 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
             inflaters[header.codec] = inflater(header.codec, path)
         runs, offsets = [], []
         if header.schema not in least:
-            least[header.schema] = least_bytes(_shape(header.schema, path))
+            shape = _shape(header.schema, path)
+            if header.schema != MANIFEST:
+                check_names(field_names(shape), field_names(shape_of(MANIFEST, path)), path, 4)
+            least[header.schema] = least_bytes(shape)
         for block in read_blocks(data, header, path, inflaters[header.codec], least[header.schema]):
             stop = position + len(block.payload)
             runs.append(Records(position, stop, block.records))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from paimon_py.codec.avro import inflater, read_blocks, read_header, write_long
-from paimon_py.codec.avro_shape import Shape, encode, least_bytes, read_records, shape_of
+from paimon_py.codec.avro_shape import Shape, encode, field_names, least_bytes, read_records, shape_of
+from paimon_py.codec.flipped import check_names
 from paimon_py.codec.manifest.entries import container, encode_stats
 from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, INDEX_VERSION, MANIFEST_LIST, VERSION
 from paimon_py.doors import UNFORESEEN
@@ -32,7 +33,7 @@ def read_manifest_list(data: bytes, path: str = "manifest list") -> list[Manifes
         CorruptionError: not a whole, well-formed list.
         UnsupportedError: a codec or version that is not handled.
     """
-    return _read(data, path, VERSION, _manifest_file)
+    return _read(data, path, MANIFEST_LIST, VERSION, _manifest_file)
 
 
 def write_manifest_list(files: Sequence[ManifestFile], compression: str = "zstd") -> bytes:
@@ -47,7 +48,7 @@ def read_index_manifest(data: bytes, path: str = "index manifest") -> list[Index
         CorruptionError: not a whole, well-formed index manifest.
         UnsupportedError: a codec or version that is not handled.
     """
-    entries = _read(data, path, INDEX_VERSION, _index_entry)
+    entries = _read(data, path, INDEX_MANIFEST, INDEX_VERSION, _index_entry)
     if len({(entry.partition, entry.bucket, entry.name) for entry in entries}) < len(entries):
         raise CorruptionError(f"{path} names an index file twice", path=path)
     return entries
@@ -59,9 +60,14 @@ def write_index_manifest(entries: Sequence[IndexEntry], compression: str = "zstd
     return container(INDEX_MANIFEST, [encode(shape, _index_record(entry)) for entry in entries], compression)
 
 
-def _read(data: bytes, path: str, version: int, value: Callable[[Mapping[str, Any]], Value]) -> list[Value]:
+def _read(
+    data: bytes, path: str, schema: bytes, version: int, value: Callable[[Mapping[str, Any]], Value]
+) -> list[Value]:
+    """The values of all records; `schema` is the one of Java 2.x."""
     header = read_header(data, path)
     shape = shape_of(header.schema, path)
+    if header.schema != schema:
+        check_names(field_names(shape), field_names(shape_of(schema, path)), path, 4)
     values: list[Value] = []
     for block in read_blocks(data, header, path, inflater(header.codec, path), least_bytes(shape)):
         for record in _records(block.payload, block.records, shape, path, block.offset):
