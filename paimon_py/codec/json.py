@@ -175,7 +175,8 @@ def _fields(value: Mapping[str, Any], highest: int, path: str) -> tuple[Field, .
         raise CorruptionError(f"{path}: a field has no id", path=path)
     ids = [field.id for field in fields]
     for field in fields:
-        contains(field.type, lambda part: _note_ids(part, ids))
+        if not isinstance(field.type, Atomic):
+            contains(field.type, lambda part: _note_ids(part, ids))
     if len(set(ids)) < len(ids) or max(ids, default=0) > max(highest, 0):
         raise CorruptionError(f"{path}: ids of fields are {sorted(ids)}, the highest should be {highest}", path=path)
     if len({field.name for field in fields}) < len(fields):

@@ -5,6 +5,7 @@ Source: format.md §5; Java `ManifestFile`, `ManifestEntrySerializer`.
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -171,19 +172,13 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
     files: list[_File] = []
     payloads: list[bytes] = []
     inflaters: dict[str, Inflate] = {}
-    least: dict[bytes, int] = {}
     position = 0
     for path, data in blobs:
         header = read_header(data, path)
         if header.codec not in inflaters:
             inflaters[header.codec] = inflater(header.codec, path)
         runs, offsets = [], []
-        if header.schema not in least:
-            shape = _shape(header.schema, path)
-            if header.schema != MANIFEST:
-                check_names(field_names(shape), field_names(shape_of(MANIFEST, path)), path, 4)
-            least[header.schema] = least_bytes(shape)
-        for block in read_blocks(data, header, path, inflaters[header.codec], least[header.schema]):
+        for block in read_blocks(data, header, path, inflaters[header.codec], _least(header.schema, path)):
             stop = position + len(block.payload)
             runs.append(Records(position, stop, block.records))
             offsets.append(block.offset)
@@ -206,6 +201,28 @@ def _table(buffer: Bytes, raw: bytes, files: Sequence[_File], number: int, *, fe
         return walk(raw, runs, shape, number)
     except RecordFault as fault:
         raise _fault("broken entry", fault.position, files) from fault
+
+
+def _least(schema: bytes, path: str) -> int:
+    """Bytes that an entry has at least.
+
+    Raises: CorruptionError if entries cannot have this schema.
+    """
+    try:
+        return _least_of(schema)
+    except CorruptionError:
+        return _checked_least(schema, path)
+
+
+@functools.lru_cache(maxsize=64)
+def _least_of(schema: bytes) -> int:
+    return _checked_least(schema, "manifest")
+
+
+def _checked_least(schema: bytes, path: str) -> int:
+    shape = _shape(schema, path)
+    check_names(field_names(shape), field_names(shape_of(MANIFEST, path)), path, 4)
+    return least_bytes(shape)
 
 
 def _shape(schema: bytes, path: str) -> Shape:

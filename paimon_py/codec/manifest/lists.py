@@ -179,10 +179,10 @@ def _check_index(entry: IndexEntry) -> None:
     if len({part.data_file for part in entry.deletion_vectors}) < entry.row_count:
         raise ValueError("two deletion vectors of one file")
     end = 1
-    for part in sorted(entry.deletion_vectors, key=lambda part: part.offset):
-        if part.offset < end or (part.cardinality is not None and part.cardinality < 0):
-            raise ValueError(f"a deletion vector at {part.offset}, where another one ends at {end}")
-        end = part.offset + part.length
+    for offset, length in sorted([(part.offset, part.length) for part in entry.deletion_vectors]):
+        if offset < end:
+            raise ValueError(f"a deletion vector at {offset}, where another one ends at {end}")
+        end = offset + length
     if end > entry.size_bytes:
         raise ValueError(f"deletion vectors up to byte {end} of {entry.size_bytes}")
 

@@ -160,7 +160,6 @@ def part(**changes):
         [entry(deletion_vectors=(part(), part(offset=40)))],
         [entry(deletion_vectors=(part(), part(data_file="b", offset=20)))],
         [entry(deletion_vectors=(part(offset=0), part(data_file="b", offset=50)))],
-        [entry(deletion_vectors=(part(cardinality=-1), part(data_file="b", offset=50)))],
         [entry(), entry()],
     ],
     ids=str,
