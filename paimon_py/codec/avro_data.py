@@ -45,10 +45,11 @@ MAX_BLOCK_BYTES = 1 << 30
 """No block may inflate to more."""
 
 _FREE_BYTES = 64 << 20
-_BLOCK_INFLATION_MAX = 64
-_FILE_INFLATION_MAX = 4096
-"""A block may inflate to its free bytes and so many times its size; all blocks of a file have bounds of their own.
-Blocks of Java hold about 64 KB and one record."""
+_BLOCK_INFLATION_MAX = 32_768
+_ITEMS_INFLATION_MAX = 64
+_BLOCKS_TIMES = 64
+"""A block may inflate to its free bytes and so many times its size, which is what zstd can do; less where it holds
+arrays and maps, of which all blocks together may inflate to 64 times as much. Java's hold 64 KB and one record."""
 
 _CHUNK_PAYLOAD_BYTES = 16 << 20
 _XZ_MEMORY_BYTES = 256 << 20
@@ -90,7 +91,7 @@ class DataFileReader:
         self._header, self._ahead = _read_header(source, path)
         shape = shape_of(self._header.schema, path, depth=_DEPTH_MAX, nodes=_NODES_MAX)
         self._least = least_bytes(shape)
-        self._free_bytes = _free_bytes(shape)
+        self._bound = _Bound.of(shape)
         try:
             self.schema: Schema = msgspec.json.decode(self._header.schema)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -127,7 +128,7 @@ class DataFileReader:
         """The blocks that have records, inflated; counts and sizes are checked before."""
         inflate = _inflater(self._header.codec, self._path)
         stream = _Stream(self._source, self._ahead, self._header.end, self._path)
-        room = _FREE_BYTES + _FILE_INFLATION_MAX * self._size_bytes
+        room = _FREE_BYTES + min(_BLOCKS_TIMES * self._bound.times, _BLOCK_INFLATION_MAX) * self._size_bytes
         found = 0
         while not stream.ended():
             offset = stream.position
@@ -143,8 +144,7 @@ class DataFileReader:
             if not count:
                 continue
             try:
-                limit = min(self._free_bytes + _BLOCK_INFLATION_MAX * size, room, MAX_BLOCK_BYTES)
-                payload = inflate(packed, limit)
+                payload = inflate(packed, min(self._bound.limit(size), room))
             except (*_BROKEN, CodecFault, OSError, lzma.LZMAError) as error:
                 message = f"{self._path}: a block does not inflate: {error}"
                 raise CorruptionError(message, path=self._path, offset=offset) from error
@@ -169,6 +169,7 @@ class DataFileEncoder:
         self._header = header_bytes(msgspec.json.encode(schema), codec)
         self._plain = fastavro().parse_schema(plain_schema(schema))
         self._deflate = _deflater(codec, level)
+        self._bound = _Bound.of(shape_of(msgspec.json.encode(schema), "rows", depth=_DEPTH_MAX, nodes=_NODES_MAX))
         self._sync = b""
 
     def encode(self, records: Sequence[Record]) -> bytes:
@@ -180,7 +181,7 @@ class DataFileEncoder:
         zeros = bytes(SYNC_BYTES)
         fastavro().writer(out, self._plain, records, codec="null", sync_interval=BLOCK_BYTES, sync_marker=zeros)
         raw = out.getbuffer()
-        blocks = [(count, self._deflate(payload)) for count, payload in _raw_blocks(bytes(raw))]
+        blocks = [(count, self._packed(payload)) for count, payload in _raw_blocks(bytes(raw))]
         pieces = []
         if not self._sync:
             digest = hashlib.blake2b(self._header, digest_size=SYNC_BYTES)
@@ -191,6 +192,13 @@ class DataFileEncoder:
         for count, payload in blocks:
             pieces += [write_long(count), write_long(len(payload)), payload, self._sync]
         return b"".join(pieces)
+
+
+    def _packed(self, payload: bytes) -> bytes:
+        packed = self._deflate(payload)
+        if len(payload) > self._bound.limit(len(packed)):
+            raise ValueError(f"a row of {len(payload)} bytes packs to {len(packed)}, which no reader here would unpack")
+        return packed
 
 
 def plain_schema(schema: Schema) -> Schema:
@@ -386,10 +394,23 @@ def _grouped(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list
         yield chunk
 
 
-def _free_bytes(shape: Shape) -> int:
-    """What a block may inflate to, however small it is: one byte of an array may become a record, a large object."""
-    kinds = _item_kinds(shape)
-    return _FREE_BYTES if not kinds else _FREE_BYTES // (16 if "record" in kinds else 4)
+class _Bound(NamedTuple):
+    """What a block may inflate to: some bytes, however small it is, and a multiple of its size."""
+
+    free_bytes: int
+    times: int
+
+    @classmethod
+    def of(cls, shape: Shape) -> _Bound:
+        """The bound for records of a shape: one byte of an array may become a record, a large object."""
+        kinds = _item_kinds(shape)
+        if not kinds:
+            return cls(_FREE_BYTES, _BLOCK_INFLATION_MAX)
+        return cls(_FREE_BYTES // (16 if "record" in kinds else 4), _ITEMS_INFLATION_MAX)
+
+    def limit(self, size: int) -> int:
+        """The bound for a block of `size` bytes."""
+        return min(self.free_bytes + self.times * size, MAX_BLOCK_BYTES)
 
 
 def _item_kinds(shape: Shape) -> set[str]:

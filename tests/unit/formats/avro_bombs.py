@@ -31,6 +31,8 @@ from paimon_py.spec.types import Field
 
 HUGE = 1 << 30
 LONG = 80 << 20
+"""Longer than what a small block of scalars may inflate to where its codec is not zstd, and any of arrays."""
+
 FIELDS = [Field(0, "a", parse_type("STRING")), Field(1, "b", parse_type("ARRAY<ROW<x BOOLEAN>>"))]
 FIELD_NAMES = ["a"]
 
@@ -75,7 +77,8 @@ def data_files() -> Iterator[tuple[str, bytes]]:
     plain = record(("a", ["null", "string"]))
     for codec in ("zstandard", "deflate", "bzip2"):
         yield f"many rows, {codec}", container(plain, [(HUGE, zeros(codec, LONG))], codec)
-        yield f"a long block, {codec}", container(plain, [(1, zeros(codec, LONG))], codec)
+        with_items = record(("a", ["null", "string"]), ("b", array("int")))
+        yield f"a long block, {codec}", container(with_items, [(1, zeros(codec, LONG))], codec)
     claim = write_long(HUGE >> 1)  # the varint of a snappy block is unsigned
     yield "a long block, snappy", container(plain, [(1, claim + bytes(40))], "snappy")
     count = write_long(1 << 27)

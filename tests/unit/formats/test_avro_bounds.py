@@ -13,7 +13,7 @@ import pytest
 
 from paimon_py import Catalog, col
 from paimon_py.codec import avro
-from paimon_py.errors import CorruptionError, ResourceError
+from paimon_py.errors import CorruptionError, ResourceError, SchemaError
 from paimon_py.formats.avro import AvroFormat
 from paimon_py.formats.base import ReadSettings, decoding
 from paimon_py.spec.type_text import parse_type
@@ -92,6 +92,17 @@ def test_large_rows_come_in_small_batches_and_whole():
         batches = [part for _, part in opened.positioned_batches(["c0", "c1"], batch_rows=1000)]
         assert max(part.num_rows for part in batches) <= 3
         assert pa.Table.from_batches(batches).to_pydict() == batch.to_pydict()
+
+
+def test_what_is_written_can_be_read_however_well_it_packs():
+    fields = fields_of("STRING")
+    batch = pa.record_batch({"c0": pa.array(["a" * (80 << 20)])})
+    data, _ = write("avro", fields, [batch], compression="zstd")
+    assert len(data) < 20_000
+    assert read("avro", data, fields).column(0)[0].as_py() == "a" * (80 << 20)
+    rows = fields_of("ARRAY<BOOLEAN>")
+    with pytest.raises(SchemaError, match="no reader here would unpack"):
+        write("avro", rows, [pa.record_batch({"c0": pa.array([[True] * (9 << 20)])})], compression="zstd")
 
 
 def test_many_tiny_blocks_are_read_in_linear_time():
