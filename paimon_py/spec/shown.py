@@ -3,7 +3,7 @@
 Texts (`repr`, errors, warnings, logs, explanations) and pickles take options and URLs from here, so that what nobody
 knows to be harmless stays in the process.
 
-Source: docs/security.md, "Secrets".
+Source: docs/security.md, "Secrets"; docs/decisions/0020-what-is-touched-and-shown.md.
 """
 
 from __future__ import annotations
