@@ -226,7 +226,7 @@ def test_names_in_metadata_stay_in_their_directory(made, what):
         tampered = store.copy()
         NAMED[what](tampered, name)
         for verb, call in VERBS.items():
-            if number < 2 or verb in READS:
+            if number < 1 or verb in READS:
                 error = tried(tampered.copy(), call)
                 if verb in ("read", "tag") and what in ("base list", "manifest", "every list"):
                     assert isinstance(error, PaimonError), (name, verb)
@@ -255,7 +255,7 @@ def test_external_paths_stay_below_the_external_roots(made, what):
         tampered = store.copy()
         LOCATED[what](tampered, place)
         for verb, call in VERBS.items():
-            if number < 2 or verb in READS:
+            if number < 1 or verb in READS:
                 error = tried(tampered.copy(), call)
                 if verb == "read" and place and what == "external path":
                     assert isinstance(error, CorruptionError) and repr(shown_url(place)) in str(error), (place, error)
@@ -347,8 +347,8 @@ def test_options_from_a_table_do_not_lead_outside(made, names, texts):
             options("file.suffix.include.compression")(tampered, "true")
         if EXTERNAL in names:
             options(f"{EXTERNAL}.strategy")(tampered, "round-robin")
-        for call in VERBS.values():
-            tried(tampered.copy(), call)
+        for verb in ("read", "write", "overwrite", "update", "compact", "tasks"):
+            tried(tampered.copy(), VERBS[verb])
 
 
 def test_partitions_and_buckets_of_any_value_stay_below_the_table():
