@@ -59,7 +59,7 @@ class FsspecStore:
         Raises:
             UsageError: the scheme is unknown or its package is not installed, or the URL has a user that it has not.
         """
-        given = _system_class(scheme)._get_kwargs_from_urls(root)
+        given = _given(scheme, root)
         user = root.partition("://")[2].partition("/")[0].rpartition("@")[0]
         if without_user(root) != root and user not in given.values():
             raise UsageError(f"a {scheme}:// URL must not hold a user; give credentials as options")
@@ -317,6 +317,16 @@ def _system_class(scheme: str) -> Any:
         raise UsageError(f"{scheme}:// needs a package that is not installed: {install}") from error
     except ValueError as error:
         raise UsageError(f"unknown URL scheme {scheme}://") from error
+
+
+def _given(scheme: str, root: str) -> Mapping[str, Any]:
+    """What a URL says of its file system beside the path."""
+    try:
+        return cast(Mapping[str, Any], _system_class(scheme)._get_kwargs_from_urls(root))
+    except UsageError:
+        raise
+    except Exception as error:  # whatever it says of a URL, or of itself when it is retired
+        raise UsageError(f"{scheme}:// cannot be used here: {type(error).__name__}: {error}") from error
 
 
 def _is_of_this_process(system: Any) -> bool:

@@ -426,6 +426,22 @@ class Broken(fsspec.AbstractFileSystem):
     ls = info = isdir = cat_file = pipe_file = makedirs = rm_file = rm = _open
 
 
+@pytest.mark.parametrize("error", [AttributeError, ValueError, RuntimeError])
+@pytest.mark.parametrize("where", ["class", "url"])
+def test_a_file_system_that_cannot_be_used_is_refused_when_it_is_opened(monkeypatch, error, where):
+    def fails(*args):
+        raise error("this file system was retired")
+
+    fsspec.register_implementation("broken", Broken, clobber=True)
+    if where == "class":
+        monkeypatch.setattr(fsspec, "get_filesystem_class", fails)
+    else:
+        monkeypatch.setattr(Broken, "_get_kwargs_from_urls", staticmethod(fails))
+    for opener in (Table.open, Catalog.open):
+        with pytest.raises(UsageError, match="broken://"):
+            opener("broken://b/w")
+
+
 @pytest.mark.parametrize("error", [ConnectionError, IsADirectoryError, ValueError, RuntimeError, KeyError])
 @pytest.mark.parametrize("fails_to_open", [False, True])
 def test_every_failure_of_a_file_system_is_a_storage_error(monkeypatch, error, fails_to_open):
