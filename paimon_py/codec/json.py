@@ -111,7 +111,8 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     fields = _fields(value, highest, path)
     primary_keys = _keys(value, "primaryKeys", fields, path)
     for field in fields if primary_keys else ():
-        if field.name.startswith(KEY_PREFIX) or field.name in (SEQUENCE_NUMBER, VALUE_KIND, LEVEL):
+        name = field.name
+        if name[:1] == "_" and (name.startswith(KEY_PREFIX) or name in (SEQUENCE_NUMBER, VALUE_KIND, LEVEL)):
             raise CorruptionError(f"{path}: no column of a table with a primary key can be {field.name!r}", path=path)
     return TableSchema(
         id=_number(value, "id", path),
@@ -171,7 +172,8 @@ def _fields(value: Mapping[str, Any], highest: int, path: str) -> tuple[Field, .
         fields = tuple(parse_field(item) for item in items)
     except SchemaError as error:
         raise CorruptionError(f"{path}: {error}", path=path) from error
-    if any(field.id == UNASSIGNED or contains(field.type, _lacks_id) for field in fields):
+    nested = [field.type for field in fields if not isinstance(field.type, Atomic)]
+    if any(field.id == UNASSIGNED for field in fields) or any(contains(kind, _lacks_id) for kind in nested):
         raise CorruptionError(f"{path}: a field has no id", path=path)
     ids = [field.id for field in fields]
     for field in fields:
@@ -199,15 +201,18 @@ def _keys(value: Mapping[str, Any], key: str, fields: tuple[Field, ...], path: s
     items = value.get(key)
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise CorruptionError(f"{path}: {key!r} is missing or not a list of names", path=path)
-    unknown = set(items) - {field.name for field in fields}
+    if not items:
+        return ()
+    types = {field.name: field.type for field in fields}
+    unknown = set(items) - types.keys()
     if unknown:
         raise CorruptionError(f"{path}: {key!r} names columns that do not exist: {sorted(unknown)}", path=path)
     if len(set(items)) < len(items):
         raise CorruptionError(f"{path}: {key!r} names a column twice: {items}", path=path)
-    for field in fields:
-        if field.name in items and not isinstance(field.type, Atomic):
-            shown = sql_type(field.type)
-            raise CorruptionError(f"{path}: {key!r} names {field.name!r}, and {shown} cannot be a key", path=path)
+    for name in items:
+        if not isinstance(types[name], Atomic):
+            shown = sql_type(types[name])
+            raise CorruptionError(f"{path}: {key!r} names {name!r}, and {shown} cannot be a key", path=path)
     return tuple(items)
 
 

@@ -231,7 +231,8 @@ def parse_field(value: Any) -> Field:
     """
     try:
         field = _field(value)
-        require_shallow(field.type)
+        if not isinstance(field.type, Atomic):
+            require_shallow(field.type)
     except RecursionError as error:
         raise SchemaError(TOO_DEEP) from error
     return field
