@@ -38,7 +38,7 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise OptionError(f"option {name!r} needs a text, not a {type(value).__name__}", option=str(name))
-    if not url or any(character == "\0" or "\ud800" <= character <= "\udfff" for character in url):
+    if not url or "\0" in url or (not url.isascii() and any("\ud800" <= character <= "\udfff" for character in url)):
         raise UsageError(f"not a path or URL: {shown_url(url)!r}")
     match = _SCHEME.match(url)
     scheme = match.group(1).lower() if match else "file"
