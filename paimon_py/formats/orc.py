@@ -30,7 +30,7 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.guards import GuardedSource
-from paimon_py.formats.orc_footer import Tail, check_decimals, check_keys, read_tail
+from paimon_py.formats.orc_footer import RawTail, Tail, check_decimals, check_keys, read_raw_tail, read_tail, stripes_of
 from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import OrcFileWriter
@@ -42,6 +42,7 @@ from paimon_py.spec.types import Atomic, Field, Root
 NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
 
 _DEFAULT_READ = ReadSettings()
+_TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
 _STAMPS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 
 
@@ -70,6 +71,7 @@ class _Column(NamedTuple):
     field: Field
     target: pa.Field
     as_is: bool
+    texts: bool
 
 
 class OrcOpenFile:
@@ -85,21 +87,24 @@ class OrcOpenFile:
         self._path = path
         self._fields = {field.name: field for field in fields}
         self._guard = GuardedSource(source)
+        self._raw: RawTail | None = None
+        self._keys: list[int] = []
         with self._decoding():
             reader = source if isinstance(source, pa.NativeFile) else self._guard
-            if settings.decimals:
+            nested = any(not isinstance(field.type, Atomic) for field in fields)
+            if settings.decimals or nested:
                 with contextlib.suppress(UnsupportedError):  # what only pyarrow unpacks
-                    check_decimals(reader)
+                    self._raw = read_raw_tail(reader)
+                    check_decimals(self._raw)
             self._file = orc.ORCFile(reader)
             self._schema: pa.Schema = self._file.schema
             self._columns = {field.name: self._column(field) for field in fields}
             self._long = long_timestamps(reader, self._schema)
             if self._long is not None:
                 self._file = orc.ORCFile(self._long.source)
-            self._maps: Tail | None = None
-            if any(_holds_maps(self._schema.field(name).type) for name in self._columns):
-                with contextlib.suppress(UnsupportedError):
-                    self._maps = read_tail(reader)
+            if self._raw is not None and nested:
+                self._keys = _key_columns(self._schema)
+                self._places = stripes_of(self._raw) if self._keys else []
 
     @property
     def row_count(self) -> int:
@@ -153,7 +158,8 @@ class OrcOpenFile:
         same = stored.equals(target.type)
         if not same:
             check_stored(stored, field.type, lambda _: _STAMPS)
-        return _Column(field, target, same and not any(leaf.root is Root.CHAR for leaf in leaves(field.type)))
+        roots = {leaf.root for leaf in leaves(field.type)}
+        return _Column(field, target, same and Root.CHAR not in roots, not roots.isdisjoint(_TEXTS))
 
     def _stripes(self, names: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """All stripes, with the position of their first row."""
@@ -204,12 +210,13 @@ class OrcOpenFile:
             raise
 
     def _read_stripe(self, number: int, names: list[str]) -> pa.RecordBatch:
-        if self._maps is not None:
-            check_keys(self._guard, self._maps, self._maps.stripes[number])
+        if self._keys and self._raw is not None:
+            check_keys(self._guard, self._raw, self._places[number], self._keys)
         try:
             stripe = self._file.read_stripe(number, columns=names)
             for name in names:
-                check_texts(stripe.column(name))
+                if self._columns[name].texts:
+                    check_texts(stripe.column(name))
             return stripe if self._long is None else self._long.complete(number, stripe)
         except pa.ArrowInvalid as error:
             if "nanosecond" not in str(error):
@@ -230,8 +237,21 @@ class OrcOpenFile:
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _holds_maps(kind: pa.DataType) -> bool:
-    return pa.types.is_map(kind) or any(_holds_maps(kind.field(place).type) for place in range(kind.num_fields))
+def _key_columns(schema: pa.Schema) -> list[int]:
+    """The numbers of the columns that hold keys of maps: columns are counted depth first, the root as 0."""
+    found: list[int] = []
+
+    def after(kind: pa.DataType, column: int) -> int:
+        column += 1
+        if pa.types.is_map(kind):
+            found.append(column)
+            return after(kind.item_type, after(kind.key_type, column))
+        for place in range(kind.num_fields):
+            column = after(kind.field(place).type, column)
+        return column
+
+    after(pa.struct(list(schema)), 0)
+    return found
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:

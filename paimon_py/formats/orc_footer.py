@@ -6,8 +6,9 @@ Source: ORC v1 specification, `orc_proto.proto`. Kept is what decoding timestamp
 from __future__ import annotations
 
 import io
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple, Protocol
 
 from paimon_py.formats.orc_chunks import Chunks, framed, joined
@@ -20,6 +21,10 @@ DIRECT, DIRECT_V2 = 0, 2
 _DECIMAL, _MAX_DIGITS = 14, 38
 _WIDE_DECIMAL = re.compile(rb"\x08\x0e(?:\x20[\x80-\xff]*[\x00-\x7f])?\x28[\x27-\xff]")
 """What a DECIMAL of more than 38 digits looks like in a footer; other bytes may look the same."""
+
+_STRIPE = 3
+_PRESENT = b"\x08\x00\x10"
+"""What the stream that says which values are there looks like in the footer of a stripe, before its column."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAGIC = b"ORC"
@@ -66,6 +71,11 @@ class Stripe(NamedTuple):
     data_bytes: int
     footer_bytes: int
     row_count: int
+
+    @property
+    def footer_at(self) -> int:
+        """Where the footer of the stripe begins."""
+        return self.offset + self.index_bytes + self.data_bytes
 
 
 class Stream(NamedTuple):
@@ -165,10 +175,11 @@ def read_tail(source: SeekRead) -> Tail:
     Cost: the last 16 KiB of the file, and once more what of the footer lies before them.
     Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
     """
-    return _tail(_read_raw_tail(source))
+    return _tail(read_raw_tail(source))
 
 
-def _read_raw_tail(source: SeekRead) -> RawTail:
+def read_raw_tail(source: SeekRead) -> RawTail:
+    """The postscript and the unpacked footer, not taken apart. Cost and errors: as `read_tail`."""
     size = source.seek(0, io.SEEK_END)
     last = read_at(source, max(size - _TAIL_BYTES, 0), min(size, _TAIL_BYTES))
     postscript = last[-1 - last[-1] : -1]
@@ -185,18 +196,17 @@ def _read_raw_tail(source: SeekRead) -> RawTail:
     return RawTail(chunks, joined(chunks, raw), footer_at, postscript)
 
 
-def check_decimals(source: SeekRead) -> None:
+def check_decimals(raw: RawTail) -> None:
     """Refuse decimals of more than 38 digits, at which pyarrow ends the process.
 
-    Cost: the end of the file, unpacked and searched.
-    Raises: ValueError, EOFError, IndexError for damage; UnsupportedError for a codec.
+    Cost: the footer is searched.
+    Raises: ValueError, EOFError, IndexError for damage.
     """
-    raw = _read_raw_tail(source)
     if _WIDE_DECIMAL.search(raw.footer):
         _tail(raw)
 
 
-def read_stripe_footer(source: SeekRead, tail: Tail, stripe: Stripe) -> StripeFooter:
+def read_stripe_footer(source: SeekRead, tail: Tail | RawTail, stripe: Stripe) -> StripeFooter:
     """The streams of one stripe.
 
     Raises: ValueError, EOFError, IndexError for damage.
@@ -220,14 +230,25 @@ def read_stripe_footer(source: SeekRead, tail: Tail, stripe: Stripe) -> StripeFo
     return StripeFooter(tuple(streams), tuple(encodings), zone)
 
 
-def check_keys(source: SeekRead, tail: Tail, stripe: Stripe) -> None:
-    """Refuse NULL as the key of a map, at which pyarrow ends the process; no writer stores which keys are there.
+def stripes_of(raw: RawTail) -> list[Stripe]:
+    """The stripes of a file, whose footer begins with them.
 
-    Cost: the footer of the stripe.
+    Raises: ValueError, EOFError, IndexError for damage.
+    """
+    before_types = itertools.takewhile(lambda part: part.number <= _STRIPE, parts(raw.footer))
+    return [_stripe(part) for part in before_types if part.number == _STRIPE]
+
+
+def check_keys(source: SeekRead, raw: RawTail, stripe: Stripe, keys: Collection[int]) -> None:
+    """Refuse NULL in the columns `keys` of maps, at which pyarrow ends the process; no writer says which are there.
+
+    Cost: the footer of the stripe, unpacked and searched.
     Raises: as `read_stripe_footer`
     """
-    keys = {node.children[0] for node in tail.types if node.kind == MAP and node.children}
-    for stream in read_stripe_footer(source, tail, stripe).streams:
+    data = joined(raw.chunks, read_at(source, stripe.footer_at, stripe.footer_bytes))
+    if not any(_PRESENT + varint_bytes(key) in data for key in keys):
+        return
+    for stream in read_stripe_footer(source, raw, stripe).streams:
         if stream.kind == PRESENT_STREAM and stream.column in keys:
             raise ValueError("a map has keys that are NULL")
 
@@ -261,8 +282,7 @@ def _tail(raw: RawTail) -> Tail:
     types, stripes, bounds = [], [], []
     for part in parts(raw.footer):
         if part.number == 3:
-            numbers = {inner.number: inner.value for inner in parts(part.data)}
-            stripes.append(Stripe(*(numbers.get(number, 0) for number in (1, 2, 3, 4, 5))))
+            stripes.append(_stripe(part))
         elif part.number == 4:
             types.append(_type(part))
         elif part.number == 7:
@@ -273,6 +293,11 @@ def _tail(raw: RawTail) -> Tail:
         raise ValueError("a stripe overlaps the footer")
     bounds += [None] * (len(types) - len(bounds))
     return Tail(*raw, tuple(types), tuple(stripes), tuple(bounds))
+
+
+def _stripe(part: MessageField) -> Stripe:
+    numbers = {inner.number: inner.value for inner in parts(part.data)}
+    return Stripe(*(numbers.get(number, 0) for number in (1, 2, 3, 4, 5)))
 
 
 def _type(part: MessageField) -> OrcType:

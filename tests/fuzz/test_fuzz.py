@@ -113,3 +113,10 @@ def test_ceilings_name_targets():
     from fuzz.worker import targets
 
     assert set(CEILINGS) <= set(targets())
+
+
+def test_every_sweep_has_bits():
+    from fuzz.worker import targets
+
+    swept = {name: target.sweep() for name, target in targets().items() if target.sweep}
+    assert min(swept.values()) > 1000, swept
