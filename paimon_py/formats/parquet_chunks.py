@@ -100,10 +100,10 @@ def _places(footer: bytes, path: bytes) -> list[int]:
 
 
 def _metadata(footer: bytes, place: int) -> Struct:
-    """The fields of a chunk from its path on."""
+    """The fields of a chunk from its path to its statistics."""
     reader = Reader(footer)
     reader.position = place
-    return reader.struct(after=_ENCODINGS)
+    return reader.struct(after=_ENCODINGS, until=_STATISTICS)
 
 
 def _groups(footer: bytes) -> list[Struct]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 """Wire types."""
 
+_INTEGERS = frozenset({I16, I32, I64})
+
 Struct = dict[int, tuple[int, Any]]
 """Wire type and value by field number. Integers stay zigzag-encoded, see `number`."""
 
@@ -110,16 +112,14 @@ class Reader:
         raise ValueError(f"a struct lacks field {wanted}")
 
     def value(self, kind: int) -> Any:
-        if kind in (I16, I32, I64):
+        if kind in _INTEGERS:
             return self.varint()
         if kind == BINARY:
             return self.take(self.varint())
         if kind == STRUCT:
             return self.struct()
         if kind in (LIST, SET):
-            item_type, count = self.list_header()
-            read = self.byte if item_type in (TRUE, FALSE) else lambda: self.value(item_type)
-            return Sequence(item_type, [read() for _ in range(count)])
+            return self._sequence(*self.list_header())
         if kind in (TRUE, FALSE):
             return None
         if kind == BYTE:
@@ -128,12 +128,40 @@ class Reader:
             return self.take(8)
         raise ValueError(f"unexpected Thrift type {kind} in a struct")
 
-    def struct(self, after: int = 0) -> Struct:
-        """The struct that begins here, or what of one follows its field `after`."""
-        return {number: (kind, self.value(kind)) for number, kind in self._fields(after)}
+    def _sequence(self, item_type: int, count: int) -> Sequence:
+        if item_type == STRUCT:
+            return Sequence(item_type, [self.struct() for _ in range(count)])
+        if item_type in _INTEGERS:
+            return Sequence(item_type, [self.varint() for _ in range(count)])
+        if item_type in (TRUE, FALSE):
+            return Sequence(item_type, [self.byte() for _ in range(count)])
+        return Sequence(item_type, [self.value(item_type) for _ in range(count)])
 
-    def _fields(self, number: int = 0) -> Iterator[tuple[int, int]]:
+    def struct(self, after: int = 0, until: int = 1 << 15) -> Struct:
+        """The struct that begins here, or what of one follows its field `after`; fields beyond `until` may be left."""
+        found: Struct = {}
+        data, number = self.data, after
+        while header := data[self.position]:
+            self.position += 1
+            if header > 15:
+                number += header >> 4
+            else:
+                raw = self.varint()
+                number = (raw >> 1) ^ -(raw & 1)
+            kind = header & 15
+            if kind in _INTEGERS and (byte := data[self.position]) < 128:  # most values: one byte, without a call
+                self.position += 1
+                found[number] = kind, byte
+            else:
+                found[number] = kind, self.value(kind)
+            if number >= until:
+                return found
+        self.position += 1
+        return found
+
+    def _fields(self) -> Iterator[tuple[int, int]]:
         """Number and wire type of each field of a struct; whoever asks for the next has read the value before."""
+        number = 0
         while (header := self.byte()) != 0:
             delta = header >> 4
             if delta:

@@ -28,9 +28,9 @@ CEILINGS: dict[str, float] = {
     "data-avro-keyed": 0.05, "hash-index": 0.15, "file-index": 0.06, "file-index-bytes": 0.04,
     "changes-forged": 0.04, "split-forged": 0.04, "task-forged": 0.03, "manifest-forged": 0.15, "index-manifest-forged": 0.08,
     "table-options": 0.02,
-    "bits-snapshot": 0.08, "bits-tag": 0.06, "bits-schema": 0.06, "bits-manifest-list": 0.005, "bits-manifest": 0.005,
-    "bits-index-manifest": 0.005, "bits-hash-index": 0.005, "bits-parquet-footer": 0.05, "bits-orc-footer": 0.08,
-    "bits-java-parquet-footer": 0.05, "bits-java-orc-footer": 0.08,
+    "bits-snapshot": 0.03, "bits-tag": 0.02, "bits-schema": 0.02, "bits-manifest-list": 0.005, "bits-manifest": 0.005,
+    "bits-index-manifest": 0.005, "bits-hash-index": 0.005, "bits-parquet-footer": 0.01, "bits-orc-footer": 0.02,
+    "bits-java-parquet-footer": 0.01, "bits-java-orc-footer": 0.02,
 }  # fmt: skip
 """Share of damaged inputs of a target that may give another answer without an error; 0 where nothing is said.
 
