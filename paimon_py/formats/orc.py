@@ -30,7 +30,16 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.guards import GuardedSource
-from paimon_py.formats.orc_footer import RawTail, Tail, check_decimals, check_keys, read_raw_tail, read_tail, stripes_of
+from paimon_py.formats.orc_footer import (
+    RawTail,
+    Tail,
+    check_decimals,
+    check_keys,
+    check_postscript,
+    read_raw_tail,
+    read_tail,
+    stripes_of,
+)
 from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import OrcFileWriter
@@ -96,6 +105,8 @@ class OrcOpenFile:
                 with contextlib.suppress(UnsupportedError):  # what only pyarrow unpacks
                     self._raw = read_raw_tail(reader)
                     check_decimals(self._raw)
+            else:
+                check_postscript(reader)
             self._file = orc.ORCFile(reader)
             self._schema: pa.Schema = self._file.schema
             self._columns = {field.name: self._column(field) for field in fields}

@@ -41,6 +41,12 @@ class Packed(NamedTuple):
         return [self.starts[number], inside]
 
 
+def check_size(chunks: Chunks) -> None:
+    """Raises: ValueError for chunks larger than the format's."""
+    if chunks.codec != NONE and chunks.block_bytes > _MAX_CHUNK_BYTES + 1:
+        raise ValueError(f"chunks of {chunks.block_bytes} bytes")
+
+
 def joined(chunks: Chunks, data: bytes) -> bytes:
     """All chunks in `data`, unpacked.
 
@@ -48,8 +54,7 @@ def joined(chunks: Chunks, data: bytes) -> bytes:
     """
     if chunks.codec == NONE:
         return data
-    if chunks.block_bytes > _MAX_CHUNK_BYTES + 1:
-        raise ValueError(f"chunks of {chunks.block_bytes} bytes")
+    check_size(chunks)
     pieces, at = [], 0
     while at < len(data):
         header = int.from_bytes(data[at : at + _HEADER_BYTES], "little")

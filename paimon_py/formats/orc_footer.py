@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, Protocol
 
-from paimon_py.formats.orc_chunks import Chunks, framed, joined
+from paimon_py.formats.orc_chunks import Chunks, check_size, framed, joined
 
 BOOLEAN, LONG, TIMESTAMP, LIST, MAP, STRUCT, INSTANT = 0, 4, 9, 10, 11, 12, 18
 TIMESTAMP_KINDS = frozenset({TIMESTAMP, INSTANT})
@@ -29,6 +29,8 @@ _PRESENT = b"\x08\x00\x10"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAGIC = b"ORC"
 _TAIL_BYTES = 16 << 10
+_USUAL = re.compile(rb"\x08[\x80-\xff]*[\x00-\x7f]\x10[\x00-\x7f]\x18[\x80-\xff]{0,2}[\x00-\x7f]")
+"""How a postscript begins whose chunks have less than 2 MiB."""
 
 
 class SeekRead(Protocol):
@@ -178,19 +180,47 @@ def read_tail(source: SeekRead) -> Tail:
     return _tail(read_raw_tail(source))
 
 
-def read_raw_tail(source: SeekRead) -> RawTail:
-    """The postscript and the unpacked footer, not taken apart. Cost and errors: as `read_tail`."""
+def check_postscript(source: SeekRead) -> None:
+    """Refuse chunks that no file has, for which pyarrow would end the process.
+
+    Cost: the last 16 KB, which pyarrow reads next, and 2 µs.
+    Raises: ValueError, EOFError, IndexError for damage.
+    """
     size = source.seek(0, io.SEEK_END)
     last = read_at(source, max(size - _TAIL_BYTES, 0), min(size, _TAIL_BYTES))
-    postscript = last[-1 - last[-1] : -1]
-    numbers = {part.number: part.value for part in parts(postscript)}
-    if _MAGIC not in postscript:
+    if not _USUAL.match(last, len(last) - 1 - last[-1]):
+        _read_postscript(source)
+
+
+class _Postscript(NamedTuple):
+    """`last`: the end of a file of `size` bytes; `data`: the postscript in there, with its numbers by field."""
+
+    size: int
+    last: bytes
+    data: bytes
+    numbers: dict[int, int]
+    chunks: Chunks
+
+
+def _read_postscript(source: SeekRead) -> _Postscript:
+    size = source.seek(0, io.SEEK_END)
+    last = read_at(source, max(size - _TAIL_BYTES, 0), min(size, _TAIL_BYTES))
+    data = last[-1 - last[-1] : -1]
+    numbers = {part.number: part.value for part in parts(data)}
+    if _MAGIC not in data:
         raise ValueError("no ORC postscript")
+    chunks = Chunks(numbers.get(2, 0), numbers.get(3, 256 << 10))
+    check_size(chunks)
+    return _Postscript(size, last, data, numbers, chunks)
+
+
+def read_raw_tail(source: SeekRead) -> RawTail:
+    """The postscript and the unpacked footer, not taken apart. Cost and errors: as `read_tail`."""
+    size, last, postscript, numbers, chunks = _read_postscript(source)
     length = numbers.get(1, 0)
     footer_at = size - 1 - len(postscript) - length
     if footer_at < len(_MAGIC):
         raise ValueError(f"a footer of {length} bytes in a file of {size}")
-    chunks = Chunks(numbers.get(2, 0), numbers.get(3, 256 << 10))
     held = footer_at - (size - len(last))
     raw = last[held : held + length] if held >= 0 else read_at(source, footer_at, length)
     return RawTail(chunks, joined(chunks, raw), footer_at, postscript)

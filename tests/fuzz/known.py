@@ -19,7 +19,6 @@ class Allowed(NamedTuple):
 
 ALLOWED: list[Allowed] = [
     Allowed("*parquet*", "memory", "the process", "pyarrow: a page is as large as its header says"),
-    Allowed("*orc*", "abort", "formats/orc.py:__init__", "pyarrow: a block is as large as the postscript says"),
 ]
 
 CEILINGS: dict[str, float] = {

@@ -162,3 +162,16 @@ def test_texts_in_orc_that_are_no_text_are_corruption(kind):
     with pytest.raises(CorruptionError, match="UTF8") as caught:
         read("orc", broken, fields)
     assert caught.value.path == "/t/f"
+
+
+def test_a_postscript_with_chunks_of_terabytes_is_corruption():
+    """pyarrow ends the process for some of them."""
+    fields = fields_of("INT", "STRING")
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2], pa.int32()), pa.array(["a", "b"])], schema=to_arrow_schema(fields))
+    data = write("orc", fields, [batch], compression="zstd")[0]
+    start = len(data) - 1 - data[-1]
+    place = data.index(b"\x18", start) + 1  # the number behind the tag of field 3
+    end = next(at for at in range(place, len(data)) if data[at] < 128) + 1
+    postscript = data[start:place] + b"\x80\x80\xff\xff\xff\xff\x0c" + data[end:-1]
+    with pytest.raises(CorruptionError, match="chunks of 57174604627968 bytes"):
+        read("orc", data[:start] + postscript + bytes([len(postscript)]), fields)
