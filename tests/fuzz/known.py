@@ -22,10 +22,10 @@ ALLOWED: list[Allowed] = [
 ]
 
 CEILINGS: dict[str, float] = {
-    "snapshot": 0.06, "schema": 0.04, "tag": 0.04, "manifest-list": 0.06, "manifest": 0.06, "index-manifest": 0.10,
-    "data-parquet": 0.03, "data-parquet-keyed": 0.03, "data-orc": 0.12, "data-orc-keyed": 0.12, "data-avro": 0.09,
-    "data-avro-keyed": 0.05, "hash-index": 0.15, "file-index": 0.06, "file-index-bytes": 0.04,
-    "changes-forged": 0.04, "split-forged": 0.04, "task-forged": 0.03, "manifest-forged": 0.15, "index-manifest-forged": 0.08,
+    "snapshot": 0.03, "schema": 0.04, "tag": 0.02, "manifest-list": 0.03, "manifest": 0.03, "index-manifest": 0.07,
+    "data-parquet": 0.01, "data-parquet-keyed": 0.01, "data-orc": 0.03, "data-orc-keyed": 0.04, "data-avro": 0.04,
+    "data-avro-keyed": 0.02, "hash-index": 0.08, "file-index": 0.02, "file-index-bytes": 0.03,
+    "changes-forged": 0.04, "split-forged": 0.04, "task-forged": 0.02, "manifest-forged": 0.13, "index-manifest-forged": 0.03,
     "table-options": 0.02,
     "bits-snapshot": 0.03, "bits-tag": 0.02, "bits-schema": 0.02, "bits-manifest-list": 0.005, "bits-manifest": 0.005,
     "bits-index-manifest": 0.005, "bits-hash-index": 0.005, "bits-parquet-footer": 0.01, "bits-orc-footer": 0.02,
