@@ -35,9 +35,7 @@ def missing_error(
         name = _name(error)
         left = [one for one in left if one is not None and name in names_of(one)]
     if left:
-        return CorruptionError(
-            f"{error.path} does not exist, although snapshot {base.id} names it and has not expired", path=error.path
-        )
+        return _damaged(base.id, error)
     what = "expired" if found is None else "was rolled back, and another one took its number,"
     return SnapshotExpiredError(
         f"snapshot {base.id} of {table} {what} while it was read: {error.path} is gone{PINNING}",
@@ -55,9 +53,14 @@ def why_replaced(latest: Snapshot | None, names: Container[str], error: FileMiss
         CorruptionError: the file should be there.
     """
     if latest is not None and _name(error) in names:
-        raise CorruptionError(f"{error.path} does not exist, although snapshot {latest.id} names it", path=error.path)
+        raise _damaged(latest.id, error) from error
     return f"others replaced files of the bucket meanwhile: {error}"
 
 
 def _name(error: FileMissingError) -> str:
     return str(error.path).rpartition("/")[2]
+
+
+def _damaged(number: int, error: FileMissingError) -> CorruptionError:
+    message = f"{error.path} does not exist: a file that snapshot {number} names is missing"
+    return CorruptionError(message, path=error.path)
