@@ -118,7 +118,7 @@ VERBS = {
         ("indexed", option("file-index.bloom-filter.k.items", "0"), "write", OptionError, "bloom-filter.k.items"),
         ("keyed", lambda value: value.update(primaryKeys=["k", "k"]), "write", CorruptionError, "names a column twice"),
         ("keyed", lambda value: value["fields"][2].update(name="_KEY_k"), "write", CorruptionError, "can be '_KEY_k'"),
-        ("keyed", lambda value: value["fields"][1].update(type=row("INT")), "scan", CorruptionError, "cannot be a key"),
+        ("keyed", lambda value: value["fields"][1].update(type=array("INT")), "scan", CorruptionError, "cannot be a key"),
         ("keyed", lambda value: value["fields"][2].update(type=nested(200, row)), "scan", CorruptionError, "nested too deeply"),
         ("keyed", lambda value: value["fields"][2].update(type=nested(65, array)), "scan", CorruptionError, "nested too deeply"),
     ],
@@ -211,6 +211,11 @@ def with_lists(table, directory, change):
     shutil.copytree(table.location, directory)
     for path in (directory / "manifest").glob("manifest-list-*"):
         path.write_bytes(write_manifest_list([change(file) for file in read_manifest_list(path.read_bytes())]))
+    for path in (directory / "snapshot").glob("snapshot-*"):
+        value = json.loads(path.read_text())
+        for key in ("baseManifestList", "deltaManifestList"):
+            value[f"{key}Size"] = (directory / "manifest" / value[key]).stat().st_size
+        path.write_text(json.dumps(value))
     return Table.open(str(directory), QUICK, env=env())
 
 
