@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import clustering, indexes, memory
+from benchmarks import clustering, indexes, memory, versions
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -115,3 +115,9 @@ def test_queries_of_a_sorted_indexed_table_look_at_what_a_perfect_index_would(ca
     for curve in ("zorder", "hilbert"):
         assert found[curve, both].by_statistics < found["order", both].by_statistics
     assert "zorder" in capsys.readouterr().out
+
+
+def test_two_versions_take_turns_at_every_step():
+    lines = versions.compare([versions.ROOT] * 2, ["plan", "stream"], 1, 1_000)
+    assert [line.split(" | ")[0] for line in lines] == ["| plan", "| stream"]
+    assert all(float(line.split(" | ")[2]) > 0 for line in lines)
