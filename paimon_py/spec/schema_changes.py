@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from paimon_py.spec.shown import shown_options
+from paimon_py.spec.shown import shown_option
 
 Path: TypeAlias = str | Sequence[str]
 """A column, or the path to a nested one."""
@@ -107,7 +107,7 @@ class SetOption(msgspec.Struct, frozen=True):
     value: str
 
     def __repr__(self) -> str:
-        return f"SetOption({self.name!r}, {shown_options({self.name: self.value})[self.name]!r})"
+        return f"SetOption({self.name!r}, {shown_option(self.name, self.value)!r})"
 
 
 class RemoveOption(msgspec.Struct, frozen=True):

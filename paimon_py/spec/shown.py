@@ -78,7 +78,14 @@ def harmless_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
     """All options, `***` in place of each value that is not known to be harmless."""
-    return {name: _shown_value(name, text) if is_harmless(name) else HIDDEN for name, text in options.items()}
+    return {name: shown_option(name, text) for name, text in options.items()}
+
+
+def shown_option(name: object, value: object) -> str:
+    """The value of an option, `***` if it is not known to be harmless; callers may give other things than texts."""
+    if not isinstance(name, str) or not isinstance(value, (str, int, float)) or not is_harmless(name):
+        return HIDDEN
+    return _shown_value(name, str(value))
 
 
 def is_harmless(name: str) -> bool:
