@@ -171,7 +171,7 @@ class _Rewrite:
         place = index_file(files.path(file), made)
         assert place is not None
         with new_file(self._root.files, place) as sink:
-            sink.write(encode(indexes, checked=True))
+            sink.write(encode(indexes))
         self._made.setdefault((files.partition, files.bucket), []).append(place)
         return made
 

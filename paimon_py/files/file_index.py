@@ -200,7 +200,7 @@ class _Stored:
             return container.cut(b"", place, self.path)
         self._source.seek(place.start)
         part = self._source.read(place.length)
-        return container.cut(part, container.IndexPlace(0, place.length, place.checksum), self.path)
+        return container.cut(part, container.IndexPlace(0, place.length), self.path)
 
 
 def _kinds(head: container.Head, column: str) -> list[str]:

@@ -256,7 +256,7 @@ class RollingWriter:
             return msgspec.structs.replace(file, embedded_index=data)
         path = self._paths[-1] + INDEX_SUFFIX
         with new_file(self._store, path) as sink:
-            sink.write(encode_indexes(indexes, checked=True))
+            sink.write(encode_indexes(indexes))
         self._paths.append(path)
         return msgspec.structs.replace(file, extra_files=(file.name + INDEX_SUFFIX,))
 

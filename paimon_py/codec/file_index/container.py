@@ -6,7 +6,6 @@ Source: format.md §11.1; Java `FileIndexFormat`.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Mapping
 
 import msgspec
@@ -19,19 +18,16 @@ PREFIX_BYTES = 16
 _MAGIC = 1493475289347502
 _VERSION = 1
 _EMPTY = -1
-_CHECKSUMS = b"CRC\x01"
 _PREFIX = struct.Struct(">qii")
 _INT = struct.Struct(">i")
 _PLACE = struct.Struct(">ii")
 
 
 class IndexPlace(msgspec.Struct, frozen=True):
-    """Where the bytes of an index lie in the container, and their CRC-32 where the head has it; `start` is −1 where
-    there are none."""
+    """Where the bytes of an index lie in the container; `start` is −1 where there are none."""
 
     start: int
     length: int
-    checksum: int | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -43,16 +39,10 @@ Head = dict[str, dict[str, IndexPlace]]
 """Places by column (`map[key]` for the values of a map) and type of index."""
 
 
-def encode(indexes: Mapping[str, Mapping[str, bytes | None]], *, checked: bool = False) -> bytes:
-    """The container of indexes by column and type; None for an index that never saw a row.
-
-    A `checked` one carries a CRC-32 of the head and of every index. They lie in the redundant bytes at the end of the
-    head, which no reader of Java looks at.
-    """
+def encode(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
+    """The container of indexes by column and type; None for an index that never saw a row."""
     names = [(_utf(column), [(_utf(kind), data) for kind, data in kinds.items()]) for column, kinds in indexes.items()]
-    redundant = len(_CHECKSUMS) + 4 + 4 * sum(len(kinds) for _, kinds in names) if checked else 0
     size = PREFIX_BYTES + 8 + sum(len(column) + 4 + sum(len(k) + 8 for k, _ in kinds) for column, kinds in names)
-    size += redundant
     head = [_PREFIX.pack(_MAGIC, _VERSION, size), _INT.pack(len(names))]
     body: list[bytes] = []
     at = size
@@ -62,10 +52,6 @@ def encode(indexes: Mapping[str, Mapping[str, bytes | None]], *, checked: bool =
             head += [kind, _PLACE.pack(_EMPTY, 0) if data is None else _PLACE.pack(at, len(data))]
             body.append(data or b"")
             at += len(data or b"")
-    if checked:
-        tail = [_INT.pack(redundant), _CHECKSUMS]
-        crcs = [zlib.crc32(b"".join((*head, *tail))), *map(zlib.crc32, body)]
-        return b"".join((*head, *tail, struct.pack(f">{len(crcs)}I", *crcs), *body))
     return b"".join((*head, _INT.pack(0), *body))
 
 
@@ -112,7 +98,9 @@ def decode_head(head: bytes, path: str) -> Head:
                 end += place.length
                 kinds[kind] = place
                 at += 8
-        return _with_checksums(found, head[:size], at)
+        if _INT.unpack_from(head, at)[0] != size - at - 4:
+            raise ValueError("it does not end where it says")
+        return found
     except (struct.error, ValueError) as error:
         raise CorruptionError(f"the head of {path} is damaged: {error}", path=path, offset=PREFIX_BYTES) from error
 
@@ -136,29 +124,7 @@ def cut(data: bytes, place: IndexPlace, path: str) -> bytes:
     part = data[place.start : place.start + place.length] if place.start >= 0 and place.length >= 0 else b""
     if len(part) != place.length:
         raise CorruptionError(f"{path} ends within an index", path=path, offset=place.start)
-    if place.checksum is not None and zlib.crc32(part) != place.checksum:
-        raise CorruptionError(f"an index in {path} is damaged: it has a wrong checksum", path=path, offset=place.start)
     return part
-
-
-def _with_checksums(found: Head, head: bytes, at: int) -> Head:
-    """The places with the checksums that the redundant bytes at `at` hold, if they are ours.
-
-    Raises: ValueError, struct.error
-    """
-    if _INT.unpack_from(head, at)[0] != len(head) - at - 4:
-        raise ValueError("it does not end where it says")
-    start = at + 4 + len(_CHECKSUMS)
-    if head[at + 4 : start] != _CHECKSUMS:
-        return found
-    crc, *rest = struct.unpack(f">{(len(head) - start) // 4}I", head[start:])
-    if crc != zlib.crc32(head[:start]):
-        raise ValueError("it has a wrong checksum")
-    left = iter(rest)
-    return {
-        column: {kind: IndexPlace(place.start, place.length, next(left)) for kind, place in kinds.items()}
-        for column, kinds in found.items()
-    }
 
 
 def _utf(text: str) -> bytes:

@@ -84,20 +84,6 @@ def test_a_damaged_hash_index_gives_no_key_a_second_bucket(tmp_path):
 INDEXES = {"a": {"bsi": b"12345", "bitmap": b"678"}, "m[k]": {"bitmap": None, "bloom-filter": b"\0" * 40}}
 
 
-def test_every_flipped_bit_of_a_checked_file_index_is_found():
-    data = container.encode(INDEXES, checked=True)
-    assert container.decode(data, "f") == INDEXES
-    unseen = 0
-    for broken in flips(data):
-        try:
-            found = container.decode(broken, "f")
-        except CorruptionError:
-            continue
-        assert found == INDEXES
-        unseen += 1
-    assert unseen == 64, "only the word that says that there are checksums, and that of the index that has no bytes"
-
-
 def test_places_of_a_file_index_follow_one_another():
     data = container.encode(INDEXES)
     head = container.head_bytes(data[:16], "f")
@@ -112,20 +98,6 @@ def test_places_of_a_file_index_follow_one_another():
     names = sum(len(column) + sum(map(len, kinds)) for column, kinds in INDEXES.items())
     bodies = sum(len(body or b"") for kinds in INDEXES.values() for body in kinds.values())
     assert silent <= 8 * (names + bodies)
-
-
-def test_file_indexes_beside_files_are_written_with_checksums(tmp_path):
-    options = {"bucket": "-1", "file-index.bloom-filter.columns": "k", "file-index.in-manifest-threshold": "0 b"}
-    table = create(tmp_path, options={**options, "file-index.bloom-filter.k.items": "50"})
-    table.write_arrow(rows(*range(20)))
-    (file,) = tmp_path.rglob("*.index")
-    data = file.read_bytes()
-    assert table.scan(where="k = 3").to_arrow().num_rows == 1
-    for place in (place for place in range(len(data)) if not 0 <= place - data.index(b"CRC\1") < 4):
-        file.write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
-        with pytest.raises(CorruptionError) as caught:
-            table.scan(where="k = 3").to_arrow()
-        assert caught.value.path == str(file)
 
 
 def entry(**changes):

@@ -49,5 +49,5 @@ def test_each_kind_of_buckets_answers_for_itself(kind, options, answers):
     assert type(routing).__name__ == kind
     assert (routing.total_buckets, routing.follows, routing.compacts) == answers
     assert (routing.keys, routing.handed, routing.memory_bytes) == (None, frozenset(), 0)
-    fixed = routing_of(None, schema, None, buckets=5)
+    fixed = routing_of(None, schema_of({"n": "INT NOT NULL"}, primary_key=["n"]), None, buckets=5)
     assert (type(fixed).__name__, fixed.total_buckets) == ("FixedBuckets", 5)
