@@ -79,7 +79,8 @@ def delete_handed_index(files: TableFiles, changes: Changes, own: Container[str]
 def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
     """Names of the index files that snapshots after the base of changes name; None if the store does not say.
 
-    A store that fails is asked once more. Where the base has expired, all snapshots and tags are looked at.
+    A store that fails is asked once more, and so is one whose snapshots expired meanwhile. Where the base has expired,
+    all snapshots and tags are looked at.
     """
     for _ in range(2):
         try:
@@ -87,7 +88,8 @@ def _named_index(root: TableRoot, changes: Changes) -> set[str] | None:
             history = chronicle.after(joint_base(chronicle, changes, latest), latest)
             found = chronicle.all_left(latest) if isinstance(history, Lost) else history
             names = found.index_names()
-            return None if isinstance(names, Lost) else names
         except PaimonError:
             continue
+        if not isinstance(names, Lost):
+            return names
     return None

@@ -43,7 +43,7 @@ class Travelling(msgspec.Struct, frozen=True):
         return b"".join((head, _SEAL.pack(len(body), _checksum(head, body)), body))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_bytes, (bytes(self),)
+        return _brought_back, (type(self), bytes(self))
 
     @classmethod
     def from_bytes(cls: type[Value], data: bytes) -> Value:
@@ -85,6 +85,11 @@ class Travelling(msgspec.Struct, frozen=True):
             return msgspec.msgpack.decode(body, type=cls)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise CorruptionError(f"these bytes are not {cls.called}: {error}") from error
+
+
+def _brought_back(kind: type[Value], data: bytes) -> Value:
+    """What pickles call: a function of a module, which cloudpickle names and does not copy."""
+    return kind.from_bytes(data)
 
 
 def _checksum(head: bytes, body: bytes) -> int:

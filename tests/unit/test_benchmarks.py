@@ -118,6 +118,6 @@ def test_queries_of_a_sorted_indexed_table_look_at_what_a_perfect_index_would(ca
 
 
 def test_two_versions_take_turns_at_every_step():
-    lines = versions.compare([versions.ROOT] * 2, ["plan", "stream"], 1, 1_000)
-    assert [line.split(" | ")[0] for line in lines] == ["| plan", "| stream"]
+    lines = versions.compare([versions.ROOT] * 2, ["open_table", "change"], 1, 1_000)
+    assert [line.split(" | ")[0] for line in lines] == ["| open_table", "| change"]
     assert all(float(line.split(" | ")[2]) > 0 for line in lines)
