@@ -364,8 +364,8 @@ COMMITTING = (
     ),
     plant(
         "a bucket's file is deleted twice without a word",
-        "elif after.pop(key, None) is None:",
-        "elif after.get(key) is None:",
+        "before = after.pop(key, None)",
+        "before = after.get(key)",
         "unit/commit/test_conflicts.py",
     ),
     plant(
@@ -431,8 +431,8 @@ COMMITTING = (
     ),
     plant(
         "credentials of a store are pickled",
-        "if name not in SECRET_ARGUMENTS}",
-        "if name}",
+        "return FsspecStore, (self.scheme, harmless_arguments(self._arguments))",
+        "return FsspecStore, (self.scheme, dict(self._arguments))",
         "unit/storage/test_fsspec_store.py",
     ),
 )
@@ -497,8 +497,8 @@ TWELVE = (
     ),
     plant(
         "9: a repeated compaction deletes the index files that a tag names",
-        "if self.request.is_new:\n                    self.files.delete_index",
-        "if True:\n                    self.files.delete_index",
+        "if self.request.is_new:\n                self.files.delete_index",
+        "if True:\n                self.files.delete_index",
         "simulation/test_the_twelve.py::test_9_a_compaction_repeated_after_its_snapshot_expired",
     ),
     plant(
@@ -526,6 +526,12 @@ FOUND_BY_SEEDS = tuple(one for one in TWELVE if one.name.startswith(("1:", "3: t
 """Those that the bounded schedules of the simulation find by themselves; the others take more schedules, or forcing."""
 
 MENDS = (
+    plant(
+        "a compaction committed again under its identifier loses its files",
+        "return names is not None and self._made.isdisjoint(_with_earlier(names))",
+        "return names is not None and self._names.isdisjoint(_with_earlier(names))",
+        "regressions/test_changes_given_twice.py",
+    ),
     plant(
         "a file whose name was taken is deleted as one's own",
         "self._paths.pop()  # the file is another's\n            raise",
