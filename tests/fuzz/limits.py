@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 
 from fuzz.target import RIGHT, UNDETECTED, Target
@@ -51,7 +52,10 @@ def end():
 
 
 def resident_bytes():
-    """The most memory that was ever resident."""
+    """The most memory that was ever resident; `ru_maxrss` begins with the parent's on Linux."""
+    if sys.platform.startswith("linux"):
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -528,8 +528,8 @@ FOUND_BY_SEEDS = tuple(one for one in TWELVE if one.name.startswith(("1:", "3: t
 MENDS = (
     plant(
         "a compaction committed again under its identifier loses its files",
-        "return names is not None and self._made.isdisjoint(_with_earlier(names))",
-        "return names is not None and self._names.isdisjoint(_with_earlier(names))",
+        "and self._made.isdisjoint(_with_earlier(names)) and self._has_none_left()",
+        "and self._names.isdisjoint(_with_earlier(names))",
         "regressions/test_changes_given_twice.py",
     ),
     plant(
