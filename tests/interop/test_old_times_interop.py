@@ -81,7 +81,8 @@ def filters():
 SMALL = {"orc.row.index.stride": "1000", "orc.compress.size": "65536", "orc.stripe.size": "200000"}
 
 
-@pytest.mark.parametrize(("version", "codec"), [("2.0.0", "zstd"), ("1.4.2", "none"), ("0.9.0", "lz4"),
+@pytest.mark.parametrize(("version", "codec"), [("2.0.0", "zstd"), ("0.9.0", "lz4"),
+                                                  pytest.param("1.4.2", "none", marks=pytest.mark.full),
                                                   pytest.param("2.0.0", "snappy", marks=pytest.mark.full),
                                                   pytest.param("2.0.0", "zlib", marks=pytest.mark.full)])  # fmt: skip
 def test_java_reads_old_times_of_ours_and_loses_none_by_their_statistics(java, version, codec, tmp_path):
@@ -92,7 +93,10 @@ def test_java_reads_old_times_of_ours_and_loses_none_by_their_statistics(java, v
     pair.check_filters([*filters()[::7], ["=", "k", 2399], ["between", "k", 1198, 1203]], everything)
 
 
-@pytest.mark.parametrize(("version", "legacy"), [("2.0.0", "true"), ("2.0.0", "false"), ("1.4.2", "false"), ("0.9.0", "true")])
+@pytest.mark.parametrize(("version", "legacy"), [
+    ("2.0.0", "true"), ("0.9.0", "true"), pytest.param("2.0.0", "false", marks=pytest.mark.full),
+    pytest.param("1.4.2", "false", marks=pytest.mark.full),
+])  # fmt: skip
 def test_a_keyed_table_that_both_fill_is_upserted_and_compacted_by_both(java, version, legacy, tmp_path):
     pair = pair_of(java(version), tmp_path, ["k"], bucket="1", **{"orc.timestamp-ltz.legacy.type": legacy})
     held = {}
