@@ -88,7 +88,7 @@ class Oracle:
             return
         lineage = next((self.lineages[root] for root in self.lineages if path.startswith(root + "/")), None)
         if lineage is None:
-            if "/schema/" in path and effect.verb != "delete":
+            if ("/schema/" in path or is_snapshot(path)) and effect.verb != "delete":
                 self.wrong.append(f"{effect.call} brings a table back to life: {path}")
             if is_snapshot(path) and effect.verb != "delete":
                 lineage = self.lineages[path.rsplit("/snapshot/", 1)[0]] = Lineage()
