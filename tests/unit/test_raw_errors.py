@@ -195,7 +195,7 @@ def with_files(table, directory, **values):
         ({"max_sequence": 2**63 - 1}, "write"),
         ({"value_stats": lambda stats: msgspec.structs.replace(stats, min_values=fewer_fields(stats.min_values))}, "scan"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_what_a_manifest_says_wrongly_names_the_table(tables, tmp_path, values, verb):
     kind = "append" if "value_stats" in values else "keyed"
