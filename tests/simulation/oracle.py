@@ -13,7 +13,7 @@ from paimon_py.spec.snapshot import CommitKind
 class Info:
     """A snapshot that was published, and all that is known of it.
 
-    `stands`: nobody has withdrawn it. `stray`: it was put where it follows from nothing.
+    `stray`: it was put where it follows from nothing. `read_back`: who published it has looked at it since.
     """
 
     def __init__(self, snapshot, effect, parent, stray):
@@ -22,6 +22,7 @@ class Info:
         self.parent = parent
         self.stray = stray
         self.fate = "there"
+        self.read_back = False
         self.wrong = []
         self.live, self.rows = {}, None
         self.deeds = parent.deeds if parent else frozenset()
@@ -88,15 +89,21 @@ class Oracle:
             return
         lineage = next((self.lineages[root] for root in self.lineages if path.startswith(root + "/")), None)
         if lineage is None:
-            if ("/schema/" in path or is_snapshot(path)) and effect.verb != "delete":
+            changes = effect.verb not in ("delete", "get")
+            if ("/schema/" in path or is_snapshot(path)) and changes:
                 self.wrong.append(f"{effect.call} brings a table back to life: {path}")
-            if is_snapshot(path) and effect.verb != "delete":
+            if is_snapshot(path) and changes:
                 lineage = self.lineages[path.rsplit("/snapshot/", 1)[0]] = Lineage()
                 lineage.lost = True
             else:
                 return
         if effect.verb == "delete":
             self._delete(lineage, effect, name)
+            return
+        if effect.verb == "get":
+            info = lineage.there.get(int(name.rsplit("-", 1)[1]))
+            if info is not None and info.effect is not None and info.effect.actor is effect.actor:
+                info.read_back = True
             return
         if is_snapshot(path):
             self._publish(lineage, effect.data, effect)
@@ -151,6 +158,8 @@ class Oracle:
             if not (effect.call and effect.call.what.startswith("java")):
                 self.wrong.append(f"{effect.call} put snapshot {snapshot.id} over that of {taken.call}")
             taken.fate = "replaced"
+            if taken.read_back:
+                self.unjudged = True  # nothing but a lock keeps a Java writer on a local disk from this
         parent = lineage.known.get(snapshot.id - 1)
         stray = effect is not None and (
             any(number > snapshot.id and not info.stray for number, info in lineage.there.items())

@@ -106,8 +106,10 @@ def forked(draw):
 def late(draw):
     """Repeats of what was committed long ago, or tagged and expired since."""
     who = draw.rng.choice([(), ("me0", 7), ("me0",)])
-    step = ("commit_compaction", 0, *who) if draw.state == "compacted" else ("commit", 0, *who)
-    return [(step,), draw.program(draw.anything)]
+    if draw.state == "compacted":
+        return [(("commit_compaction", 0, *who),), draw.program(draw.anything)]
+    forget = (("untag", "early"),) if draw.state == "late_expired" and draw.rng.random() < 0.5 else ()
+    return [(*forget, ("commit", 0, *who)), draw.program(draw.anything)]
 
 
 def indexed(draw):
@@ -117,6 +119,13 @@ def indexed(draw):
 
 def moved(draw):
     return [draw.program(draw.writing), (("rename",), ("rename", "u", "t")) if draw.rng.random() < 0.3 else (("rename",),)]
+
+
+def beside_java(draw):
+    """A Java writer on a local disk, which puts its snapshot there whatever has come meanwhile."""
+    number, other = draw.rng.sample(range(draw.count), 2)
+    ours = draw.rng.choice([("commit", number, *draw.who(number)), ("write", *draw.keys())])
+    return [(ours,), (("java_commit", other),)]
 
 
 def impatient(draw):
@@ -135,6 +144,7 @@ FAMILIES = {
     late: (2, [*LATE, "keyed, vectors", "append, vectors", "keyed, vectors apart"], ("late", "late_named", "late_expired")),
     indexed: (1, ["append, indexed"], ("indexed", "unindexed", "some")),
     moved: (1, list(KINDS), ("fresh", "some")),
+    beside_java: (1, list(KINDS), ("fresh", "some")),
     impatient: (1, list(KINDS), ("fresh", "some")),
 }
 """By family: its weight, kinds, and states."""
@@ -147,6 +157,7 @@ KEEN = {
     rolled_back: (PUBLISHES, (1, "put", "LATEST", "to")),
     forked: ((0, "sleep", "", "to"), (1, "open_write", "", "to")),
     moved: (PUBLISHES, (0, "open_write", "", "to")),
+    beside_java: (PUBLISHES, (1, "put", "/snapshot/snapshot", "to"), (0, "get", "/snapshot/snapshot", "to")),
     same_bytes: (PUBLISHES,),
 }
 """By family: the calls at which the race is probable, in half of its runs."""

@@ -168,10 +168,17 @@ def forked(actor, *keys):
     writer = table.writer()
     values = values_of(actor, keys)
     writer.write_arrow(rows(values))
-    memo = {id(actor.store): other.store, id(actor.env): other.env, id(actor.env.clock): other.env.clock}
-    actor.world.fork = (*copy.deepcopy((writer, table), memo | {id(actor.env.ids): other.env.ids}), values)
+    actor.world.fork = (*copy.deepcopy((writer, table), _memory_of(table._root, other)), values)
     pause(actor)
     _finish(actor, writer, table, values)
+
+
+def _memory_of(root, other):
+    """What a table's root is in the memory of another process, for `copy.deepcopy`."""
+    twin, (clock, ids) = TableRoot(other.store, root.path, other.env), (root.env.clock, root.env.ids)
+    parts = ("env", "store", "snapshots", "schemas", "files", "tags", "manifests")
+    same = {id(getattr(root, part)): getattr(twin, part) for part in parts}
+    return {id(root): twin, id(clock): other.env.clock, id(ids): other.env.ids, **same}
 
 
 def child(actor):
@@ -184,7 +191,7 @@ def child(actor):
 def _finish(actor, writer, table, values):
     handed = actor.call(None, writer.changes, "changes")
     if handed.end == "done":
-        deed = Deed(f"rows {values} of actor {actor.index}", written(actor.scene.kind, values))
+        deed = deed_of(actor, actor.scene.kind, values)
         call = actor.call(deed, lambda: table.commit(handed.result), "commit")
         if call.end == "failed":
             actor.call(None, lambda: writer.discard(handed.result), "discard")

@@ -49,7 +49,7 @@ class When(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A change of the store, by whom, in which call."""
+    """A change of the store, or a look at a snapshot, by whom, in which call."""
 
     actor: Actor
     call: Call | None
@@ -135,7 +135,10 @@ class ActorStore:
         self.actor = actor
 
     def get(self, path):
-        return self._read("get", path, self.world.store.get)
+        data = self._read("get", path, self.world.store.get)
+        if "/snapshot/snapshot-" in path:
+            self._note("get", path)
+        return data
 
     def list(self, directory):
         return self._read("list", directory, self.world.store.list)
