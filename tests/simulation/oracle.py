@@ -155,10 +155,10 @@ class Oracle:
         snapshot = snapshot_of(data)
         taken = lineage.there.get(snapshot.id)
         if taken is not None:
+            taken.fate = "replaced"
             if not (effect.call and effect.call.what.startswith("java")):
                 self.wrong.append(f"{effect.call} put snapshot {snapshot.id} over that of {taken.call}")
-            taken.fate = "replaced"
-            if taken.read_back:
+            elif taken.read_back:
                 self.unjudged = True  # nothing but a lock keeps a Java writer on a local disk from this
         parent = lineage.known.get(snapshot.id - 1)
         stray = effect is not None and (
