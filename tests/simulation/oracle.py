@@ -239,7 +239,7 @@ class Oracle:
         moved = any(call.what in ("rename", "drop") for call in self.world.calls)
         for call in self.world.calls:
             mine = [info for info in infos if info.call is call]
-            standing = [info for info in mine if info.fate != "withdrawn"]
+            standing = [info for info in mine if info.fate not in ("withdrawn", "replaced")]
             if call.end == "bug":
                 self.wrong.append(f"{call} raised {call.error!r}")
             elif call.end == "failed":
