@@ -44,6 +44,24 @@ def missing_error(
     )
 
 
+def missing_change_error(
+    store: MissingStore, table: str, since: int, last: int, error: FileMissingError
+) -> CorruptionError | SnapshotExpiredError:
+    """The error for a file of the changes after snapshot `since` up to and with `last` that is not there.
+
+    Cost: a get for each of the snapshots, up to the first one that is gone.
+    """
+    snapshots = Snapshots(store, table)
+    gone = next((number for number in range(since + 1, last + 1) if snapshots.find(number) is None), None)
+    if gone is None:
+        return _damaged(last, error)
+    return SnapshotExpiredError(
+        f"snapshot {gone} of {table} expired while its changes were read: {error.path} is gone{PINNING}",
+        path=error.path,
+        snapshot_id=gone,
+    )
+
+
 def why_replaced(latest: Snapshot | None, names: Container[str], error: FileMissingError) -> str:
     """Why work on a bucket is pointless: others replaced a file of the bucket, and expiry has deleted that since.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
-from paimon_py.metadata.missing import missing_error, why_replaced
+from paimon_py.metadata.missing import missing_change_error, missing_error, why_replaced
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
@@ -60,6 +61,21 @@ class TableRoot:
     def missing(self, base: Base, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
         """The error for a file that a snapshot names and that is not there. Cost: a get, and the tags."""
         return missing_error(self.store, self.path, base, error, self.manifests.file_names)
+
+    def missing_changes(self, since: int, last: int, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
+        """The error for a file of the changes after snapshot `since` up to `last` that is not there.
+
+        Cost: a get for each of the snapshots.
+        """
+        return missing_change_error(self.store, self.path, since, last, error)
+
+    @contextlib.contextmanager
+    def reading(self, base: Base) -> Iterator[None]:
+        """Tell files of a snapshot that are missing from those that have expired, while they are read."""
+        try:
+            yield
+        except FileMissingError as error:
+            raise self.missing(base, error) from error
 
     def replaced(self, bucket: int, error: FileMissingError) -> str:
         """Why work on files of a bucket is pointless: others replaced a file, and expiry has deleted that since.

@@ -34,11 +34,15 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """What all splits of a plan share. `deletions`: deletion vectors by partition and bucket, then by data file."""
+    """What all splits of a plan share. `deletions`: deletion vectors by partition and bucket, then by data file.
+
+    `since`: rows are the changes after this snapshot; None for rows of the table.
+    """
 
     snapshot_id: int
     schema_id: int
     deletions: Deletions = {}
+    since: int | None = None
 
 
 class Grouped(msgspec.Struct, frozen=True):
@@ -81,10 +85,22 @@ def settled(entries: EntryColumns) -> Mask:
 
 def settled_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
     """Sections of files whose keys are unique: every file alone."""
+    return _alone(entries, True, indexed)
+
+
+def change_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
+    """Sections of files whose rows are changes, each to be read as stored: every file alone, in the order of entries.
+
+    Source: Java `MergeFileSplitRead.createNoMergeReader`.
+    """
+    return _alone(entries, False, indexed)
+
+
+def _alone(entries: EntryColumns, keyed: bool, indexed: bool) -> Grouped:
     group = _groups(entries)
     order = np.argsort(group, kind="stable")
     files = data_files(entries, indexed=indexed)
-    return Grouped(files, [[[file]] for file in order.tolist()], group[order].tolist(), True)
+    return Grouped(files, [[[file]] for file in order.tolist()], group[order].tolist(), keyed)
 
 
 def keyed_sections(
@@ -155,6 +171,7 @@ def splits_of(
                     total_buckets=int(entries.total_buckets[first]),
                     sections=tuple(packed),
                     deletions={name: deletions[name] for name in names if name in deletions},
+                    since=place.since,
                 )
             )
     return splits

@@ -114,6 +114,15 @@ def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> De
         raise root.missing(Base.of(snapshot), error) from error
 
 
+def packing_of(schema: TableSchema) -> Packing:
+    """How the splits of a table are filled."""
+    options = Options(schema.options)
+    return Packing(
+        target_bytes=options.get_memory("source.split.target-size"),
+        open_file_bytes=options.get_memory("source.split.open-file-cost"),
+    )
+
+
 class _Planner:
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
         self._root = root
@@ -128,7 +137,7 @@ class _Planner:
         self._asks_indexes = request.predicate is not None and enabled
 
     def plan(self) -> Planned:
-        return self._pack(*self._chosen(), self._packing())
+        return self._pack(*self._chosen(), packing_of(self._schema))
 
     def plan_ordered(self, field: Field) -> Ordered:
         """A split for every section. Engines that combine rows make values of which no file's statistics know."""
@@ -251,13 +260,6 @@ class _Planner:
         dropped = len(entries) - int(np.count_nonzero(keep))
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
-
-    def _packing(self) -> Packing:
-        options = Options(self._schema.options)
-        return Packing(
-            target_bytes=options.get_memory("source.split.target-size"),
-            open_file_bytes=options.get_memory("source.split.open-file-cost"),
-        )
 
     def _pushes(self, by_partition: Predicate | None, by_key: Predicate | None, pinned: Mask | None) -> Pushed:
         return Pushed(

@@ -38,6 +38,7 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.reach import reach
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
@@ -75,15 +76,18 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a split, in the order of its sections; `meter` counts what is done for them.
 
-    Shapes: out — batches of `request.arrow_schema`, none empty.
+    Shapes: out — batches of `request.arrow_schema`, none empty; where rows are changes, `_row_kind` follows last.
     Cost: one raw batch or one merge window in memory besides the open files.
     Raises: SnapshotExpiredError if the files have been expired meanwhile; CorruptionError for damaged files.
     """
     schema = request.arrow_schema
+    if split.since is not None:
+        schema = schema.append(ROW_KIND_FIELD)
     for batch in _SplitReader(root, request, split, meter).batches():
         if batch.num_rows:
             picked = batch.select(list(request.columns))
-            yield pa.RecordBatch.from_arrays(picked.columns, schema=schema) if request.columns else picked
+            columns = picked.columns if split.since is None else [*picked.columns, row_kinds(batch)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
 
 
 def count_split(root: TableRoot, request: Request, split: Split, most: int | None = None) -> int:
@@ -171,7 +175,9 @@ class _SplitReader:
         self._keys = None
         if request.predicate is not None and schema.primary_keys:
             self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
-        self._beyond = None if self._keys is None else reach(self._keys, schema.key_fields[0].name)
+        self._beyond = None
+        if self._keys is not None and split.since is None:
+            self._beyond = reach(self._keys, schema.key_fields[0].name)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for section in self._split.sections:
@@ -213,6 +219,8 @@ class _SplitReader:
 
     def _stored_fields(self, section: Section) -> tuple[Field, ...]:
         """The columns to decode of a section's files; none if their row counts are enough."""
+        if self._split.since is not None and self._request.schema.primary_keys:
+            return (*self._fields, KIND_FIELD)
         if section.raw:
             return self._fields
         if len(section.runs) == 1:
@@ -310,7 +318,10 @@ class _SplitReader:
             raise self._missing(error) from error
 
     def _missing(self, error: FileMissingError) -> PaimonError:
-        return self._root.missing(Base(self._split.snapshot_id), error)
+        last, since = self._split.snapshot_id, self._split.since
+        if since is not None:
+            return self._root.missing_changes(since, last, error)
+        return self._root.missing(Base(last), error)
 
 
 def _sorted_runs(section: Section) -> list[SortedRun]:

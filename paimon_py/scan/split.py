@@ -44,10 +44,12 @@ class Split(Travelling, frozen=True, kw_only=True):
         total_buckets: buckets of the partition, −1 without fixed buckets.
         sections: what to read, in key order in primary-key tables, in order of writing in append tables.
         deletions: deletion vectors by name of data file; files without one have no dead rows.
+        since: the rows are changes after this snapshot up to and with `snapshot_id`: every stored row, file by file,
+            with its kind in the column `_row_kind`. None: the rows are rows of the table.
     """
 
     kind: ClassVar[str] = "split"
-    edition: ClassVar[int] = 3
+    edition: ClassVar[int] = 4
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
 
@@ -58,6 +60,7 @@ class Split(Travelling, frozen=True, kw_only=True):
     total_buckets: BucketNumber
     sections: tuple[Section, ...]
     deletions: Mapping[str, DeletionPlace] = {}
+    since: Count | None = None
 
     @property
     def files(self) -> tuple[DataFile, ...]:

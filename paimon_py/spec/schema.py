@@ -20,6 +20,8 @@ SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 LEVEL = "_LEVEL"
 ROW_KIND_COLUMN = "_row_kind"
+ROW_KINDS = ("+I", "-U", "+U", "-D")
+"""The kinds of rows; `_VALUE_KIND` holds their places in this list."""
 
 
 class TableSchema(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,15 +17,12 @@ from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validi
 from paimon_py.errors import OptionError, SchemaError, UsageError
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.write.convert import Refusal, Step, place_of, plan, require_values
 
-KINDS = ("+I", "-U", "+U", "-D")
-"""Row kinds; the position is the byte in a file."""
-
-_KIND_TEXTS = text_array(KINDS)
+_KIND_TEXTS = text_array(ROW_KINDS)
 _NANOS_PER = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
@@ -203,7 +200,7 @@ def _kind_index(given: pa.Schema, rules: KindRules) -> int | None:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if len(positions) > 1 or not (texts or pa.types.is_int8(kind)):
-        raise UsageError(f"{ROW_KIND_COLUMN} must be one string column of {', '.join(KINDS)}, not {kind}")
+        raise UsageError(f"{ROW_KIND_COLUMN} must be one string column of {', '.join(ROW_KINDS)}, not {kind}")
     return int(positions[0])
 
 
@@ -212,7 +209,7 @@ def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
-        raise UsageError(f"column {name} holds NULL where a row kind is needed: one of {', '.join(KINDS)}")
+        raise UsageError(f"column {name} holds NULL where a row kind is needed: one of {', '.join(ROW_KINDS)}")
     if pa.types.is_int8(column.type):
         kinds = numpy_values(column)
         wrong = (kinds < 0) | (kinds > 3)
@@ -222,7 +219,7 @@ def _kind_bytes(column: pa.Array, name: str) -> pa.Array | None:
         kinds = numpy_values(found).astype(np.int8)
     if wrong.any():
         bad = column[int(np.argmax(wrong))].as_py()
-        raise UsageError(f"column {name} holds {bad!r}, which is not a row kind: {', '.join(KINDS)}")
+        raise UsageError(f"column {name} holds {bad!r}, which is not a row kind: {', '.join(ROW_KINDS)}")
     return from_numpy(kinds, pa.int8()) if kinds.any() else None
 
 
