@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.append_picker import age
@@ -46,12 +48,17 @@ def check_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> No
     entries = [entry for entry in live.entries() if entry.partition == task.partition]
     known = {entry.file.name: entry.file for entry in entries}
     for file in (*task.files, *task.higher_files):
-        _require(known.get(file.name, file) == file, f"file {file.name} is not described as it is")
-    if not known.keys() >= {file.name for file in task.files}:
+        _require(_lasting(known.get(file.name, file)) == _lasting(file), f"file {file.name} is not described as it is")
+    if not all(known.get(file.name) == file for file in task.files):
         return
     _require({entry.total_buckets for entry in entries} == {task.total_buckets}, "the number of buckets is another one")
     check = _check_keyed if schema.primary_keys else _check_append
     check(schema, task, list(known.values()))
+
+
+def _lasting(file: DataFile) -> DataFile:
+    """What of a file stays while others move the file to another level, or give another index to the file."""
+    return msgspec.structs.replace(file, level=0, embedded_index=None, extra_files=())
 
 
 def _check_keyed(schema: TableSchema, task: CompactionTask, live: Sequence[DataFile]) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import pyarrow as pa
+
+from paimon_py.expr.arrow import evaluate
 from paimon_py.expr.bind import all_of, any_of, bind
 from paimon_py.expr.predicate import (
     And,
@@ -49,6 +52,21 @@ def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Pre
         if not columns_of(part) <= wanted:
             rest.append(part)
     return _unless_true(all_of(only)), _unless_true(all_of(rest))
+
+
+def decided(predicate: Predicate, known: pa.RecordBatch) -> Predicate:
+    """What is left of a bound predicate where every row has these values.
+
+    Shapes: `known` — one row. Parts that read no other column become true or false.
+    """
+    if isinstance(predicate, And):
+        return all_of(decided(part, known) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return any_of(decided(part, known) for part in predicate.parts)
+    columns = columns_of(predicate)
+    if not columns or not columns <= set(known.schema.names):
+        return predicate
+    return Constant(bool(evaluate(predicate, known)[0].as_py()))
 
 
 def translate(predicate: Predicate, fields: Sequence[Field]) -> Predicate:

@@ -1,18 +1,18 @@
 """Batches of an older file as batches of the schema that is read.
 
 Columns match by field id: renamed ones follow, dropped ones vanish, added ones are null (also when an old name is used
-again), changed types are cast from the file's type directly.
+again), changed types are cast from the file's type directly. Columns with one value for all rows are filled in.
 
 Source: format.md §3.3; Java `SchemaEvolutionUtil`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
 from paimon_py.files.cast import cast
 from paimon_py.files.cast_types import same_type
 from paimon_py.spec.types import Field
@@ -26,10 +26,14 @@ class Evolution:
         schema: Arrow schema of the result.
     """
 
-    __slots__ = ("_is_plain", "_steps", "schema", "sources")
+    __slots__ = ("_filled", "_is_plain", "_steps", "schema", "sources")
 
-    def __init__(self, file_fields: Sequence[Field], read_fields: Sequence[Field]) -> None:
-        by_id = {field.id: field for field in file_fields}
+    def __init__(
+        self, file_fields: Sequence[Field], read_fields: Sequence[Field], known: Mapping[int, pa.Array] | None = None
+    ) -> None:
+        """`known`: by field id an array of one value, which all rows have, whatever the file holds."""
+        self._filled = dict(known or {})
+        by_id = {field.id: field for field in file_fields if field.id not in self._filled}
         self.sources = tuple(by_id[field.id] for field in read_fields if field.id in by_id)
         self.schema = to_arrow_schema(read_fields)
         self._steps = tuple((by_id.get(field.id), field) for field in read_fields)
@@ -55,8 +59,17 @@ class Evolution:
         position = 0
         for source, field in self._steps:
             if source is None:
-                arrays.append(pa.nulls(batch.num_rows, self.schema.field(len(arrays)).type))
+                arrays.append(self._constant(field, batch.num_rows))
             else:
                 arrays.append(cast(batch.column(position), source.type, field.type, column=field.name))
                 position += 1
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _constant(self, field: Field, count: int) -> pa.Array:
+        """The known value of a column, else nulls. Known values are repeated once for the longest batch."""
+        values = self._filled.get(field.id)
+        if values is None:
+            return pa.nulls(count, to_arrow_type(field.type))
+        if len(values) < count:
+            values = self._filled[field.id] = pa.repeat(values[0], count)
+        return values.slice(0, count)

@@ -12,7 +12,7 @@ from pyroaring import BitMap
 
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
-from paimon_py.expr.split import columns_of, translate
+from paimon_py.expr.split import columns_of, decided, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import readable_fields
@@ -38,6 +38,7 @@ class FileReader:
         file_schema: TableSchema,
         read_fields: Sequence[Field],
         *,
+        known: pa.RecordBatch | None = None,
         by_page: bool = False,
     ) -> None:
         """A reader of one file.
@@ -47,13 +48,18 @@ class FileReader:
             file_schema: the table schema the file was written with (`file.schema_id`).
             read_fields: columns by field id, in the types to be read; `SEQUENCE_FIELD` and `KIND_FIELD` for files of
                 primary-key tables.
+            known: one row, with the columns whose value all rows of the file share; the file need not hold them.
             by_page: on a local disk, of row groups, too, leave out what is not needed.
         """
         self._store = store
         self._path = path
         self._file = file
-        self._fields = readable_fields(file_schema)
-        self._evolution = Evolution(self._fields, read_fields)
+        self._known = known
+        constants = {}
+        if known is not None:
+            constants = {file_schema.field(name).id: known.column(name) for name in known.schema.names}
+        self._fields = tuple(field for field in readable_fields(file_schema) if field.id not in constants)
+        self._evolution = Evolution(self._fields, read_fields, constants)
         self._by_page = by_page
 
     def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
@@ -126,7 +132,9 @@ class FileReader:
 
     def _pushed(self, predicate: Predicate | None) -> Predicate | None:
         """The predicate in terms of the file's columns; None if it leaves nothing out."""
-        pushed = None if predicate is None else translate(predicate, self._fields)
+        if predicate is None:
+            return None
+        pushed = translate(predicate if self._known is None else decided(predicate, self._known), self._fields)
         return None if isinstance(pushed, Constant) and pushed.value else pushed
 
     def _opened(self, pushed: Predicate | None) -> OpenFile:

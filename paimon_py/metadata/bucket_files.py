@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paimon_py.codec.binary_row import decode
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.file_index import matching
 from paimon_py.files.places import path_in, paths_in
 from paimon_py.files.reader import FileReader
+from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import bucket_path, data_file_path, index_directory
@@ -113,7 +115,6 @@ class BucketFiles:
         directory: where files of the bucket lie unless their entries say otherwise.
     """
 
-    __slots__ = ("bucket", "directory", "partition", "table")
 
     def __init__(self, table: TableFiles, partition: bytes, bucket: int) -> None:
         """`TableFiles.bucket` makes it.
@@ -124,6 +125,15 @@ class BucketFiles:
         self.partition = partition
         self.bucket = bucket
         self.directory = bucket_path(table.root.path, table.schema, table.partition_directory(partition), bucket)
+
+    @lazy_property
+    def _known(self) -> pa.RecordBatch | None:
+        """The values of the partition columns, one row; the files of other systems that were taken over lack them."""
+        fields = self.table.schema.partition_fields
+        if not fields:
+            return None
+        columns = decode([self.partition], [field.type for field in fields])
+        return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
 
     # -- where ------------------------------------------------------------------------------------------------------
 
@@ -160,7 +170,10 @@ class BucketFiles:
 
         Raises: as `schema_of`
         """
-        return FileReader(self.table.store, self.path(file), file, self.schema_of(file), fields, by_page=by_page)
+        schema = self.schema_of(file)
+        return FileReader(
+            self.table.store, self.path(file), file, schema, fields, known=self._known, by_page=by_page
+        )
 
     def stored_rows(self, file: DataFile, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """The rows of a data file as they are stored: nothing is merged, no row is left out.
@@ -170,7 +183,7 @@ class BucketFiles:
         Raises: as `FileReader.positions`
         """
         written = self.table.root.schemas.get(file.schema_id)
-        reader = FileReader(self.table.store, self.path(file), file, written, fields)
+        reader = FileReader(self.table.store, self.path(file), file, written, fields, known=self._known)
         return (batch for _, batch in reader.positions())
 
     def matching(self, file: DataFile, predicate: Predicate) -> Answer:
