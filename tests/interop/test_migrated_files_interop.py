@@ -23,6 +23,6 @@ VALUES = [[row["p"], row["q"], row["k"], row["v"]] for row in ROWS]
 def test_both_sides_fill_partition_columns_in(file_format, by, java, tmp_path):
     pair = Pair(java("2.0.0"), tmp_path)
     pair.create(Kind(COLUMNS, partition_by=["p", "q"], options={"file.format": file_format}), by)
-    pair.act(by, ("write", ROWS))
+    pair.act(("write", ROWS), by)
     without(pair.table(), ["p", "q"])
     assert sorted(pair.agree(), key=lambda row: row[2]) == VALUES
