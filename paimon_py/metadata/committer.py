@@ -166,6 +166,9 @@ class StoreCommitter:
         """What became of a snapshot whose file was there and is gone: it expired, or went with its table."""
         if self._root.schemas.ids():
             return Committed(snapshot)
+        return self._carried_away(snapshot)
+
+    def _carried_away(self, snapshot: Snapshot) -> Unknown:
         return Unknown("the table was renamed or dropped while the snapshot was published", snapshot.id)
 
     def _is_built_on(self, snapshot: Snapshot) -> bool:
@@ -183,14 +186,21 @@ class StoreCommitter:
         return alive[0] == alive[1]
 
     def _withdrawn(self, snapshot: Snapshot, reason: str, *, certain: bool) -> Publication:
-        """Take a snapshot away that is not part of the history, unless others have built on it."""
+        """Take a snapshot away that is not part of the history, unless others have built on it.
+
+        Whether the table is there is asked first: a rename that comes later may take the snapshot along.
+        """
         root = self._root
+        was_gone = not root.schemas.ids()
         if root.snapshots.find(snapshot.id + 1) is not None and self._is_built_on(snapshot):
             return Unknown(f"{reason}, and others built on snapshot {snapshot.id}", snapshot.id)
-        if root.snapshots.find(snapshot.id) == snapshot:
+        is_here = root.snapshots.find(snapshot.id) == snapshot
+        if is_here:
             root.store.delete(snapshot_path(root.path, snapshot.id))
-        if not root.schemas.ids():
+        if was_gone and is_here:
             raise _no_table(root.path)
+        if was_gone or not root.schemas.ids():
+            return self._carried_away(snapshot)
         if not certain:
             return Unknown(f"snapshot {snapshot.id} may have been published and expired meanwhile", snapshot.id)
         return LostRace(reason)
