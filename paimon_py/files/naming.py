@@ -25,6 +25,10 @@ class FileNames(Protocol):
         """The name of the next data file."""
         ...
 
+    def changelog(self, format_name: str, compression: str) -> str:
+        """The name of the next changelog file."""
+        ...
+
 
 class DataFileNames:
     """Fresh names for one writer: one random part for all of them, and one counter for data and changelog files.
@@ -87,6 +91,9 @@ class NamesAgain:
         head, dash, tail = self._name.rpartition("-")
         number, dot, extension = tail.partition(".")
         return f"{head}{dash}{number}-r{_short(self._ids.uuid())}{dot}{extension}"
+
+    changelog = data
+    """A changelog file is named after the other one too."""
 
 
 def earlier_names(name: str) -> Iterator[str]:

@@ -69,7 +69,17 @@ def value_modes(
     per_level = typed.get_map("metadata.stats-mode.per.level")
     name = "metadata.stats-mode.per.level" if str(level) in per_level else "metadata.stats-mode"
     common = parse_mode(per_level.get(str(level), mode or typed.get_str("metadata.stats-mode")), name)
-    first = typed.get_int("metadata.stats-keep-first-n-columns")
+    return _by_column(options, fields, common)
+
+
+def changelog_modes(options: Mapping[str, str], fields: Sequence[Field]) -> tuple[StatsMode, ...]:
+    """The modes of a table's columns for changelog files where an option names one for them, of whatever level."""
+    option = "changelog-file.stats-mode"
+    return _by_column(options, fields, parse_mode(Options(options).get_str(option), option))
+
+
+def _by_column(options: Mapping[str, str], fields: Sequence[Field], common: StatsMode) -> tuple[StatsMode, ...]:
+    first = Options(options).get_int("metadata.stats-keep-first-n-columns")
     modes = []
     for position, field in enumerate(fields):
         option = f"fields.{field.name}.stats-mode"

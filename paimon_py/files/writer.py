@@ -22,7 +22,7 @@ from paimon_py.files.file_index import FileIndexWriter, Indexes
 from paimon_py.files.naming import FileNames
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
 from paimon_py.files.places import BucketPlace
-from paimon_py.files.stats import SYSTEM_MODE, StatsMode, stats_of, value_modes
+from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
 from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
 from paimon_py.formats.registry import format_of
 from paimon_py.spec.data_file import EMPTY_ROW, EMPTY_STATS, DataFile, FileSource, Stats
@@ -38,6 +38,7 @@ MIN_STEP_ROWS = 1000
 _STEPS_PER_FILE = 32
 _APPEND_TARGET_BYTES = 256 << 20
 _KEYED_TARGET_BYTES = 128 << 20
+_ANY_ROWS = (1 << 63) - 1
 
 
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +51,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         target_size_bytes, target_rows: when to begin the next file.
         modes: statistics wanted of each of `fields`; `key_mode`: of the key.
         indexes: file indexes wanted; they go into the manifest entry up to `index_limit_bytes`, else into a file.
+        is_changelog: whether files hold changes: named so, and a key may occur more than once.
     """
 
     fields: tuple[Field, ...]
@@ -66,6 +68,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     key_mode: StatsMode = SYSTEM_MODE
     indexes: tuple[IndexColumn, ...] = ()
     index_limit_bytes: int = 500
+    is_changelog: bool = False
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
@@ -97,15 +100,12 @@ def file_layout(
     key_fields = schema.key_fields if schema.primary_keys else ()
     thin = options.get_bool("data-file.thin-mode")
     modes = value_modes(schema.options, schema.fields, level, stats_mode)
-    if thin:
-        modes = _thin_modes(schema, key_fields, modes)
-    unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
     format_name = options.get_map("file.format.per.level").get(
         str(level), format_name or options.get_str("file.format")
     )
     compressions = options.get_map("file.compression.per.level")
     default_target = _KEYED_TARGET_BYTES if key_fields else _APPEND_TARGET_BYTES
-    return FileLayout(
+    layout = FileLayout(
         fields=schema.fields,
         key_fields=key_fields,
         repeats_keys=not thin,
@@ -117,7 +117,6 @@ def file_layout(
             compression=compressions.get(str(level), options.get_str("file.compression")),
             zstd_level=options.get_int("file.compression.zstd-level"),
             block_size_bytes=options.find_size("file.block-size"),
-            without_stats=frozenset({*unwanted, SEQUENCE_NUMBER, VALUE_KIND}),
             options=schema.options,
         ),
         target_size_bytes=options.find_size("target-file-size") or default_target,
@@ -126,6 +125,38 @@ def file_layout(
         indexes=index_columns(options),
         index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
     )
+    return _with_modes(layout, schema, modes)
+
+
+def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
+    """The layout of changelog files: that of data files of the level, but for what `changelog-file.*` options ask for.
+
+    `level`: 0 beside a flush, the output level of a compaction. Whoever makes them, files say that they were written,
+    have no file indexes, and end at their size, never at a number of rows.
+
+    Raises: as `file_layout`.
+    Source: Java `KeyValueFileWriterFactory.createRollingChangelogFileWriter`.
+    """
+    layout, options = file_layout(schema, level=level), Options(schema.options)
+    if options.is_set("changelog-file.format"):
+        format_name = format_of(options.get_str("changelog-file.format")).name
+        layout = msgspec.structs.replace(layout, format_name=format_name)
+    if options.is_set("changelog-file.compression"):
+        settings = msgspec.structs.replace(layout.settings, compression=options.get_str("changelog-file.compression"))
+        layout = msgspec.structs.replace(layout, settings=settings)
+    if options.is_set("changelog-file.stats-mode"):
+        layout = _with_modes(layout, schema, changelog_modes(schema.options, schema.fields))
+    return msgspec.structs.replace(layout, target_rows=_ANY_ROWS, indexes=(), is_changelog=True)
+
+
+def _with_modes(layout: FileLayout, schema: TableSchema, modes: tuple[StatsMode, ...]) -> FileLayout:
+    """The layout with these statistics, which the format need not make where none are wanted."""
+    if not layout.repeats_keys:
+        modes = _thin_modes(schema, layout.key_fields, modes)
+    unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
+    without = frozenset({*unwanted, SEQUENCE_NUMBER, VALUE_KIND})
+    settings = msgspec.structs.replace(layout.settings, without_stats=without)
+    return msgspec.structs.replace(layout, modes=modes, settings=settings)
 
 
 def _thin_modes(schema: TableSchema, keys: Sequence[Field], modes: Sequence[StatsMode]) -> tuple[StatsMode, ...]:
@@ -176,7 +207,7 @@ class RollingWriter:
         """Append rows; begins a new file whenever the current one is large enough.
 
         Shapes: append tables — the table's columns; primary-key tables — `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the
-            table's columns, sorted by key, each key once.
+            table's columns, sorted by key, each key once but in changelog files.
         Cost: no copies; one pass over sequence numbers and kinds.
         """
         if batch.num_rows == 0:
@@ -224,7 +255,8 @@ class RollingWriter:
 
     def _begin(self) -> _OpenFile:
         layout = self._layout
-        name = self._names.data(layout.format_name, layout.settings.compression)
+        name_of = self._names.changelog if layout.is_changelog else self._names.data
+        name = name_of(layout.format_name, layout.settings.compression)
         path, external_path = self._place.locate(name)
         self._paths.append(path)
         try:

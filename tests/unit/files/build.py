@@ -48,10 +48,10 @@ def batch(table_schema, **columns):
     return pa.RecordBatch.from_arrays([pa.array(columns[f.name], f.type) for f in arrow], schema=arrow)
 
 
-def writer(store, table_schema, *, level=0, first_sequence=0, **options):
+def writer(store, table_schema, *, level=0, first_sequence=0, layout_of=file_layout, **options):
     options = {**table_schema.options, **{name.replace("_", "-"): text for name, text in options.items()}}
     names = DataFileNames(options, FixedIds())
-    layout = file_layout(
+    layout = layout_of(
         TableSchema(
             id=table_schema.id,
             fields=table_schema.fields,
