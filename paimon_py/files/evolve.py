@@ -31,9 +31,9 @@ class Evolution:
     def __init__(
         self, file_fields: Sequence[Field], read_fields: Sequence[Field], known: Mapping[int, pa.Array] | None = None
     ) -> None:
-        """`known`: by field id an array of one value, which all rows have, whatever the file holds."""
+        """`known`: by field id an array of one value, which all rows have; `file_fields` are then the others."""
         self._filled = dict(known or {})
-        by_id = {field.id: field for field in file_fields if field.id not in self._filled}
+        by_id = {field.id: field for field in file_fields}
         self.sources = tuple(by_id[field.id] for field in read_fields if field.id in by_id)
         self.schema = to_arrow_schema(read_fields)
         self._steps = tuple((by_id.get(field.id), field) for field in read_fields)
