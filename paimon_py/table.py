@@ -19,6 +19,7 @@ from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows.result import RowsResult
+from paimon_py.scan.between import between
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import check_name
@@ -324,6 +325,41 @@ class Table(TableCare):
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, order_by=order_by, options=options,
         )  # fmt: skip
+
+    def changes(
+        self,
+        start: int | str | datetime,
+        end: int | str | datetime | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        mode: str = "auto",
+        limit: int | None = None,
+    ) -> Scan:
+        """What changed after a state up to and with another, as a scan whose rows carry their kind in `_row_kind`.
+
+        The changes of a key come in the order in which they happened.
+
+        Args:
+            start: the state before the changes: a snapshot id (0: the empty table), the name of a tag, or a datetime,
+                which means the last snapshot committed at or before the time.
+            end: the state after them; None for the latest.
+            columns: names of the columns to return, in this order, before `_row_kind`; None for all.
+            where: changes to return, as `col("a") > 3` or SQL text; it may ask for `_row_kind`, too.
+            mode: "delta" gives the rows that were written, "changelog" those of the table's changelog, "auto" the
+                changelog where the table makes one (option `changelog-producer`) and else the delta, "diff" one net
+                change a key: +I for a new row, +U for another row, −D for a row that is gone.
+            limit: at most this many rows.
+
+        Raises:
+            UsageError: ends in the wrong order, an unknown mode, a changelog of a table without one, a diff of a table
+                without primary key.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: when the ends are looked up.
+            UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
+        """
+        check_readable(self._schema)
+        span = between(start, end, mode, self._schema)
+        return Scan(self._root, self._schema, columns=columns, where=where, limit=limit, between=span)
 
     def lookup(self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop") -> pa.Table:
         """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.

@@ -24,7 +24,8 @@ from paimon_py.errors import UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import plan_snapshot
-from paimon_py.scan.read import Request, read_split
+from paimon_py.scan.read import read_split
+from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import ManifestEntry

@@ -164,6 +164,16 @@ class Snapshots:
                 return snapshot
         return found
 
+    def first_since(self, millis: int) -> Snapshot | None:
+        """The first snapshot that was committed at a time or later, in epoch milliseconds.
+
+        None if there is none yet, or if the oldest one that is left is so late: others before it may have been, too.
+        """
+        first, latest = self._first(), self.latest_id()
+        if first is None or latest is None or first.time_millis >= millis:
+            return None
+        return self.find(self.by_time(millis - 1).id + 1)
+
     def by_watermark(self, watermark: int) -> Snapshot:
         """The first snapshot whose watermark is at least `watermark`; snapshots without one are passed over.
 

@@ -27,7 +27,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.files_read import Files, files_of
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.plan_snapshot import plan_snapshot
-from paimon_py.scan.read import Request
+from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot

@@ -29,7 +29,8 @@ from paimon_py.rows.keys_written import late_keys
 from paimon_py.rows.live_keys import live_keys
 from paimon_py.rows.matches import Probe
 from paimon_py.rows.update_check import UpdateCheck
-from paimon_py.scan.read import Request, read_split
+from paimon_py.scan.read import read_split
+from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.plan_snapshot import plan_snapshot
-from paimon_py.scan.read import Request, read_split
+from paimon_py.scan.read import read_split
+from paimon_py.scan.request import Request
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot

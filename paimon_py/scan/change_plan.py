@@ -8,7 +8,8 @@ Source: format.md §17; Java `IncrementalDeltaStartingScanner`, `DeltaFollowUpSc
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,15 +21,17 @@ from paimon_py.expr.split import split_conjuncts
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
+from paimon_py.scan.diff_plan import plan_diff
+from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
 from paimon_py.scan.plan import PlanOrigin, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
-from paimon_py.scan.read import Request
+from paimon_py.scan.request import Request
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
-from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
 
 
@@ -62,6 +65,39 @@ def plan_span(
     Raises: as `plan_step`
     """
     return _Planner(root, request).plan(snapshots, source, since) if snapshots else Planned.nothing()
+
+
+def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
+    """Decide what to read of the changes between two ends.
+
+    Cost: a get for each snapshot of the span, at once where requests take their time; then as `plan_span`. A diff costs
+        as planning both states.
+    Raises:
+        SnapshotExpiredError: a snapshot of the span has expired.
+        UnsupportedError: files that need a feature which is not built; no data file is touched.
+    """
+    if ends.mode == "diff":
+        return plan_diff(root, request, ends)
+    source = ChangeSource(ends.mode)
+    return plan_span(root, request, _counting(root, ends, source), source, since=ends.since)
+
+
+def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapshot]:
+    """The snapshots of a span whose changes count, and the last one.
+
+    Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
+        overwritten.
+    """
+    numbers = range(ends.since + 1, ends.last.id)
+    found: Iterable[Snapshot] = map(root.snapshots.get, numbers)
+    if "://" in root.path:
+        found = root.env.pool.map(root.snapshots.get, numbers)
+    return [snapshot for snapshot in itertools.chain(found, [ends.last]) if _counts(snapshot, source)]
+
+
+def _counts(snapshot: Snapshot, source: ChangeSource) -> bool:
+    kind = snapshot.commit_kind
+    return kind is CommitKind.APPEND if source is ChangeSource.DELTA else kind is not CommitKind.OVERWRITE
 
 
 class _Planner:

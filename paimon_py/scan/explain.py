@@ -13,8 +13,9 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     `manifests` of `all_manifests` were not read; of `all_files` files in the others, `partition`, `bucket`, `key`,
     `stats` and `index` (file indexes in manifests) say how many cannot hold a matching row, by what told so.
     `uncompacted` files are left out because their rows are not visible before a compaction (tables with deletion
-    vectors, those of the first-row engine, and postponed buckets). `limit` files follow those that hold enough rows for
-    the limit.
+    vectors, those of the first-row engine, and postponed buckets). `choice` files are of another level or time than the
+    scan asks for. `same` files hold the same rows in both states that are compared. `limit` files follow those that
+    hold enough rows for the limit.
     """
 
     all_manifests: int = 0
@@ -26,12 +27,20 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     stats: int = 0
     index: int = 0
     uncompacted: int = 0
+    choice: int = 0
+    same: int = 0
     limit: int = 0
+
+    def plus(self, other: Skipped) -> Skipped:
+        """Both together."""
+        mine, others = msgspec.structs.asdict(self), msgspec.structs.asdict(other)
+        return Skipped(**{name: count + others[name] for name, count in mine.items()})
 
     @property
     def files(self) -> int:
         """Files left out for any reason."""
-        return self.partition + self.bucket + self.key + self.stats + self.index + self.uncompacted + self.limit
+        chosen = self.uncompacted + self.choice + self.same + self.limit
+        return self.partition + self.bucket + self.key + self.stats + self.index + chosen
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,11 +126,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     Of the files of the splits, `index_files` will not be read because of their indexes; `index_rows` are the living
     rows that indexes leave out, those of these files included. `row_groups` are those of the files that will be opened.
-    `analysis` says what happened, if the scan was carried out.
+    `analysis` says what happened, if the scan was carried out. `since`: the rows are the changes after this snapshot.
     """
 
     table: str
     snapshot_id: int | None
+    since: int | None = None
     schema_id: int
     columns: tuple[str, ...]
     predicate: str | None
@@ -157,9 +167,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         skipped, pushed = self.skipped, self.pushed
-        more = (("index", skipped.index), ("limit", skipped.limit), ("not compacted", skipped.uncompacted))
+        more = (
+            ("index", skipped.index), ("limit", skipped.limit), ("not compacted", skipped.uncompacted),
+            ("not chosen", skipped.choice), ("same in both", skipped.same),
+        )  # fmt: skip
         others = "".join(f", {name} {count}" for name, count in more if count)
         snapshot = "none (empty table)" if self.snapshot_id is None else str(self.snapshot_id)
+        if self.since is not None:
+            snapshot = f"changes after {self.since} up to {snapshot}"
         lines = [
             f"Scan of {self.table}",
             f"  snapshot   {snapshot}, schema {self.schema_id}",

@@ -31,7 +31,8 @@ from paimon_py.scan.plan import (
     settled_sections,
     splits_of,
 )
-from paimon_py.scan.read import Request, exact_rows
+from paimon_py.scan.read import exact_rows
+from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
@@ -81,7 +82,7 @@ def plan_snapshot(root: TableRoot, request: Request, snapshot: Snapshot) -> Plan
     Cost: manifests that are not cached are read; about 5 µs per live file.
     Raises: UnsupportedError for files that need a feature which is not built, before any data file is touched.
     """
-    return _Planner(root, request, snapshot).plan()
+    return SnapshotPlanner(root, request, snapshot).plan()
 
 
 class Ordered(msgspec.Struct, frozen=True):
@@ -98,7 +99,7 @@ class Ordered(msgspec.Struct, frozen=True):
 
 def plan_ordered(root: TableRoot, request: Request, snapshot: Snapshot, field: Field) -> Ordered:
     """Like `plan_snapshot`, with a split for every section."""
-    return _Planner(root, request, snapshot).plan_ordered(field)
+    return SnapshotPlanner(root, request, snapshot).plan_ordered(field)
 
 
 def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
@@ -123,13 +124,16 @@ def packing_of(schema: TableSchema) -> Packing:
     )
 
 
-class _Planner:
+class SnapshotPlanner:
+    """Decides for one snapshot; `candidates`, `sections` and `skipped` are the steps of `plan`, in this order."""
+
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
         self._root = root
         self._schema = request.schema
         self._snapshot = snapshot
         self._predicate = request.predicate
         self._every_level = request.every_level
+        self._files = request.files
         self._counts: dict[str, int] = {}
         self._total = 0
         self._pushed = Pushed()
@@ -149,14 +153,26 @@ class _Planner:
         bounds = prune.bounds_of(entries, field, self._root.schemas.get)
         return Ordered(planned, bounds, from_numpy(entries.row_count, pa.int64()), files)
 
+    @property
+    def pushed(self) -> Pushed:
+        """Which parts of the predicate act before rows are merged."""
+        return self._pushed
+
+    def skipped(self) -> Skipped:
+        """What was left out so far."""
+        return Skipped(all_files=self._total, **self._counts)
+
     def _pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
         deletions = deletions_of(self._root, self._schema, self._snapshot)
         place = PlanOrigin(snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions)
         splits = splits_of(entries, grouped, wanted, place, packing)
-        return Planned(tuple(splits), self._pushed, Skipped(all_files=self._total, **self._counts))
+        return Planned(tuple(splits), self._pushed, self.skipped())
 
     def _chosen(self) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        """The files that may hold wanted rows, and their sections."""
+        return self.sections(self.candidates())
+
+    def candidates(self) -> EntryColumns:
+        """The files that may hold wanted keys."""
         schema = self._schema
         entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
         self._total = len(entries)
@@ -164,6 +180,8 @@ class _Planner:
         prune.check_entries(entries)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
+        if self._files is not None:
+            entries = self._drop(entries, prune.choice_mask(entries, self._files), "choice")
         by_partition = self._only(schema.partition_keys)
         by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
         if by_partition is not None:
@@ -175,7 +193,7 @@ class _Planner:
         if by_key is not None:
             entries = self._drop(entries, prune.key_mask(entries, by_key, schema, self._root.schemas.get), "key")
         self._pushed = self._pushes(by_partition, by_key, pinned)
-        return self._sections(entries)
+        return entries
 
     def _manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """Which manifests to read."""
@@ -187,8 +205,10 @@ class _Planner:
         self._counts["manifests"] = len(files) - int(np.count_nonzero(keep))
         return keep
 
-    def _sections(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
-        """Sections, after statistics have taken away what they can; in tables with keys only whole sections.
+    def sections(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
+        """The files, their sections, and which of these are wanted (None: all).
+
+        Sections are made after statistics have taken away what they can; in tables with keys only whole sections.
 
         A file of a section with several runs may hold the newest version of a key that an older version in another
         file would wrongly stand for, so it goes only together with them. Where keys are unique every file is a section.

@@ -28,6 +28,7 @@ from paimon_py.files.cast import cast
 from paimon_py.files.file_index import matching
 from paimon_py.files.stats_evolution import evolved_bounds
 from paimon_py.scan.plan import data_files
+from paimon_py.scan.request import FileChoice
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
@@ -48,6 +49,19 @@ def check_entries(entries: EntryColumns) -> None:
         name = entries.take(np.flatnonzero(present)[:1]).names()[0].as_py()
         feature = "data-evolution.enabled"
         raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
+
+
+def choice_mask(entries: EntryColumns, files: FileChoice) -> Mask:
+    """Which entries are of the level, and made at the time or later. Files without a time are older than any.
+
+    Source: Java `DataFileMeta.creationTimeEpochMillis`: entries hold the wall clock of the writer's zone.
+    """
+    keep: Mask = np.ones(len(entries), np.bool_)
+    if files.level is not None:
+        keep &= entries.level == files.level
+    if files.created_since_millis is not None:
+        keep &= entries.creation_time_millis >= files.created_since_millis
+    return keep
 
 
 def bucket_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema, schema_of: SchemaOf) -> Mask | None:

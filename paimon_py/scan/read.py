@@ -9,11 +9,9 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import PaimonError
@@ -38,6 +36,7 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.reach import reach
+from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
@@ -50,43 +49,25 @@ from paimon_py.storage.store import FileMissingError
 RAW_BATCH_ROWS = 65_536
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to read of every split.
-
-    `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
-    do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
-    """
-
-    schema: TableSchema
-    columns: tuple[str, ...]
-    predicate: Predicate | None = None
-    every_level: bool = False
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The returned columns."""
-        return tuple(self.schema.field(name) for name in self.columns)
-
-    @property
-    def arrow_schema(self) -> pa.Schema:
-        """The returned columns for Arrow."""
-        return to_arrow_schema(self.fields)
-
-
 def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a split, in the order of its sections; `meter` counts what is done for them.
 
-    Shapes: out — batches of `request.arrow_schema`, none empty; where rows are changes, `_row_kind` follows last.
+    Shapes: out — batches of `request.arrow_schema`, none empty; `_row_kind` follows last if it is asked for, and where
+        rows are changes.
     Cost: one raw batch or one merge window in memory besides the open files.
     Raises: SnapshotExpiredError if the files have been expired meanwhile; CorruptionError for damaged files.
     """
-    schema = request.arrow_schema
-    if split.since is not None:
-        schema = schema.append(ROW_KIND_FIELD)
+    if split.compared is not None:
+        from paimon_py.scan.diff_read import read_difference
+
+        yield from read_difference(request, split.compared, lambda asked, run: read_split(root, asked, run, meter))
+        return
+    kinds = request.kinds or split.since is not None
+    schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema
     for batch in _SplitReader(root, request, split, meter).batches():
         if batch.num_rows:
             picked = batch.select(list(request.columns))
-            columns = picked.columns if split.since is None else [*picked.columns, row_kinds(batch)]
+            columns = [*picked.columns, row_kinds(batch)] if kinds else picked.columns
             yield pa.RecordBatch.from_arrays(columns, schema=schema) if columns else picked
 
 
@@ -98,6 +79,8 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
     Args:
         most: with at least so many rows, any number from `most` on will do as the answer.
     """
+    if split.compared is not None:
+        return _count(root, request, split, most)
     if request.predicate is not None and not columns_of(request.predicate) <= set(request.schema.partition_keys):
         return _count(root, request, split, most)
     request = msgspec.structs.replace(request, predicate=None)
@@ -136,13 +119,20 @@ def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
     Cost: index files that the predicate needs and the footers of all files that it would open are read.
     Raises: as `read_split`
     """
-    return _SplitReader(root, request, split).foreseen()
+    if split.compared is None:
+        return _SplitReader(root, request, split).foreseen()
+    each = [_SplitReader(root, request, run).foreseen() for run in split.runs]
+    return Foreseen(
+        sum(one.index_files for one in each), sum(one.index_rows for one in each),
+        tuple(part for one in each for part in one.parts),
+    )  # fmt: skip
 
 
 def _count(root: TableRoot, request: Request, split: Split, most: int | None) -> int:
     bare = msgspec.structs.replace(request, columns=())
     total = 0
-    for batch in _SplitReader(root, bare, split).batches():
+    compared = split.compared is not None
+    for batch in read_split(root, bare, split) if compared else _SplitReader(root, bare, split).batches():
         total += batch.num_rows
         if most is not None and total >= most:
             break
@@ -170,6 +160,9 @@ class _SplitReader:
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
         self._fields = tuple(field for field in schema.fields if field.name in wanted)
+        self._kinds: tuple[Field, ...] = ()
+        if schema.primary_keys and (request.kinds or split.since is not None):
+            self._kinds = (KIND_FIELD,)
         self._stamps = Stamps.of(schema)
         self._asks_indexes = Options(schema.options).get_bool("file-index.read.enabled")
         self._keys = None
@@ -213,20 +206,19 @@ class _SplitReader:
             yield from self._run(section, fields, section.files, RAW_BATCH_ROWS)
         elif len(section.runs) == 1:
             for batch in self._run(section, fields, section.files, RAW_BATCH_ROWS):
-                yield keep(batch, _additions)
+                yield batch if self._kinds else keep(batch, _additions)
         else:
             yield from self._merged(section, fields)
 
     def _stored_fields(self, section: Section) -> tuple[Field, ...]:
         """The columns to decode of a section's files; none if their row counts are enough."""
-        if self._split.since is not None and self._request.schema.primary_keys:
-            return (*self._fields, KIND_FIELD)
         if section.raw:
-            return self._fields
+            return (*self._fields, *self._kinds)
         if len(section.runs) == 1:
             return (*self._fields, KIND_FIELD)
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
-        return merge_fields(self._request.schema, self._fields, _sorted_runs(section), order, engine)
+        fields = merge_fields(self._request.schema, self._fields, _sorted_runs(section), order, engine)
+        return fields if KIND_FIELD in fields else (*fields, *self._kinds)
 
     def _uncolumned(self, section: Section) -> Iterator[pa.RecordBatch]:
         if self._meter is not None:
@@ -238,8 +230,8 @@ class _SplitReader:
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
         mask = None if self._keys is None else prepare(self._keys)
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
-        columns = tuple(field.name for field in self._fields) or (order.keys[0].name,)
-        return merge(sources, Plan(order=order, engine=engine, columns=columns))
+        columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
+        return merge(sources, Plan(order=order, engine=engine, columns=columns, drop_deletes=not self._kinds))
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -342,22 +334,6 @@ def merge_fields(
     if any(run.may_delete for run in runs):
         fields.append(KIND_FIELD)
     return tuple(fields)
-
-
-def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:
-    """The rows for which the mask is true; neighbouring rows are a slice, without a copy."""
-    if mask is None or not batch.num_rows:
-        return batch
-    flags = mask(batch)
-    count = flags.true_count
-    if count == batch.num_rows:
-        return batch
-    if count == 0:
-        return batch.slice(0, 0)
-    rows = np.flatnonzero(numpy_values(flags))
-    if int(rows[-1]) - int(rows[0]) == count - 1:
-        return batch.slice(int(rows[0]), count)
-    return batch.filter(flags)
 
 
 def _additions(batch: pa.RecordBatch) -> pa.Array:

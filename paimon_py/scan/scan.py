@@ -18,16 +18,20 @@ from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import convert
+from paimon_py.scan.between import Between
+from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
+from paimon_py.scan.incremental import INCREMENTAL
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
 from paimon_py.scan.projection import Projection, listed_names, projection_of
-from paimon_py.scan.read import Request, count_split, foresee, read_split
+from paimon_py.scan.read import count_split, foresee, read_split
+from paimon_py.scan.request import FileChoice, Request, joined
 from paimon_py.scan.split import Split
-from paimon_py.scan.time_travel import find_snapshot, travel_of
+from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
+from paimon_py.scan.view import AsIs, View, WithKinds
 from paimon_py.spec.option_changes import check_dynamic
-from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
@@ -38,11 +42,17 @@ if TYPE_CHECKING:
     from paimon_py.scan.top_n import OrderColumn
 
 _ROWS_MAX = (1 << 63) - 1
+_DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
+_OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
+"""What options of a single scan that choose a state or a span begin with; the others change the table's own."""
 
 
 @names_place(lambda scan: scan._root.path)
 class Scan:
     """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
+
+    Or the changes between two states, as rows with their kinds (`Table.changes`, the options `incremental-*`), or rows
+    of a system table.
 
     Nothing is read until rows, a count or splits are asked for. The snapshot is then looked up once and kept, so that
     everything one scan returns is of one state. A scan of the latest state has the table's current schema; a scan of a
@@ -64,19 +74,31 @@ class Scan:
         limit: int | None = None,
         order_by: object = None,
         options: Mapping[str, str] | None = None,
+        between: Between | None = None,
+        view: View | None = None,
+        files: FileChoice | None = None,
     ) -> None:
+        """A scan of the table `root`; `Table.scan` explains the other arguments.
+
+        Args:
+            between: rows are the changes between two states.
+            view: how rows are shown; None: as they are, changes with their kinds.
+            files: of the state, read only these files.
+        """
         self._table_schema = _with_options(schema, options)
-        self._travel = travel_of(
+        self._extent = between or travel_of(
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
+        self._view: View = view or (AsIs() if isinstance(self._extent, Travel) else WithKinds())
+        self._files = files
         self._root = root
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
         self._limit, self._order_by = _limit_of(limit, order_by), order_by
-        self._snapshot: Snapshot | None = None
-        self._looked_up = False
-        if self._travel.is_latest:
+        self._check_extent()
+        self._found: tuple[FoundState | Ends | None] | None = None
+        if not isinstance(self._extent, Travel) or self._extent.is_latest:
             _ = self._request, self._order
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -117,7 +139,7 @@ class Scan:
         total = 0
         for split in self._planned.splits:
             left = None if self._limit is None else self._limit - total
-            total += count_split(self._root, self._request, split, left)
+            total += self._count(split, left)
             if self._limit is not None and total >= self._limit:
                 return self._limit
         return total
@@ -161,6 +183,16 @@ class Scan:
             )
         return pa.RecordBatchReader.from_batches(self.schema, self._batches([value]))
 
+    def _count(self, split: Split, most: int | None) -> int:
+        if self._view.one_for_one(self._request):
+            return count_split(self._root, self._asked, split, most)
+        total = 0
+        for batch in self._read(split):
+            total += batch.num_rows
+            if most is not None and total >= most:
+                break
+        return total
+
     def explain(self, *, analyze: bool = False) -> Explanation:
         """What would be read and why the rest would not; prints as text.
 
@@ -171,14 +203,17 @@ class Scan:
             needs, are read. With `analyze` also what the scan costs.
         """
         foreseen = list(
-            self._root.env.pool.map(lambda split: foresee(self._root, self._request, split), self._planned.splits)
+            self._root.env.pool.map(lambda split: foresee(self._root, self._asked, split), self._planned.splits)
         )
         order = None
         if self._order:
             order = ", ".join(f"{field.name} {'descending' if down else 'ascending'}" for field, down in self._order)
+        state = self._resolved
+        last = state.last if isinstance(state, Ends) else None if state is None else state.snapshot
         return Explanation(
             table=self._root.path,
-            snapshot_id=None if self._resolved is None else self._resolved.id,
+            snapshot_id=None if last is None else last.id,
+            since=state.since if isinstance(state, Ends) else None,
             schema_id=self._request.schema.id,
             columns=tuple(field.name for field in self._projection.fields),
             predicate=None if self._request.predicate is None else repr(self._request.predicate),
@@ -201,40 +236,82 @@ class Scan:
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
+    def _check_extent(self) -> None:
+        """What goes with states alone is refused for changes."""
+        if isinstance(self._extent, Travel) and isinstance(self._view, AsIs):
+            return
+        if self._order_by is not None:
+            raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
+
     @property
-    def _resolved(self) -> Snapshot | None:
-        if not self._looked_up:
-            self._snapshot = find_snapshot(self._root, self._travel)
-            self._looked_up = True
-        return self._snapshot
+    def _resolved(self) -> FoundState | Ends | None:
+        """The state or the ends of the span; None where there are no changes. Looked up once."""
+        if self._found is None:
+            if isinstance(self._extent, Travel):
+                self._found = (find_state(self._root, self._extent, self._table_schema),)
+            else:
+                ends = self._extent.ends(self._root, self._table_schema)
+                if ends is not None and self._view != WithKinds():
+                    ends = msgspec.structs.replace(ends, removals=True)
+                self._found = (ends,)
+        return self._found[0]
 
     @lazy_property
-    def _asked(self) -> tuple[Projection, Request]:
+    def _shown(self) -> tuple[Projection, Request]:
         schema = self._table_schema
-        if not self._travel.is_latest and self._resolved is not None and self._resolved.schema_id != schema.id:
-            schema = self._root.schemas.get(self._resolved.schema_id)
+        state = self._resolved if isinstance(self._extent, Travel) and not self._extent.is_latest else None
+        if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
+            schema = self._root.schemas.get(state.snapshot.schema_id)
             check_readable(schema)
+        files = self._files
+        if isinstance(state, FoundState) and state.files is not None:
+            files = joined(files, state.files)
+        schema = self._view.shown(schema)
         predicate = None if self._where is None else bind(self._where, schema.fields)
         whole = frozenset() if predicate is None else frozenset(columns_of(predicate))
-        projection = projection_of(self._columns, schema)
+        if not isinstance(self._extent, Travel):
+            whole = frozenset(schema.names)
+        projection = projection_of(self._returned, schema)
         return projection, Request(
-            schema=projection.narrowed(schema, whole), columns=projection.columns, predicate=predicate
+            schema=projection.narrowed(schema, whole), columns=projection.columns, predicate=predicate, files=files
         )
 
     @property
+    def _returned(self) -> tuple[str, ...] | None:
+        """The columns that were asked for; changes always have their kinds, last."""
+        changes = self._view == WithKinds()
+        if self._columns is None or not changes or ROW_KIND_COLUMN in self._columns:
+            return self._columns
+        return (*self._columns, ROW_KIND_COLUMN)
+
+    @property
     def _projection(self) -> Projection:
-        return self._asked[0]
+        return self._shown[0]
 
     @property
     def _request(self) -> Request:
-        return self._asked[1]
+        """What is to be shown."""
+        return self._shown[1]
+
+    @lazy_property
+    def _asked(self) -> Request:
+        """What is read of the table for that."""
+        return self._view.asked(self._request)
 
     @lazy_property
     def _planned(self) -> Planned:
-        if self._resolved is None or self._limit == 0:
+        state = self._resolved
+        if state is None or self._limit == 0 or (isinstance(state, FoundState) and state.snapshot is None):
             return Planned.nothing()
-        planned = plan_snapshot(self._root, self._request, self._resolved)
-        return planned if self._order or self._where is not None else planned.up_to(self._limit)
+        if isinstance(state, Ends):
+            from paimon_py.scan.change_plan import plan_between
+
+            planned = plan_between(self._root, self._asked, state)
+        else:
+            assert state.snapshot is not None
+            planned = plan_snapshot(self._root, self._asked, state.snapshot)
+        whole = self._order or self._where is not None or not self._view.one_for_one(self._request)
+        return planned if whole else planned.up_to(self._limit)
 
     @lazy_property
     def _order(self) -> tuple[OrderColumn, ...]:
@@ -245,14 +322,15 @@ class Scan:
         return order_columns(self._order_by, self._request.schema)
 
     def _rows(self, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
-        if not self._order or self._resolved is None or not self._limit:
+        state = self._resolved
+        if not self._order or not isinstance(state, FoundState) or state.snapshot is None or not self._limit:
             yield from self._batches(self._planned.splits, meter)
             return
         from paimon_py.scan.top_n import TopN, both
 
         names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
         request = msgspec.structs.replace(self._request, columns=tuple(names))
-        plan = plan_ordered(self._root, request, self._resolved, self._order[0].field)
+        plan = plan_ordered(self._root, request, state.snapshot, self._order[0].field)
         first = TopN(self._order, self._limit)
         found = first.collect(plan, lambda split, threshold: read_split(
             self._root, msgspec.structs.replace(request, predicate=both(request.predicate, threshold)), split, meter
@@ -264,10 +342,14 @@ class Scan:
                 rows = self._projection.apply(batch)
                 yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema) if rows.num_columns else rows
 
+    def _read(self, split: Split, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
+        """What is shown of the rows of a split."""
+        return self._view.show(self._request, read_split(self._root, self._asked, split, meter))
+
     def _batches(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         left = self._limit
         for split in splits:
-            for batch in map(self._projection.apply, read_split(self._root, self._request, split, meter)):
+            for batch in map(self._projection.apply, self._read(split, meter)):
                 if left is None:
                     yield batch
                     continue
@@ -289,10 +371,11 @@ class Scan:
         return scan
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_planned", "_asked", "_order")}
+        return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
 
     def __repr__(self) -> str:
-        chosen = {name: value for name, value in msgspec.structs.asdict(self._travel).items() if value is not None}
+        given = msgspec.structs.asdict(self._extent).items()
+        chosen = {name: value for name, value in given if value is not None and value is not False}
         parts = [f"{name}={value!r}" for name, value in chosen.items()] or ["latest"]
         if self._columns is not None:
             parts.append(f"columns={list(self._columns)}")
@@ -307,7 +390,8 @@ class Scan:
 
 def _with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
     """The schema with the options of one scan, but for those that choose a snapshot."""
-    dynamic = {name: text for name, text in _checked_options(options, schema).items() if name[:5] != "scan."}
+    given = _checked_options(options, schema)
+    dynamic = {name: text for name, text in given.items() if name.partition(".")[0] not in _OF_SCANS}
     found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
     if dynamic:
         check_readable(found)

@@ -31,6 +31,19 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(file for run in self.runs for file in run)
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Two states of some keys, whose difference is the rows of a split.
+
+    Attributes:
+        before, after: sorted runs, each a split of one bucket; a key is in at most one run of a state.
+        removals: whether keys that are gone come, as −D; if not, other rows come with the kinds they are stored with.
+    """
+
+    before: tuple[Split, ...]
+    after: tuple[Split, ...]
+    removals: bool
+
+
 class Split(Travelling, frozen=True, kw_only=True):
     """A part of a scan that can be read on its own, in any process.
 
@@ -46,6 +59,7 @@ class Split(Travelling, frozen=True, kw_only=True):
         deletions: deletion vectors by name of data file; files without one have no dead rows.
         since: the rows are changes after this snapshot up to and with `snapshot_id`: every stored row, file by file,
             with its kind in the column `_row_kind`. None: the rows are rows of the table.
+        compared: the rows are the difference of two states, and there are no sections.
     """
 
     kind: ClassVar[str] = "split"
@@ -61,11 +75,17 @@ class Split(Travelling, frozen=True, kw_only=True):
     sections: tuple[Section, ...]
     deletions: Mapping[str, DeletionPlace] = {}
     since: Count | None = None
+    compared: Compared | None = None
+
+    @property
+    def runs(self) -> tuple[Split, ...]:
+        """The splits whose files are read: those that are compared, or the split itself."""
+        return (self,) if self.compared is None else (*self.compared.before, *self.compared.after)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
         """All data files to be read."""
-        return tuple(file for section in self.sections for file in section.files)
+        return tuple(file for run in self.runs for section in run.sections for file in section.files)
 
     @property
     def row_count(self) -> int:
@@ -85,7 +105,7 @@ class Split(Travelling, frozen=True, kw_only=True):
     @property
     def raw(self) -> bool:
         """Whether nothing has to be merged, so that `row_count` less the dead rows is exact."""
-        return all(section.raw for section in self.sections)
+        return self.compared is None and all(section.raw for section in self.sections)
 
     def only(self, sections: Sequence[Section]) -> Split:
         """The split with some of its sections."""

@@ -1,33 +1,44 @@
 """Which state of the table a scan reads: the latest, or one chosen by snapshot, tag, time or watermark.
 
-Source: Java `TimeTravelUtil`, `CoreOptions.StartupMode`.
+Source: Java `TimeTravelUtil`, `CoreOptions.StartupMode`, `AbstractDataTableScan.createStartingScanner`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from numbers import Integral
+from typing import Any
 
 import msgspec
 
 from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
+from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.scan.incremental import INCREMENTAL, Incremental, incremental_of
+from paimon_py.scan.moments import millis_of, moment_of_text, wall_millis
+from paimon_py.scan.request import FileChoice
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LATEST_MODES = frozenset({"default", "latest", "latest-full", "full"})
 _PLACED_MODES = {
     "from-snapshot": {"scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version"},
     "from-snapshot-full": {"scan.snapshot-id"},
     "from-timestamp": {"scan.timestamp", "scan.timestamp-millis"},
+    "from-file-creation-time": {"scan.file-creation-time-millis"},
+    "from-creation-timestamp": {"scan.creation-time-millis"},
+    "incremental": set(INCREMENTAL),
 }
+_OWN_MODES = frozenset({"compacted-full", "latest-delta"})
+"""Modes that choose by themselves."""
 _WATERMARK = "watermark-"
-_HARMLESS = {"scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition"}
-_DECISIVE = (
-    "scan.fallback", "scan.primary-branch", "scan.file-creation-time-millis", "scan.creation-time-millis",
-    "scan.bucket", "incremental-",
-)  # fmt: skip
+_HARMLESS = {
+    "scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition",
+    "scan.bounded.watermark", "incremental-between-scan-mode", "incremental-between-tag-to-snapshot",
+}  # fmt: skip
+_DECISIVE = ("scan.fallback", "scan.primary-branch", "scan.bucket")
 """Prefixes of stored options that would change what a batch read returns; other unknown ones serve streams."""
 _PLACES = {
     "scan.snapshot-id": "snapshot_id",
@@ -36,13 +47,19 @@ _PLACES = {
     "scan.watermark": "watermark",
     "scan.timestamp": "timestamp_millis",
     "scan.timestamp-millis": "timestamp_millis",
+    "scan.file-creation-time-millis": "file_millis",
+    "scan.creation-time-millis": "creation_millis",
 }
+_CHOOSING = frozenset({*_PLACES, *INCREMENTAL, "scan.mode"})
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the table's history; without one, the latest snapshot.
 
     `version` is a tag's name, `watermark-<n>`, or a snapshot id, tried in this order. Times are epoch milliseconds.
+    `compacted`: the state after the last compaction. `file_millis`: of the latest state the files made at this time or
+    later. `creation_millis`: the first state committed at this time or later; where there is none, or states before
+    the time are not known, as `file_millis`.
     """
 
     snapshot_id: int | None = None
@@ -50,11 +67,21 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
     timestamp_millis: int | None = None
     watermark: int | None = None
     version: str | None = None
+    compacted: bool | None = None
+    file_millis: int | None = None
+    creation_millis: int | None = None
 
     @property
     def is_latest(self) -> bool:
         """Whether nothing was chosen."""
         return self == Travel()
+
+
+class FoundState(msgspec.Struct, frozen=True):
+    """A state of a table: its snapshot, None for an empty table, and the files of it that count, None for all."""
+
+    snapshot: Snapshot | None
+    files: FileChoice | None = None
 
 
 def travel_of(
@@ -65,8 +92,8 @@ def travel_of(
     watermark: int | None = None,
     options: Mapping[str, str] | None = None,
     stored: Mapping[str, str] | None = None,
-) -> Travel:
-    """The place that arguments and `scan.*` options name together; else the one that the table's stored options name.
+) -> Travel | Incremental:
+    """What arguments and options name together: a place, or a span; else what the table's stored options name.
 
     A datetime without zone is local time, as everywhere in Python; milliseconds count from the epoch.
 
@@ -77,28 +104,42 @@ def travel_of(
     given: dict[str, object] = {
         "snapshot_id": _whole("snapshot_id", snapshot_id),
         "tag": tag,
-        "timestamp_millis": None if timestamp is None else _millis(timestamp),
+        "timestamp_millis": None if timestamp is None else millis_of("timestamp", timestamp),
         "watermark": _whole("watermark", watermark),
     }
     named = {name: value for name, value in given.items() if value is not None}
-    chosen = _from_options(options or {}, placed=bool(named))
-    if len(named) + len(chosen) > 1:
+    options, stored = options or {}, stored or {}
+    _refuse(stored, _DECISIVE)
+    chosen = _from_options(options, {**stored, **options}, placed=bool(named))
+    if len(named) + (chosen is not None) > 1:
         names = ["timestamp" if name == "timestamp_millis" else name for name in named]
-        names += [f"the option {name}" for name in options or {} if name in _PLACES]
+        names += [f"the option {name}" for name in options if name in _CHOOSING]
         raise UsageError(f"a scan reads one state: give only one of {', '.join(names)}")
-    kept = {name: text for name, text in (stored or {}).items() if name in _PLACES or name == "scan.mode"}
-    _refuse(stored or (), _DECISIVE)
-    named |= chosen or ({} if named or not kept else _from_options(kept, placed=False))
-    return Travel(**named)  # type: ignore[arg-type]
+    if chosen is None and not named:
+        kept = {name: text for name, text in stored.items() if name in _CHOOSING}
+        chosen = _from_options(kept, {**stored, **options}, placed=False)
+    return Travel(**named) if chosen is None else chosen  # type: ignore[arg-type]
 
 
-def find_snapshot(root: TableRoot, travel: Travel) -> Snapshot | None:
-    """The snapshot at the place; None if the table is empty and nothing was chosen.
+def find_state(root: TableRoot, travel: Travel, schema: TableSchema) -> FoundState:
+    """The state at the place.
 
     Raises:
         TableNotFoundError: the table is gone.
         SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
     """
+    millis = travel.file_millis
+    if travel.creation_millis is not None:
+        found = root.snapshots.first_since(travel.creation_millis)
+        if found is not None:
+            return FoundState(found)
+        millis = travel.creation_millis
+    if millis is None:
+        return FoundState(_find(root, travel, schema))
+    return FoundState(root.latest(), FileChoice(created_since_millis=wall_millis(millis)))
+
+
+def _find(root: TableRoot, travel: Travel, schema: TableSchema) -> Snapshot | None:
     if travel.snapshot_id is not None:
         return root.snapshots.get(travel.snapshot_id)
     if travel.tag is not None:
@@ -109,7 +150,21 @@ def find_snapshot(root: TableRoot, travel: Travel) -> Snapshot | None:
         return root.snapshots.by_watermark(travel.watermark)
     if travel.version is not None:
         return _by_version(root, travel.version)
-    return root.latest()
+    latest = root.latest()
+    return _compacted(root, latest, Options(schema.options)) if travel.compacted else latest
+
+
+def _compacted(root: TableRoot, latest: Snapshot | None, options: Options) -> Snapshot | None:
+    """The last snapshot of a compaction, or the latest one; of full compactions where the table schedules them."""
+    every = None
+    if options.get_enum("changelog-producer") == "full-compaction" or options.is_set("full-compaction.delta-commits"):
+        every = options.find_int("full-compaction.delta-commits") or 1
+    for snapshot in Chronicle(root).newest_first(latest):
+        if snapshot.commit_kind is CommitKind.COMPACT:
+            number = snapshot.commit_identifier
+            if every is None or number == BATCH_COMMIT_IDENTIFIER or number % every == 0:
+                return snapshot
+    return latest
 
 
 def _by_version(root: TableRoot, version: str) -> Snapshot | None:
@@ -123,14 +178,23 @@ def _by_version(root: TableRoot, version: str) -> Snapshot | None:
         raise
 
 
-def _from_options(options: Mapping[str, str], *, placed: bool) -> dict[str, object]:
-    """What `scan.*` options choose; `placed` says that an argument chose already."""
-    given = [name for name in options if name in _PLACES]
+def _from_options(
+    options: Mapping[str, str], together: Mapping[str, str], *, placed: bool
+) -> Travel | Incremental | None:
+    """What options choose, None for nothing. `together`: with the table's; `placed`: an argument chose already."""
+    given = [name for name in options if name in _PLACES or name in INCREMENTAL]
     if len(given) > 1:
         raise UsageError(f"a scan reads one state: give only one of {', '.join(given)}")
-    _refuse(options.keys() - _HARMLESS - _PLACES.keys(), ("scan.", "incremental-"))
-    _check_mode(options, placed=placed or bool(given))
-    return {_PLACES[name]: _place(name, options[name]) for name in given}
+    _refuse(options.keys() - _HARMLESS - _PLACES.keys() - set(INCREMENTAL), ("scan.", "incremental-"))
+    mode = options.get("scan.mode", "default").strip().lower()
+    _check_mode(mode, options, placed=placed or bool(given))
+    if given and given[0] in INCREMENTAL:
+        return incremental_of(given[0], options[given[0]], together)
+    if given:
+        return Travel(**{_PLACES[given[0]]: _place(given[0], options[given[0]])})
+    if mode == "latest-delta":
+        return Incremental(latest=True, mode="delta")
+    return Travel(compacted=True) if mode == "compacted-full" else None
 
 
 def _refuse(names: Iterable[str], prefixes: tuple[str, ...]) -> None:
@@ -139,44 +203,30 @@ def _refuse(names: Iterable[str], prefixes: tuple[str, ...]) -> None:
             raise UnsupportedError(f"the option {name} is not supported in a scan", feature=name)
 
 
-def _check_mode(options: Mapping[str, str], *, placed: bool) -> None:
-    mode = options.get("scan.mode", "default").strip().lower()
+def _check_mode(mode: str, options: Mapping[str, str], *, placed: bool) -> None:
     if mode in _LATEST_MODES and (mode == "default" or not placed):
+        return
+    if mode in _OWN_MODES and not placed:
         return
     if mode in _PLACED_MODES and _PLACED_MODES[mode] & set(options):
         return
-    if mode in _LATEST_MODES or mode in _PLACED_MODES:
+    if mode in _LATEST_MODES or mode in _OWN_MODES or mode in _PLACED_MODES:
         raise UsageError(f"scan.mode={mode} does not go with the other arguments and options of this scan")
     raise UnsupportedError(f"scan.mode={mode} is not supported in a scan", feature=f"scan.mode={mode}")
 
 
-def _place(name: str, text: str) -> object:
+def _place(name: str, text: str) -> Any:
     if name in ("scan.tag-name", "scan.version"):
         return text
-    if name != "scan.timestamp":
-        try:
-            return int(text)
-        except ValueError:
-            raise OptionError(f"option {name} must be a whole number, not {text!r}", option=name, value=text) from None
+    if name == "scan.timestamp":
+        return moment_of_text(name, text)
     try:
-        return _millis(datetime.fromisoformat(text))
+        return int(text)
     except ValueError:
-        message = f"option {name} must be a time such as 2024-01-31 10:00:00, not {text!r}"
-        raise OptionError(message, option=name, value=text) from None
+        raise OptionError(f"option {name} must be a whole number, not {text!r}", option=name, value=text) from None
 
 
 def _whole(name: str, value: int | None) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise UsageError(f"{name} must be a whole number, not {value!r}")
     return None if value is None else int(value)
-
-
-def _millis(moment: datetime | int) -> int:
-    if isinstance(moment, bool) or not isinstance(moment, (datetime, int)):
-        raise UsageError(f"timestamp must be a datetime or epoch milliseconds, not {moment!r}")
-    if isinstance(moment, int):
-        return moment
-    try:
-        return (moment.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
-    except (OverflowError, ValueError) as error:
-        raise UsageError(f"timestamp {moment!r} is no time that this machine knows: {error}") from error

@@ -21,7 +21,7 @@ from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.scan.plan_snapshot import Ordered
 from paimon_py.scan.projection import column_hint
-from paimon_py.scan.read import keep
+from paimon_py.scan.request import keep
 from paimon_py.scan.split import Split
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Atomic, Field

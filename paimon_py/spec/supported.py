@@ -24,9 +24,6 @@ from paimon_py.spec.types import Atomic, DataType, Root, VectorType
 Detect = Callable[[TableSchema, Options], str | None]
 
 _OTHER_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
-_OTHER_STARTS = frozenset(
-    ("incremental", "compacted-full", "from-file-creation-time", "from-creation-timestamp", "latest-delta")
-)
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -191,15 +188,6 @@ def _branch(_schema: TableSchema, options: Options) -> str | None:
     return None if options.get_str("branch") == "main" else "branch"
 
 
-def _start(_schema: TableSchema, options: Options) -> str | None:
-    mode = options.get_enum("scan.mode")
-    if mode in _OTHER_STARTS:
-        return f"scan.mode={mode}"
-    names = ("scan.file-creation-time-millis", "scan.creation-time-millis", "scan.bucket", "incremental-between",
-             "incremental-between-timestamp", "incremental-to-auto-tag")  # fmt: skip
-    return next((name for name in names if options.is_set(name)), None)
-
-
 def _index_columns(_schema: TableSchema, options: Options) -> str | None:
     kinds = ("vector", "btree", "bitmap", "multivalue", "full-text")
     return next((name for kind in kinds if options.find_str(name := f"pk-{kind}.index.columns")), None)
@@ -236,7 +224,7 @@ _FEATURES = (
     Feature(_switched_on("chain-table.enabled")),
     Feature(_shredded_map),
     Feature(_in_text("manifest.format", "avro")),
-    Feature(_start, writable=True),
+    Feature(_given("scan.bucket"), writable=True),
     Feature(_changelog_producer, readable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),

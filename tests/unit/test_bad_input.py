@@ -295,7 +295,7 @@ def test_a_wrong_watermark_is_refused_before_anything_is_written(keyed, watermar
         ([], UsageError, "at least one"), (iter(()), UsageError, "at least one"),
         (b"", CorruptionError, "not changes"), (b"junk", CorruptionError, "not changes"),
         (b"paimon-changes-4:", CorruptionError, "cut off"), (b"paimon-changes-3:x", CorruptionError, "version 3"),
-        (b"paimon-split-3:", UsageError, "begin with 'paimon-split'"),
+        (b"paimon-split-4:", UsageError, "begin with 'paimon-split'"),
     ],
 )  # fmt: skip
 def test_what_are_no_changes_is_refused(keyed, changes, error, word):
@@ -483,7 +483,11 @@ WRONG_SCANS = [
     ({"options": {"bucket": "7"}}, OptionError, "a read cannot change it"),
     ({"options": {"bucket-key": "v"}}, OptionError, "cannot change"),
     ({"options": {"merge-engine": "aggregation"}}, OptionError, "cannot change"),
-    ({"options": {"incremental-between": "1,2"}}, UnsupportedError, "incremental-between"),
+    ({"options": {"scan.bucket": "1"}}, UnsupportedError, "scan.bucket"),
+    ({"options": {"incremental-between": "2,1"}}, UsageError, "ends before it begins"),
+    ({"options": {"incremental-between": "a,1"}}, UsageError, "neither two tags"),
+    ({"options": {"incremental-between": "1,2", "incremental-between-scan-mode": "x"}}, OptionError, "one of"),
+    ({"options": {"incremental-to-auto-tag": "first"}}, OptionError, "no automatic tag"),
 ]  # fmt: skip
 
 
@@ -511,7 +515,7 @@ def test_what_is_no_split_is_refused(keyed, split):
         keyed.scan().read(split)
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-3:", b"paimon-split-3:" + bytes(12), b"paimon-split-3:\x81\xa1\xff\xff"])
+@pytest.mark.parametrize("data", [b"", b"junk", b"paimon-split-4:", b"paimon-split-4:" + bytes(12), b"paimon-split-4:\x81\xa1\xff\xff"])
 def test_bytes_that_are_no_split_are_refused(keyed, data):
     with refused(keyed, CorruptionError, "not a split"):
         keyed.scan().read(data)

@@ -11,7 +11,8 @@ from paimon_py import Catalog, SnapshotExpiredError, col
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.bind import bind
 from paimon_py.scan.change_plan import ChangeSource, plan_span, plan_step
-from paimon_py.scan.read import Request, count_split, read_split
+from paimon_py.scan.read import count_split, read_split
+from paimon_py.scan.request import Request
 from paimon_py.scan.row_kinds import kind_texts
 from paimon_py.scan.split import Split
 

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
-from paimon_py.scan.time_travel import Travel, find_snapshot, travel_of
+from paimon_py.scan.incremental import Incremental
+from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
+from paimon_py.spec.schema import TableSchema
 
 
 def test_nothing_chosen_is_the_latest():
@@ -24,6 +26,22 @@ def test_nothing_chosen_is_the_latest():
         ({"scan.watermark": "9"}, Travel(watermark=9)),
         ({"scan.timestamp-millis": "7", "scan.mode": "from-timestamp"}, Travel(timestamp_millis=7)),
         ({"scan.version": "v1"}, Travel(version="v1")),
+        ({"scan.mode": "compacted-full"}, Travel(compacted=True)),
+        ({"scan.mode": "latest-delta"}, Incremental(latest=True, mode="delta")),
+        ({"scan.file-creation-time-millis": "5"}, Travel(file_millis=5)),
+        ({"scan.mode": "from-file-creation-time", "scan.file-creation-time-millis": "5"}, Travel(file_millis=5)),
+        ({"scan.creation-time-millis": "5", "scan.mode": "from-creation-timestamp"}, Travel(creation_millis=5)),
+        ({"incremental-between": "3,7"}, Incremental(between=("3", "7"))),
+        (
+            {"incremental-between": "a,b", "incremental-between-scan-mode": "diff", "scan.mode": "incremental"},
+            Incremental(between=("a", "b"), mode="diff"),
+        ),
+        (
+            {"incremental-between": "a,b", "incremental-between-tag-to-snapshot": "true"},
+            Incremental(between=("a", "b"), tags_to_snapshots=True),
+        ),
+        ({"incremental-between-timestamp": "3,7"}, Incremental(times=(3, 7))),
+        ({"incremental-to-auto-tag": "2024-01-02"}, Incremental(auto_tag="2024-01-02")),
     ],
 )
 def test_every_option_of_java_chooses_its_place(options, expected):
@@ -52,6 +70,17 @@ def test_times_are_datetimes_or_epoch_milliseconds():
         {"snapshot_id": True},
         {"options": {"scan.mode": "from-snapshot"}},
         {"snapshot_id": 1, "options": {"scan.mode": "latest"}},
+        {"snapshot_id": 1, "options": {"scan.mode": "compacted-full"}},
+        {"snapshot_id": 1, "options": {"incremental-between": "1,2"}},
+        {"options": {"incremental-between": "1,2", "scan.snapshot-id": "3"}},
+        {"options": {"incremental-between": "1,2", "scan.mode": "latest-full"}},
+        {"options": {"scan.mode": "incremental"}},
+        {"options": {"scan.mode": "from-file-creation-time"}},
+        {"options": {"scan.mode": "from-creation-timestamp", "scan.file-creation-time-millis": "1"}},
+        {"options": {"incremental-between": "1"}},
+        {"options": {"incremental-between": "1,2,3"}},
+        {"options": {"incremental-between-timestamp": "7,3"}},
+        {"options": {"incremental-between-timestamp": "yesterday,today"}},
     ],
 )
 def test_two_places_or_a_wrong_value_are_refused(chosen):
@@ -66,11 +95,8 @@ def test_bad_option_values_name_the_option():
         travel_of(options={"scan.timestamp": "yesterday"})
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"incremental-between": "1,2"}, {"scan.file-creation-time-millis": "1"}, {"scan.mode": "compacted-full"}],
-)
-def test_modes_that_are_not_built_are_refused_by_name(options):
+@pytest.mark.parametrize("options", [{"scan.bucket": "1"}, {"scan.fallback-branch": "b"}])
+def test_what_is_not_built_is_refused_by_name(options):
     with pytest.raises(UnsupportedError) as caught:
         travel_of(options=options)
     assert next(iter(options)) in caught.value.feature
@@ -80,8 +106,18 @@ def test_stored_options_choose_only_when_the_caller_does_not():
     stored = {"scan.snapshot-id": "4", "scan.infer-parallelism": "true"}
     assert travel_of(stored=stored) == Travel(snapshot_id=4)
     assert travel_of(stored=stored, tag="t") == Travel(tag="t")
+    stored = {"incremental-between": "1,2", "incremental-between-scan-mode": "diff"}
+    assert travel_of(stored=stored) == Incremental(between=("1", "2"), mode="diff")
+    assert travel_of(stored=stored, snapshot_id=3) == Travel(snapshot_id=3)
+    assert travel_of(stored={"incremental-between-scan-mode": "diff"}, options={"incremental-between": "1,2"}) == (
+        Incremental(between=("1", "2"), mode="diff")
+    )
     with pytest.raises(UnsupportedError, match="fallback"):
         travel_of(stored={"scan.fallback-branch": "b"})
+
+
+def new_schema():
+    return TableSchema(id=0, fields=(), highest_field_id=0)
 
 
 class Root:
@@ -121,9 +157,9 @@ class Root:
     ],
 )
 def test_every_place_is_looked_up_where_it_lies(travel, found):
-    assert find_snapshot(Root(), travel) == found
+    assert find_state(Root(), travel, new_schema()) == FoundState(found)
 
 
 def test_a_version_that_is_nothing_is_reported_as_a_missing_tag():
     with pytest.raises(TagNotFoundError):
-        find_snapshot(Root(), Travel(version="gone"))
+        find_state(Root(), Travel(version="gone"), new_schema())

@@ -1,0 +1,107 @@
+"""`table.changes(a, b)`: the changes after one state up to and with another."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Union
+
+import msgspec
+
+from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.ends import Ends, mode_of
+from paimon_py.scan.moments import millis_of
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, Snapshot
+
+End = Union[int, str, datetime, None]
+
+
+class Between(msgspec.Struct, frozen=True):
+    """The changes after `start` up to and with `end` (None: the latest snapshot).
+
+    Ends are snapshot ids (0: the empty table before the first one), names of tags, or datetimes, which mean the last
+    snapshot committed at or before them.
+    """
+
+    start: End
+    end: End
+    mode: str
+
+    def ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
+        """The ends as snapshots; None where nothing lies between them.
+
+        Cost: a few gets.
+        Raises:
+            UsageError: the ends are in the wrong order, or an end is none.
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
+        """
+        mode = mode_of(self.mode, schema)
+        last = root.latest() if self.end is None else _state(root, "end", self.end)
+        start = _state(root, "start", self.start)
+        since, until = (0 if state is None else state.id for state in (start, last))
+        if since > until:
+            raise UsageError(
+                f"the changes between {self.start!r} and {self.end!r} end before they begin: the first end is snapshot "
+                f"{since}, the last one {until}; an earlier state comes first"
+            )
+        if last is None or since == until:
+            return None
+        if mode != "diff":
+            _check_one_history(root, self.start, start)
+            _check_one_history(root, self.end, last)
+            if root.snapshots.find(since + 1) is None:
+                root.snapshots.get(since + 1)
+        return Ends(since=since, start=start, last=last, mode=mode)
+
+
+def between(start: object, end: object, mode: object, schema: TableSchema) -> Between:
+    """The span that a caller names.
+
+    Raises: UsageError for ends and modes that are none, or a mode that does not go with the table.
+    """
+    chosen = mode_of(mode, schema)  # type: ignore[arg-type]
+    if start is None:
+        raise UsageError("the changes begin after a state: give its snapshot id (0: the empty table), tag or time")
+    found = Between(_end("start", start), None if end is None else _end("end", end), mode)  # type: ignore[arg-type]
+    if chosen == "diff" and not schema.primary_keys:
+        raise UsageError("mode='diff' compares rows by primary key, and this table has none: read mode='delta'")
+    if isinstance(found.start, int) and isinstance(found.end, int) and found.start > found.end:
+        raise UsageError(f"the changes between {start!r} and {end!r} end before they begin: the smaller id comes first")
+    return found
+
+
+def _end(which: str, value: object) -> End:
+    if isinstance(value, bool) or not isinstance(value, (int, str, datetime)):
+        raise UsageError(f"the {which} of changes is a snapshot id, the name of a tag or a datetime, not {value!r}")
+    if isinstance(value, int) and value < 0:
+        raise UsageError(f"the {which} of changes is a snapshot id, 0 for the empty table, not {value!r}")
+    return value
+
+
+def _state(root: TableRoot, which: str, end: End) -> Snapshot | None:
+    """The snapshot of an end; None for the empty table."""
+    if isinstance(end, str):
+        return root.tags.get(end).snapshot
+    if isinstance(end, int):
+        return root.snapshots.get(end) if end else None
+    assert isinstance(end, datetime)
+    millis = millis_of(f"the {which} of changes", end)
+    try:
+        return root.snapshots.by_time(millis)
+    except SnapshotExpiredError:
+        raise
+    except SnapshotNotFoundError:
+        return None
+
+
+def _check_one_history(root: TableRoot, end: End, state: Snapshot | None) -> None:
+    """A tag may name a snapshot of which another one took the number since: after a rollback, or of another table."""
+    if not isinstance(end, str) or state is None:
+        return
+    found = root.snapshots.find(state.id)
+    if found is not None and not Base.of(state).is_of(found):
+        raise UsageError(
+            f"tag {end!r} names a snapshot {state.id} that is not in the table's history any more: another one took its"
+            " number; mode='diff' compares the states themselves"
+        )

@@ -1,0 +1,228 @@
+"""Plan the difference of two states: the files of both → sections of keys → those that may differ → splits.
+
+Sections of both states whose keys touch make a cluster. A cluster whose files are the same in both states is not read.
+
+Source: Java `SnapshotReaderImpl.readIncrementalDiff`, release 2.0; docs/changes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.errors import UsageError
+from paimon_py.lsm.intervals import runs_of, sections_of
+from paimon_py.lsm.order import dense_ranks
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan import prune_entries as prune
+from paimon_py.scan.ends import Ends
+from paimon_py.scan.plan import Deletions, Grouped, Packing, pack
+from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, deletions_of, packing_of
+from paimon_py.scan.request import Request, keys_only
+from paimon_py.scan.split import Compared, Section, Split
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+
+def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
+    """Decide what to read to tell two states apart.
+
+    Cost: as planning a scan of each state.
+    Raises:
+        SnapshotExpiredError: a snapshot has expired.
+        UsageError: the table has no primary key.
+    """
+    schema = request.schema
+    if not schema.primary_keys:
+        raise UsageError("a diff compares rows by primary key, and this table has none: read its delta")
+    asked = msgspec.structs.replace(keys_only(request), every_level=not ends.removals)
+    before = [] if ends.start is None else [_State(root, asked, ends.start)]
+    after = _State(root, asked, ends.last)
+    if before and not ends.removals:
+        before[0].leave_out(after)
+    planner = _Clusters(schema, [*before, after])
+    splits = list(planner.splits(ends.since, ends.removals, packing_of(schema)))
+    skipped = after.planner.skipped()
+    for state in before:
+        skipped = skipped.plus(state.planner.skipped())
+    return Planned(
+        tuple(splits), after.planner.pushed, msgspec.structs.replace(skipped, same=skipped.same + planner.same_files)
+    )
+
+
+class _State:
+    """The files of one state."""
+
+    def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
+        self.planner = SnapshotPlanner(root, request, snapshot)
+        self.snapshot = snapshot
+        self.entries = self.planner.candidates()
+        self.deletions: Deletions = deletions_of(root, request.schema, snapshot)
+        self._schema = request.schema
+        self._schema_of = root.schemas.get
+
+    def leave_out(self, other: _State) -> None:
+        """Leave out of both states the files that both have on the same level, as Java does."""
+        mine, others = _identities(self.entries), _identities(other.entries)
+        common = set(mine) & set(others)
+        self.entries = self.entries.take(np.array([one not in common for one in mine], np.bool_))
+        other.entries = other.entries.take(np.array([one not in common for one in others], np.bool_))
+
+    def grouped(self) -> tuple[EntryColumns, Grouped, list[int]]:
+        """The files, their sections, and the numbers of the sections that are wanted."""
+        entries, grouped, wanted = self.planner.sections(self.entries)
+        numbers = range(len(grouped.sections))
+        return entries, grouped, [number for number in numbers if wanted is None or wanted[number]]
+
+    def key_columns(self, entries: EntryColumns, which: str) -> list[pa.Array]:
+        """The smallest or largest key of every file."""
+        return prune.key_columns(entries, which, self._schema, self._schema_of)
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """One section of one state."""
+
+    state: int
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    section: Section
+
+
+class _Clusters:
+    """Sections of one or two states, the later one last, clustered by their keys."""
+
+    def __init__(self, schema: TableSchema, states: Sequence[_State]) -> None:
+        self._schema = schema
+        self._states = states
+        self._parts: list[_Part] = []
+        self._low, self._high = self._ranks()
+        self.same_files = 0
+
+    def splits(self, since: int, removals: bool, packing: Packing) -> Iterator[Split]:
+        """Splits of clusters that may differ, in the order of partitions, buckets and keys."""
+        for group in self._groups():
+            places = np.array(group, np.int64)
+            clusters = [places[cluster].tolist() for cluster in sections_of(self._low[places], self._high[places])]
+            differing = [cluster for cluster in clusters if not self._is_same(cluster)]
+            for packed in pack(differing, lambda cluster: self._weight(cluster, packing), packing.target_bytes):
+                yield self._split([part for cluster in packed for part in cluster], since, removals)
+
+    def _ranks(self) -> tuple[Ints, Ints]:
+        """Fill the list of parts; the ranks of the smallest and the largest key of each."""
+        if all(not len(state.entries) for state in self._states):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found = [state.grouped() for state in self._states]
+        both = list(zip(self._states, found, strict=True))
+        lows = [state.key_columns(each[0], "min_key") for state, each in both]
+        highs = [state.key_columns(each[0], "max_key") for state, each in both]
+        ranks = dense_ranks([pa.chunked_array(columns) for columns in zip(*lows, *highs, strict=True)])
+        count = len(ranks) // 2
+        start, low, high = 0, [], []
+        for number, (entries, grouped, wanted) in enumerate(found):
+            for section in wanted:
+                files = np.array([file for run in grouped.sections[section] for file in run], np.int64)
+                low.append(int(ranks[start + files].min()))
+                high.append(int(ranks[count + start + files].max()))
+                self._parts.append(_part(number, entries, grouped, section))
+            start += len(entries)
+        return np.array(low, np.int64), np.array(high, np.int64)
+
+    def _groups(self) -> list[list[int]]:
+        """The parts whose keys may be the same: of a bucket, where buckets keep their keys, else of a partition."""
+        mode = bucket_mode(self._schema)
+        totals: dict[bytes, set[int]] = {}
+        for part in self._parts:
+            totals.setdefault(part.partition, set()).add(part.total_buckets)
+        groups: dict[object, list[int]] = {}
+        for number, part in enumerate(self._parts):
+            stays = mode is BucketMode.FIXED and len(totals[part.partition]) == 1
+            place = (part.partition, part.bucket) if stays else part.partition
+            groups.setdefault(None if mode is BucketMode.MOVING else place, []).append(number)
+        return list(groups.values())
+
+    def _is_same(self, cluster: Sequence[int]) -> bool:
+        """Whether the cluster has the same files with the same dead rows in both states; counts them if so."""
+        if len(self._states) < 2:
+            return False
+        sides = [set[object](), set[object]()]
+        for number in cluster:
+            part = self._parts[number]
+            dead = self._states[part.state].deletions.get((part.partition, part.bucket), {})
+            sides[part.state] |= {
+                (part.partition, part.bucket, file.name, file.level, dead.get(file.name))
+                for file in part.section.files
+            }
+        if sides[0] != sides[1]:
+            return False
+        self.same_files += 2 * len(sides[0])
+        return True
+
+    def _weight(self, cluster: Sequence[int], packing: Packing) -> int:
+        files = (file for number in cluster for file in self._parts[number].section.files)
+        return max(sum(file.size_bytes for file in files), packing.open_file_bytes)
+
+    def _split(self, numbers: Sequence[int], since: int, removals: bool) -> Split:
+        last = len(self._states) - 1
+        first = self._parts[numbers[0]]
+        sides = [
+            tuple(self._runs([number for number in numbers if self._parts[number].state == state]))
+            for state in range(last + 1)
+        ]
+        return Split(
+            snapshot_id=self._states[last].snapshot.id,
+            schema_id=self._schema.id,
+            partition=first.partition,
+            bucket=first.bucket,
+            total_buckets=first.total_buckets,
+            sections=(),
+            since=since,
+            compared=Compared(before=sides[0] if last else (), after=sides[last], removals=removals),
+        )
+
+    def _runs(self, numbers: Sequence[int]) -> Iterator[Split]:
+        """Sections of one state as sorted runs of a bucket each."""
+        buckets: dict[tuple[bytes, int], list[int]] = {}
+        for number in numbers:
+            part = self._parts[number]
+            buckets.setdefault((part.partition, part.bucket), []).append(number)
+        for (partition, bucket), members in buckets.items():
+            ordered = sorted(members, key=lambda number: (self._low[number], self._high[number]))
+            state = self._states[self._parts[ordered[0]].state]
+            dead = state.deletions.get((partition, bucket), {})
+            for run in runs_of(ordered, self._low, self._high):
+                sections = tuple(self._parts[number].section for number in run)
+                names = [file.name for section in sections for file in section.files] if dead else []
+                yield Split(
+                    snapshot_id=state.snapshot.id,
+                    schema_id=self._schema.id,
+                    partition=partition,
+                    bucket=bucket,
+                    total_buckets=self._parts[run[0]].total_buckets,
+                    sections=sections,
+                    deletions={name: dead[name] for name in names if name in dead},
+                )
+
+
+def _part(state: int, entries: EntryColumns, grouped: Grouped, number: int) -> _Part:
+    runs = tuple(tuple(grouped.files[file] for file in run) for run in grouped.sections[number])
+    raw = len(runs) == 1 and all(file.delete_row_count == 0 for file in runs[0])
+    first = grouped.sections[number][0][0]
+    return _Part(
+        state,
+        entries.partitions()[first].as_py(),
+        int(entries.bucket[first]),
+        int(entries.total_buckets[first]),
+        Section(runs=runs, raw=raw),
+    )
+
+
+def _identities(entries: EntryColumns) -> list[tuple[object, ...]]:
+    """What tells a file of a state from others: the same in two states only for the same file on the same level."""
+    return list(zip(entries.names().to_pylist(), entries.level.tolist(), strict=True))

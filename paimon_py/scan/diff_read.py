@@ -1,0 +1,123 @@
+"""Read the difference of two states: one net change a key, in the order of keys.
+
+Both states are read merged, and then merged with each other: a key has a row of the earlier state, of the later one, or
+of both. Memory holds what a merge of as many runs holds, whatever the size of the states.
+
+Source: Java `IncrementalDiffSplitRead`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.errors import CorruptionError
+from paimon_py.expr.arrow import prepare
+from paimon_py.lsm.groups import Groups, Merged
+from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.order import MergeOrder
+from paimon_py.lsm.same_values import same_values
+from paimon_py.lsm.words import combined
+from paimon_py.scan.request import Request, keep, keys_only
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD
+from paimon_py.scan.split import Compared, Split
+from paimon_py.spec.schema import ROW_KIND_COLUMN
+
+ReadRun = Callable[[Request, Split], Iterator[pa.RecordBatch]]
+
+_STATE = "_STATE"
+_STATE_FIELD = pa.field(_STATE, pa.int8(), nullable=False)
+_ALIVE = pa.array(["+I", "+U"])
+
+
+def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iterator[pa.RecordBatch]:
+    """What became of the keys of two states. `read`: the rows of one run.
+
+    Shapes: out — batches of `request.arrow_schema` and `_row_kind`, none empty.
+    Cost: two merge windows in memory besides the readers of the runs.
+    Raises: as `read_split`
+    """
+    stored = not compared.removals
+    asked = msgspec.structs.replace(keys_only(request), kinds=stored)
+    sources = [
+        _source(asked, run, state, read)
+        for state, runs in enumerate((compared.before, compared.after))
+        for run in runs
+    ]
+    engine = _Difference(frozenset(request.schema.names) - set(request.schema.trimmed_primary_keys), stored)
+    order = MergeOrder(keys=request.schema.key_fields)
+    columns = (*request.schema.names, ROW_KIND_COLUMN)
+    mask = None if request.predicate is None else prepare(request.predicate)
+    schema = request.arrow_schema.append(ROW_KIND_FIELD)
+    names = [*request.columns, ROW_KIND_COLUMN]
+    for batch in merge(sources, Plan(order=order, engine=engine, columns=columns, drop_deletes=False)):
+        changed = keep(batch.filter(pc.is_valid(batch.column(ROW_KIND_COLUMN))), mask)
+        if changed.num_rows:
+            yield pa.RecordBatch.from_arrays(changed.select(names).columns, schema=schema)
+
+
+def _source(asked: Request, run: Split, state: int, read: ReadRun) -> RunSource:
+    def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
+        for batch in read(asked, run):
+            if asked.kinds:
+                batch = batch.filter(pc.is_in(batch.column(ROW_KIND_COLUMN), _ALIVE))
+            else:
+                batch = batch.append_column(ROW_KIND_FIELD, pa.array([""]).take(_zeros(batch.num_rows)))
+            marked = batch.append_column(_STATE_FIELD, pa.array(np.full(batch.num_rows, state, np.int8)))
+            for start in range(0, marked.num_rows, batch_rows):
+                yield marked.slice(start, batch_rows)
+
+    row_bytes = max(16, 3 * run.size_bytes // max(1, run.row_count)) + 8 * len(asked.columns)
+    return RunSource(run.files[0].name, run.row_count, row_bytes, batches)
+
+
+def _zeros(count: int) -> pa.Array:
+    return from_numpy(np.zeros(count, np.int8), pa.int8())
+
+
+class _Difference(msgspec.Struct, frozen=True):
+    """A merge engine for rows of two states: what became of every key, as its kind.
+
+    `values`: the columns that are compared. `stored`: kinds are those of the rows, and what is gone is no change.
+    """
+
+    values: frozenset[str]
+    stored: bool
+
+    def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """All values."""
+        return wanted | self.values
+
+    def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
+        """The later row of every key, and its kind; NULL for keys that did not change."""
+        states = numpy_values(combined(columns[_STATE]))
+        newest, both = groups.newest_rows, groups.multiple
+        oldest = groups.oldest_rows[both]
+        if (groups.ends - groups.firsts).max() > 2 or (states[oldest] == states[newest[both]]).any():
+            raise CorruptionError("two rows of one state have the same key, which is in two buckets or runs")
+        changed: Mask = np.ones(len(newest), np.bool_)
+        changed[both] = ~self._same(columns, oldest, newest[both])
+        gone = states[newest] == 0
+        if self.stored:
+            kinds = combined(columns[ROW_KIND_COLUMN]).take(from_numpy(newest, pa.int64()))
+            valid = from_numpy(changed & ~gone, pa.bool_())
+            return Merged(newest, {ROW_KIND_COLUMN: pc.if_else(valid, kinds, pa.scalar(None, pa.string()))})
+        places = np.where(gone, 2, 0).astype(np.int8)
+        places[both] = 1
+        texts = pa.array(["+I", "+U", "-D"]).take(from_numpy(places, pa.int8(), changed))
+        return Merged(newest, {ROW_KIND_COLUMN: texts})
+
+    def _same(self, columns: Mapping[str, pa.ChunkedArray], before: Ints, after: Ints) -> Mask:
+        found: Mask = np.ones(len(before), np.bool_)
+        one, other = from_numpy(before, pa.int64()), from_numpy(after, pa.int64())
+        for name in self.values:
+            left, right = (combined(columns[name].take(rows)) for rows in (one, other))
+            found &= same_values(left, right)
+        return found
+
+

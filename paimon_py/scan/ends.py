@@ -1,0 +1,49 @@
+"""The two ends of a span of changes, found: what `table.changes` and incremental options come down to.
+
+Source: Java `AbstractDataTableScan.createIncrementalStartingScanner`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from paimon_py.errors import UsageError
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+Mode = Literal["delta", "changelog", "diff"]
+MODES = ("auto", "delta", "changelog", "diff")
+
+
+class Ends(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes after snapshot `since` up to and with `last`.
+
+    Attributes:
+        since: id of the first end; 0 for the empty table.
+        start: the snapshot of the first end; None where it is 0, or only the changes count, not the state.
+        last: the snapshot of the last end.
+        mode: where the changes are read: files added by APPEND snapshots, changelog files, or both states.
+        removals: whether a diff tells keys that are gone. If not, a diff is what Java gives: files that both states
+            have are left out, rows have their stored kinds, and keys that are gone do not come.
+    """
+
+    since: int
+    start: Snapshot | None = None
+    last: Snapshot
+    mode: Mode
+    removals: bool = True
+
+
+def mode_of(mode: str, schema: TableSchema) -> Mode:
+    """Where to read changes: "auto" takes the changelog where the table makes one.
+
+    Raises: UsageError for a mode that is none.
+    """
+    if not isinstance(mode, str) or mode not in MODES:
+        raise UsageError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
+    if mode == "auto":
+        return "delta" if Options(schema.options).get_enum("changelog-producer") == "none" else "changelog"
+    return mode  # type: ignore[return-value]
