@@ -21,6 +21,7 @@ from paimon_py.compaction.picker import (
     PickerState,
     compacts_by_lookup,
     drop_deletes,
+    full_compaction_interval,
     pick,
     pick_full,
     writers_wait,
@@ -52,7 +53,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             picker=PickerSettings.of(options) if schema.primary_keys else PickerSettings(),
             append=AppendSettings.of(options),
             looks_up=compacts_by_lookup(schema),
-            full_after=options.find_int("full-compaction.delta-commits"),
+            full_after=full_compaction_interval(options),
         )
 
     def may_pick(self, run_count: int) -> bool:
@@ -92,6 +93,7 @@ class BucketLevels:
         self._deletions = deletions
         self._before: dict[str, DataFile] = {}
         self._after: dict[str, DataFile] = {}
+        self._changelog: list[DataFile] = []
 
     @property
     def writers_wait(self) -> bool:
@@ -153,6 +155,7 @@ class BucketLevels:
                 obsolete.append(file)
         for file in done.compacted.added:
             self._files[file.name] = self._after[file.name] = file
+        self._changelog += done.compacted.changelog
         known = {entry.name for entry in (*self._base, *deletions.index)}
         index = tuple(entry for entry in self._deletions.index if entry.name not in known)
         self._deletions = deletions
@@ -169,6 +172,7 @@ class BucketLevels:
         compacted = Edit(
             deleted=tuple(self._before.values()),
             added=tuple(self._after.values()),
+            changelog=tuple(self._changelog),
             added_index=self._deletions.index,
             deleted_index=self._base,
         )

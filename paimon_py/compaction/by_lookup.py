@@ -3,7 +3,8 @@
 The levels above are read along as further sorted runs, in key order, as far as level 0 reaches; only their keys where
 the old values do not matter. Their rows never come out as they are. Where one of them is the row that has spoken for
 its key so far, its place is noted, to be put into the deletion vector of its file; or its values take part in the
-merge; or the new row is left out because the first one counts: that depends on the table.
+merge; or the new row is left out because the first one counts: that depends on the table. That row is also what a
+changelog calls the row before.
 
 Source: format.md §13.5; Java `LookupMergeTreeCompactRewriter`, `LookupChangelogMergeFunctionWrapper`,
 `LookupMergeFunction`, `FirstRowMergeFunctionWrapper`, `LookupLevels`, `LookupStrategy`.
@@ -72,15 +73,16 @@ class LookupRules(msgspec.Struct, frozen=True, kw_only=True):
     first_wins: bool = False
 
     @classmethod
-    def of(cls, schema: TableSchema) -> LookupRules:
-        """The rules of a table that compacts by lookup."""
+    def of(cls, schema: TableSchema, *, tells: bool = False) -> LookupRules:
+        """The rules of a table that compacts by lookup. `tells`: a changelog is written, which shows the old values."""
         options = Options(schema.options)
         engine = options.get_enum("merge-engine")
         if engine == "first-row":
             return cls(marks=False, merges=False, first_wins=True)
         newest_wins = engine == "deduplicate" and not options.get_list("sequence.field")
         marks = options.get_bool("deletion-vectors.enabled")
-        return cls(marks=marks, merges=not (marks and newest_wins and not options.get_bool("ignore-delete")))
+        places_do = marks and newest_wins and not options.get_bool("ignore-delete")
+        return cls(marks=marks, merges=tells or not places_do)
 
 
 class ObsoleteRows:
@@ -152,12 +154,16 @@ class LevelsAbove:
         yield from self._merged(section, merging, self._above(section))
 
     def look_up(self, file: DataFile, merging: Merging) -> None:
-        """Note what the rows of a file of level 0 replace, where the file itself stays as it is.
+        """Note and tell what the rows of a file of level 0 replace, where the file itself stays as it is.
 
-        Cost: reads the key columns of the file, and those above as far as it reaches.
+        Cost: reads the key columns of the file, and those above as far as it reaches; all columns to tell the changes.
         """
         section = (SortedRun((file,)),)
         above = self._above(section)
+        if merging.telling is not None:
+            for _ in self._merged(section, merging, above):
+                pass
+            return
         if not above or not self.rules.marks:
             return
         keys_only = msgspec.structs.replace(merging, fields=self._keys, engine=Deduplicate(), drop_deletes=False)
@@ -248,6 +254,7 @@ class _Looking(msgspec.Struct, frozen=True):
         """
         order, firsts = groups.order, groups.firsts
         sizes = groups.ends - firsts
+        telling = self.merging.telling
         levels = numpy_values(combined(columns[LEVEL]))[order].astype(np.int64)
         files = numpy_values(combined(columns[FILE]))[order]
         above = files >= 0
@@ -271,7 +278,16 @@ class _Looking(msgspec.Struct, frozen=True):
         starts = np.ones(len(number), np.bool_)
         starts[1:] = number[1:] != number[:-1]
         count = int(np.count_nonzero(starts))
-        return self.merging.engine(Groups(order[keep], starts, merging=np.arange(count)), columns)
+        merged = self.merging.engine(Groups(order[keep], starts, merging=np.arange(count)), columns)
+        if telling is not None:
+            before = np.full(len(firsts), -1, np.int64)
+            before[(np.cumsum(groups.starts) - 1)[speaks]] = order[speaks]
+            told = np.logical_or.reduceat(levels == 0, firsts)
+            if self.rules.first_wins:
+                told &= before < 0
+            keys = number[starts]
+            telling.merged(columns, before[keys], merged, told[keys])
+        return merged
 
     def _note(self, files: Ints, positions: Ints) -> None:
         for number in np.unique(files).tolist():

@@ -154,6 +154,18 @@ def forces_level_0(options: Options) -> bool:
     return needs_lookup(options) or options.get_bool("compaction.force-up-level-0")
 
 
+def full_compaction_interval(options: Options) -> int | None:
+    """After how many hand-overs a writer compacts fully; None for never. Only that makes the changelog of
+    `full-compaction`.
+
+    Source: Java `StoreSinkWrite`.
+    """
+    every = options.find_int("full-compaction.delta-commits")
+    if every is None and options.get_enum("changelog-producer") != "full-compaction":
+        return None
+    return max(every or 1, 1)
+
+
 def pick(
     runs: Runs, settings: PickerSettings, state: PickerState, now_millis: int, hour: int
 ) -> tuple[Choice, PickerState]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.compaction.telling import Telling, TellingEngine
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
 from paimon_py.files.writer import RollingWriter
 from paimon_py.lsm.groups import Engine
@@ -40,6 +41,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
     """How rows of one bucket become the rows of a compacted file.
 
     `fields`: all columns of the table. `read`: opens a file. `drop_deletes`: rows of kind −U and −D end here.
+    `telling`: where the changes are told, if they are.
     """
 
     order: MergeOrder
@@ -47,6 +49,7 @@ class Merging(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     read: ReadFile
     drop_deletes: bool
+    telling: Telling | None = None
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
@@ -86,19 +89,27 @@ def merged_rows(section: Sequence[SortedRun], merging: Merging) -> Iterator[pa.R
     if len(section) == 1:
         yield from _single(section[0], merging)
         return
-    fields = merging.file_fields
+    fields, engine = merging.file_fields, merging.engine
+    if merging.telling is not None:
+        engine = TellingEngine(engine, merging.telling)
     columns = tuple(field.name for field in fields)
-    if LEVEL_FIELD.name in merging.engine.inputs(frozenset()):
+    if LEVEL_FIELD.name in engine.inputs(frozenset()):
         fields = (*fields, LEVEL_FIELD)
     sources = [_source(run, merging, fields) for run in oldest_first(section)]
     plan = Plan(
         order=merging.order,
-        engine=merging.engine,
+        engine=engine,
         columns=columns,
         drop_deletes=merging.drop_deletes,
         window_rows=WINDOW_ROWS if len(sources) <= _MANY_RUNS else WINDOW_ROWS // 2,
     )
     yield from merge(sources, plan)
+
+
+def tell_alone(file: DataFile, merging: Merging) -> None:
+    """Tell what the rows of a file change that stays as it is and meets no other."""
+    for _ in _single(SortedRun((file,)), merging):
+        pass
 
 
 def guessed_row_bytes(file: SortedRun, columns: int) -> int:
@@ -110,8 +121,11 @@ def _single(run: SortedRun, merging: Merging) -> Iterator[pa.RecordBatch]:
     fields = merging.file_fields
     batch_rows = min(BATCH_ROWS, max(_LEAST_ROWS, WINDOW_BYTES // guessed_row_bytes(run, len(fields))))
     drops = merging.drop_deletes and run.may_delete
-    for batch in _rows(run, merging, fields, batch_rows):
-        yield additions(batch) if drops else batch
+    for file in run.files:
+        for batch in merging.read(file, fields, batch_rows):
+            if merging.telling is not None:
+                merging.telling.alone(batch, file.level)
+            yield additions(batch) if drops else batch
 
 
 def _source(run: SortedRun, merging: Merging, fields: Sequence[Field]) -> RunSource:

@@ -17,9 +17,10 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.commit.deletion_index import renewed
 from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
-from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite
+from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite, tell_alone
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
+from paimon_py.compaction.telling import Telling
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
@@ -27,7 +28,8 @@ from paimon_py.files.alive import POSITION_FIELD, alive, positioned
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.stamps import Stamps
-from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout
+from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.external_sort import ExternalSort
 from paimon_py.lsm.order import key_ranks, merge_order
@@ -44,11 +46,12 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
 
-def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> BucketChanges:
+def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True) -> BucketChanges:
     """Do what a task says.
 
     Args:
         schema: the table's schema of the id that the task names.
+        tells: write the changelog that the table asks for; overwrites carry none.
 
     Cost: reads every file that is not merely moved, once; memory does not depend on their size.
     Raises:
@@ -58,10 +61,11 @@ def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> Buck
     """
     if task.schema_id != schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
-    work = _Work(root, schema, task)
+    work = _Work(root, schema, task, tells=tells)
     try:
         before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
         index = work.renew_index(before, after)
+        changelog = work.finish_changelog()
     except BaseException:
         work.discard()
         raise
@@ -69,7 +73,7 @@ def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> Buck
         partition=task.partition,
         bucket=task.bucket,
         total_buckets=task.total_buckets,
-        compacted=Edit(deleted=before, added=after, added_index=index, deleted_index=task.index),
+        compacted=Edit(deleted=before, added=after, changelog=changelog, added_index=index, deleted_index=task.index),
     )
 
 
@@ -80,7 +84,7 @@ Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
 class _Work:
     """One task being carried out."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, task: CompactionTask) -> None:
+    def __init__(self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool) -> None:
         self._root = root
         self._schema = schema
         self._task = task
@@ -91,7 +95,9 @@ class _Work:
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
         self._found: Mapping[str, DeletionVector] = {}
-        self._rules = LookupRules.of(schema)
+        self._settings = StepSettings.of(schema, tells=tells)
+        self._rules = LookupRules.of(schema, tells=self._settings.tells)
+        self._changelog: RollingWriter | None = None
         self._stamps = Stamps.of(schema)
         self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
 
@@ -109,9 +115,12 @@ class _Work:
         before: list[DataFile] = []
         after: list[DataFile] = []
         for step in self._steps():
+            merging = msgspec.structs.replace(merging, telling=self._telling() if step.tells else None)
             if isinstance(step, Upgrade):
                 if step.lookup:
                     lookup.look_up(step.file, merging)
+                elif step.tells:
+                    tell_alone(step.file, merging)
                 before.append(step.file)
                 after.append(msgspec.structs.replace(step.file, level=task.output_level))
                 continue
@@ -121,6 +130,10 @@ class _Work:
             after += rewrite(step.sections, merging, self._open(), rows)
         self._found = lookup.found.vectors
         return tuple(before), tuple(after)
+
+    def finish_changelog(self) -> tuple[DataFile, ...]:
+        """The files with what the compaction changed."""
+        return () if self._changelog is None else self._changelog.close()
 
     def renew_index(self, before: Sequence[DataFile], after: Sequence[DataFile]) -> tuple[IndexEntry, ...]:
         """The bucket's deletion vectors from now on."""
@@ -161,11 +174,20 @@ class _Work:
         lows, highs = key_ranks([file.min_key for file in files], [file.max_key for file in files], types)
         schemas = {file.schema_id: self._files.schema_of(file) for file in files} if self._expiry else {}
         expired = self._expiry.expired(files, schemas.__getitem__) if self._expiry else frozenset()
-        return steps_of(self._task, lows, highs, settings=StepSettings.of(self._schema), expired=expired)
+        return steps_of(self._task, lows, highs, settings=self._settings, expired=expired)
 
     def _open(self, first_sequence: int = 0) -> RollingWriter:
         self._begun.append(self._new_files.begin(self._layout, first_sequence))
         return self._begun[-1]
+
+    def _telling(self) -> Telling:
+        """One writer takes the changes of all steps, which come in key order."""
+        if self._changelog is None:
+            layout = changelog_layout(self._schema, level=self._task.output_level)
+            self._changelog = self._new_files.begin(layout)
+            self._begun.append(self._changelog)
+        rules = ChangeRules.of(self._schema)
+        return Telling(rules=rules, top=self._task.output_level, write=self._changelog.write)
 
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
         pieces = self._files.reader(file, self._stamps.stored(file, fields)).positions(batch_rows=batch_rows)

@@ -28,11 +28,12 @@ class Upgrade(msgspec.Struct, frozen=True):
     """Move a file to the output level; its bytes stay.
 
     `lookup`: in a table that compacts by lookup, its keys must still be looked up in the levels above the output, to
-    mark the rows that they replace.
+    mark the rows that they replace. `tells`: what its rows change goes into the changelog.
     """
 
     file: DataFile
     lookup: bool = False
+    tells: bool = False
 
 
 class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +44,13 @@ class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
         drop_deletes: rows of kind −U and −D end here.
         lookup: in a table that compacts by lookup, level 0 takes part: its keys are looked up in the levels above the
             output.
+        tells: what its rows change goes into the changelog.
     """
 
     sections: tuple[Section, ...]
     drop_deletes: bool
     lookup: bool = False
+    tells: bool = False
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -67,6 +70,7 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
         rewrite_all: no file is just moved.
         keep_deletes: deletes never end (chain tables).
         lookup: compactions of level 0 look keys up in higher levels.
+        tells: compactions write a changelog: those of level 0 where they look keys up, else full ones.
         deletion_vectors: the table has deletion vectors.
         newest_row_wins: rows of an older file change nothing (deduplicate without sequence fields).
         format, level_formats: the file format, and that of levels which have their own.
@@ -77,15 +81,17 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
     rewrite_all: bool = False
     keep_deletes: bool = False
     lookup: bool = False
+    tells: bool = False
     deletion_vectors: bool = False
     newest_row_wins: bool = True
     format: str = "parquet"
     level_formats: Mapping[str, str] = {}
 
     @classmethod
-    def of(cls, schema: TableSchema) -> StepSettings:
-        """The settings of a table with a primary key."""
+    def of(cls, schema: TableSchema, *, tells: bool = True) -> StepSettings:
+        """The settings of a table with a primary key. `tells`: whether compactions write the changelog it asks for."""
         options = Options(schema.options)
+        producer = options.get_enum("changelog-producer")
         target = options.find_size("target-file-size")
         ratio = options.get_float("compaction.small-file-ratio")
         picker = PickerSettings.of(options)
@@ -95,7 +101,8 @@ class StepSettings(msgspec.Struct, frozen=True, kw_only=True):
             level_count=picker.level_count,
             rewrite_all=picker.rewrite_all,
             keep_deletes=picker.keep_deletes,
-            lookup=compacts_by_lookup(schema) and options.get_enum("changelog-producer") != "full-compaction",
+            lookup=compacts_by_lookup(schema) and producer != "full-compaction",
+            tells=tells and producer in ("lookup", "full-compaction"),
             deletion_vectors=picker.deletion_vectors,
             newest_row_wins=options.get_enum("merge-engine") == "deduplicate"
             and not options.get_list("sequence.field"),
@@ -158,6 +165,7 @@ class _Plan:
         levels = [file.level for file in (*task.files, *task.higher_files)]
         nothing_above = task.drop_deletes or settings.keep_deletes
         self.to_top = nothing_above and task.output_level == max(settings.level_count - 1, *levels)
+        self.tells_all = settings.tells and not settings.lookup and self.to_top
 
     def flush(self, pending: list[Section]) -> None:
         """Rewrite the sections collected; one file alone would only be copied, so it moves instead."""
@@ -182,7 +190,7 @@ class _Plan:
         elif file.level == 0 and self.settings.lookup:
             self._upgrade_by_lookup(file)
         else:
-            self.steps.append(Upgrade(file))
+            self.steps.append(Upgrade(file, tells=self.tells_all))
 
     def _upgrade_by_lookup(self, file: DataFile) -> None:
         settings, output = self.settings, self.task.output_level
@@ -192,12 +200,12 @@ class _Plan:
         if other_format or must_drop or not is_final:
             self._rewrite([_alone(file)], drop_deletes=settings.deletion_vectors)
         else:
-            self.steps.append(Upgrade(file, lookup=True))
+            self.steps.append(Upgrade(file, lookup=True, tells=settings.tells))
 
     def _rewrite(self, sections: list[Section], drop_deletes: bool) -> None:
-        step = Rewrite(sections=tuple(sections), drop_deletes=drop_deletes)
+        step = Rewrite(sections=tuple(sections), drop_deletes=drop_deletes, tells=self.tells_all)
         if self.settings.lookup and self.task.output_level and any(file.level == 0 for file in step.files):
-            step = msgspec.structs.replace(step, lookup=True)
+            step = msgspec.structs.replace(step, lookup=True, tells=self.settings.tells)
         self.steps.append(step)
 
 

@@ -184,7 +184,7 @@ class WriterCompaction:
         from paimon_py.compaction.run import run_task
 
         try:
-            done = run_task(self._root, self._schema, task)
+            done = run_task(self._root, self._schema, task, tells=not self._replaces)
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise

@@ -139,7 +139,7 @@ def _sequence_type(schema: TableSchema, options: Options) -> str | None:
 
 def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
     producer = options.get_enum("changelog-producer")
-    return f"changelog-producer={producer}" if producer != "none" else None
+    return f"changelog-producer={producer}" if producer == "input" else None
 
 
 def _kept_twice(schema: TableSchema, options: Options) -> str | None:

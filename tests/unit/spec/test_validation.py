@@ -154,7 +154,7 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
 @pytest.mark.parametrize(
     ("options", "feature"),
     [
-        ({**PK, "changelog-producer": "lookup"}, "changelog-producer=lookup"),
+        ({**PK, "changelog-producer": "input"}, "changelog-producer=input"),
         (
             {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
             "ignore-delete and keys that move between partitions",

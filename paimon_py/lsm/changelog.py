@@ -1,0 +1,148 @@
+"""What a merge changed, as change rows: per key the row before it and the row after it become -U and +U, +I or -D.
+
+Whoever merges knows which window row spoke for a key before (a lookup, the top level); the engine gives the row after.
+
+Source: format.md §14; Java `FullChangelogMergeFunctionWrapper`, `LookupChangelogMergeFunctionWrapper`,
+`FirstRowMergeFunctionWrapper`, `EqualiserCodeGenerator`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
+from paimon_py.lsm.aggregates.elements import codes_of
+from paimon_py.lsm.groups import Merged
+from paimon_py.lsm.words import combined
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.spec.types import Atomic, Field
+
+_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = 0, 1, 2, 3
+
+
+class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How changes become rows.
+
+    Attributes:
+        columns: the columns of a change row: the system columns, then the table's.
+        compared: a row that changed in none of these was not changed; None: whatever was merged was changed.
+        keeps_kinds: the row of a new key keeps its kind, +I or +U.
+    """
+
+    columns: tuple[str, ...]
+    compared: tuple[Field, ...] | None = None
+    keeps_kinds: bool = False
+
+    @classmethod
+    def of(cls, schema: TableSchema) -> ChangeRules:
+        """The rules of a table whose compactions write a changelog."""
+        options = Options(schema.options)
+        ignored = options.get_list("changelog-producer.row-deduplicate-ignore-fields")
+        compared = tuple(field for field in schema.fields if field.name not in ignored)
+        return cls(
+            columns=(SEQUENCE_NUMBER, VALUE_KIND, *schema.names),
+            compared=compared if options.get_bool("changelog-producer.row-deduplicate") else None,
+            keeps_kinds=options.get_enum("merge-engine") == "first-row",
+        )
+
+
+def change_rows(
+    columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, told: Mask, rules: ChangeRules
+) -> pa.Table:
+    """The change rows of one window.
+
+    -U and -D hold the row before, with its sequence number; +U and +I the row after. A row of kind -U or -D is as good
+    as none.
+
+    Shapes: `before` - per key of `merged` the window row that spoke for it, -1 for none; `told` - False for keys that
+        did not take part; out - `rules.columns`, by key, a -U right before its +U.
+    Cost: gathers the rows; a comparison touches columns until one differs.
+    """
+    kinds = numpy_values(combined(columns[VALUE_KIND]))
+    after_kinds = numpy_values(combined(merged.columns[VALUE_KIND])) if VALUE_KIND in merged.columns else None
+    if after_kinds is None:
+        after_kinds = kinds[merged.rows]
+    is_after = told & ((after_kinds & 1) == 0)
+    is_before = told & (before >= 0)
+    is_before[is_before] = (kinds[before[is_before]] & 1) == 0
+    both = np.flatnonzero(is_before & is_after)
+    if rules.compared is not None and len(both):
+        same = both[~_differ(columns, before, merged, both, rules.compared)]
+        is_before[same] = is_after[same] = False
+    counts = is_before.astype(np.int64) + is_after
+    keys = np.repeat(np.arange(len(counts)), counts)
+    first = np.ones(len(keys), np.bool_)
+    first[1:] = keys[1:] != keys[:-1]
+    old = is_before[keys] & first
+    paired = (counts == 2)[keys]
+    new_kinds = after_kinds[keys] if rules.keeps_kinds else np.full(len(keys), _INSERT, np.int8)
+    made = np.where(old, np.where(paired, _UPDATE_BEFORE, _DELETE), np.where(paired, _UPDATE_AFTER, new_kinds)).astype(
+        np.int8
+    )
+    rows = np.where(old, before[keys], merged.rows[keys])
+    index = from_numpy(rows, pa.int64())
+    arrays: dict[str, pa.Array] = {VALUE_KIND: from_numpy(made, pa.int8())}
+    for name in rules.columns:
+        if name in merged.columns and name != VALUE_KIND:
+            column = columns[name]
+            pair = pa.chunked_array([*column.chunks, merged.columns[name]], type=column.type)
+            arrays[name] = pair.take(from_numpy(np.where(old, rows, len(column) + keys), pa.int64()))
+    kept = pa.table({name: columns[name] for name in rules.columns if name not in arrays}).take(index)
+    return pa.table({name: arrays[name] if name in arrays else kept.column(name) for name in rules.columns})
+
+
+def insertions(batch: pa.RecordBatch, rules: ChangeRules) -> pa.RecordBatch:
+    """The change rows of keys that were not there before: every +I and +U as +I."""
+    kinds = numpy_values(batch.column(VALUE_KIND))
+    adds = (kinds & 1) == 0
+    if not adds.all():
+        batch = batch.filter(from_numpy(adds, pa.bool_()))
+    batch = batch.select(list(rules.columns))
+    if not kinds.any():
+        return batch
+    place = batch.schema.get_field_index(VALUE_KIND)
+    new = from_numpy(np.zeros(batch.num_rows, np.int8), pa.int8())
+    return batch.set_column(place, batch.schema.field(place), new)
+
+
+def _differ(
+    columns: Mapping[str, pa.ChunkedArray], before: Ints, merged: Merged, keys: Ints, compared: tuple[Field, ...]
+) -> Mask:
+    """Which of some keys have another row after than before."""
+    differ = np.zeros(len(keys), np.bool_)
+    unknown = np.arange(len(keys))
+    for field in compared:
+        if field.name not in columns:
+            continue
+        left, column = before[keys[unknown]], columns[field.name]
+        if field.name in merged.columns:
+            right = combined(merged.columns[field.name].take(from_numpy(keys[unknown], pa.int64())))
+        else:
+            right = _taken(column, merged.rows[keys[unknown]])
+        other = ~_equal(_taken(column, left), right, field)
+        differ[unknown[other]] = True
+        unknown = unknown[~other]
+        if not len(unknown):
+            break
+    return differ
+
+
+def _taken(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
+    return combined(column.take(from_numpy(rows, pa.int64())))
+
+
+def _equal(left: pa.Array, right: pa.Array, field: Field) -> Mask:
+    """Where two columns hold the same value: nulls are the same, NaN is NaN, -0.0 is not 0.0."""
+    if not isinstance(field.type, Atomic) or pa.types.is_floating(left.type):
+        codes: Ints = codes_of([pa.concat_arrays([left, right])], [field.type])
+        return codes[: len(left)] == codes[len(left) :]
+    same: Mask = numpy_values(pc.fill_null(pc.equal(left, right), False))
+    if left.null_count or right.null_count:
+        same |= ~(validity_mask(left) | validity_mask(right))
+    return same
