@@ -141,8 +141,9 @@ def _equal(left: pa.Array, right: pa.Array, field: Field) -> Mask:
     """Where two columns hold the same value: nulls are the same, NaN is NaN, -0.0 is not 0.0."""
     if not isinstance(field.type, Atomic) or pa.types.is_floating(left.type):
         codes: Ints = codes_of([pa.concat_arrays([left, right])], [field.type])
-        return codes[: len(left)] == codes[len(left) :]
-    same: Mask = numpy_values(pc.fill_null(pc.equal(left, right), False))
+        same: Mask = codes[: len(left)] == codes[len(left) :]
+        return same
+    same = numpy_values(pc.fill_null(pc.equal(left, right), False))
     if left.null_count or right.null_count:
         same |= ~(validity_mask(left) | validity_mask(right))
     return same
