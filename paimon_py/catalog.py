@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
+from typing import cast
 
 import pyarrow as pa
 
@@ -244,12 +245,18 @@ class Catalog:
         return sorted(status.name for status, is_table in zip(directories, known, strict=True) if is_table)
 
     def table(self, name: str) -> Table:
-        """Open a table. Cost: one list and one get.
+        """Open a table, or a system table of one: `db.t$audit_log`. Cost: one list and one get.
+
+        A system table has the reading verbs of a table, and no others.
 
         Raises:
             TableNotFoundError: there is none.
             DatabaseNotFoundError: there is not even the database.
+            UnsupportedError, UsageError: a system table that is not built, or that does not exist.
         """
+        if isinstance(name, str) and "$" in name and BRANCH_MARK not in name:
+            base, _, system = name.partition("$")
+            return cast("Table", self.table(base).system(system))
         database, table = self._split(name, "table")
         root = self._root(table_path(self._warehouse, database, table))
         try:
@@ -372,7 +379,7 @@ class Catalog:
         if "$" in table:
             system = table.partition("$")[2]
             raise UnsupportedError(
-                f"{verb}: system tables are not supported yet: {name!r}", feature=f"system table ${system}"
+                f"{verb}: a system table is not made or changed: {name!r}", feature=f"system table ${system}"
             )
         self._database_path(database)
         return database, check_name("table", table)

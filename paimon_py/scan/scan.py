@@ -90,7 +90,9 @@ class Scan:
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
         )  # fmt: skip
-        self._view: View = view or (AsIs() if isinstance(self._extent, Travel) else WithKinds())
+        self._view: View = view or AsIs()
+        if self._view == AsIs() and self.reads_changes:
+            self._view = WithKinds()
         self._files = files
         self._root = root
         self._columns = listed_names(columns)
@@ -117,6 +119,11 @@ class Scan:
     def is_ordered(self) -> bool:
         """Whether the rows come in an order, so that they are read as a whole."""
         return bool(self._order)
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether the rows are changes between two states."""
+        return not isinstance(self._extent, Travel)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""

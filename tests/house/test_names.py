@@ -51,12 +51,12 @@ def test_hints_of_public_methods_name_what_is_there(name):
 
 
 class _Later(dict):
-    """Stands for packages that readers may not have and for the writer, which loads with the first write."""
+    """Stands for packages that readers may not have, and for classes that load when they are first needed."""
 
     def __missing__(self, name):
-        if name not in ("duckdb", "pandas", "polars", "Writer"):
+        if name not in ("duckdb", "pandas", "polars", "Writer", "SystemTable"):
             raise KeyError(name)
-        return object if name == "Writer" else __import__(name)
+        return object if name in ("Writer", "SystemTable") else __import__(name)
 
 
 WITHOUT_SPARK = """

@@ -1,0 +1,117 @@
+"""`SystemTable`: what a user holds of a system table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from paimon_py.doors import names_place
+from paimon_py.errors import UsageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.between import between
+from paimon_py.scan.scan import Scan
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_readable
+from paimon_py.system.kinds import Kind
+
+
+@names_place(lambda table: table._root.path)
+class SystemTable:
+    """A table seen in another way: read like a table, never written. Can be pickled; secrets are left out."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, name: str, kind: Kind) -> None:
+        """The system table `kind` of the table `name`.
+
+        Raises: UnsupportedError for a table whose columns clash with those of the system table.
+        """
+        self._root = root
+        self._schema = schema
+        self._name = name
+        self._kind = kind
+        self._shown = kind.view.shown(schema)
+
+    @property
+    def name(self) -> str:
+        """The table's name, `$`, and what is shown."""
+        return f"{self._name}${self._kind.name}"
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns that are shown. Rows of changes have no primary key."""
+        keys = self._schema.primary_keys if self._kind.top_level else ()
+        return msgspec.structs.replace(self._shown, primary_keys=keys)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The table's options as stored."""
+        return dict(self._schema.options)
+
+    @property
+    def location(self) -> str:
+        """Directory or URL of the table."""
+        return self._root.path
+
+    @property
+    def comment(self) -> str | None:
+        """The table's comment."""
+        return self._schema.comment
+
+    def scan(
+        self,
+        *,
+        snapshot_id: int | None = None,
+        tag: str | None = None,
+        timestamp: datetime | int | None = None,
+        watermark: int | None = None,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        limit: int | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Scan:
+        """A lazy read of the latest or an earlier state, or of changes that `options` name; as `Table.scan`.
+
+        Raises: as `Table.scan`, and UsageError for changes of a system table that shows states alone.
+        """
+        check_readable(self._schema)
+        found = Scan(
+            self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
+            columns=columns, where=where, limit=limit, options=options, view=self._kind.view,
+            files=self._kind.files(self._schema),
+        )  # fmt: skip
+        if found.reads_changes:
+            self._require_changes()
+        return found
+
+    def changes(
+        self,
+        start: int | str | datetime,
+        end: int | str | datetime | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        mode: str = "auto",
+        limit: int | None = None,
+    ) -> Scan:
+        """What changed between two states, in the columns of the system table; as `Table.changes`.
+
+        Raises: as `Table.changes`, and UsageError for a system table that shows states alone.
+        """
+        check_readable(self._schema)
+        self._require_changes()
+        span = between(start, end, mode, self._schema)
+        return Scan(
+            self._root, self._schema, columns=columns, where=where, limit=limit, between=span, view=self._kind.view
+        )
+
+    def _require_changes(self) -> None:
+        if not self._kind.tells_changes(self._schema):
+            raise UsageError(f"{self.name} shows states alone: read the changes of {self._name} itself")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._root, self._schema, self._name, self._kind)
+
+    def __repr__(self) -> str:
+        return f"SystemTable({self.name!r}, columns=[{', '.join(self._shown.names)}], location={self.location!r})"
