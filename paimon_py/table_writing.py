@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice
@@ -24,10 +25,14 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.write.session import Writer
+from paimon_py.write.settings import WriterSettings
 
 
-def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tuple[int, int] | None = None) -> Writer:
-    """See `Table.writer`."""
+def writer(
+    root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tuple[int, int] | None = None,
+    keeps_changelog: bool = True,
+) -> Writer:  # fmt: skip
+    """See `Table.writer`; `keeps_changelog`: see `WriterSettings`."""
     check_writable(schema)
     warn_of_idle_options(root, schema.options)
     part = read_keys = None
@@ -41,7 +46,8 @@ def writer(root: TableRoot, schema: TableSchema, *, overwrite: bool, share: tupl
         from paimon_py.rows.live_keys import live_keys
 
         read_keys = live_keys(root, schema)
-    return Writer(root, schema, ignore_existing=overwrite, share=part, read_keys=read_keys)
+    settings = msgspec.structs.replace(WriterSettings.of(schema), keeps_changelog=keeps_changelog)
+    return Writer(root, schema, settings, ignore_existing=overwrite, share=part, read_keys=read_keys)
 
 
 def write(
@@ -114,7 +120,8 @@ def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
 
 def _written(root: TableRoot, schema: TableSchema, data: object, request: CommitRequest) -> CommitResult:
-    with writer(root, schema, overwrite=request.overwrite is not None) as session:
+    replaces = request.overwrite is not None
+    with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
         session.write_arrow(data)

@@ -226,7 +226,7 @@ class _Commit:
         self.numbering.delete_replaced()
         if self.request.overwrite is not None:
             for bucket in self.changes.buckets:
-                self.files.bucket(*bucket.place).delete(bucket.written.changelog)
+                self.files.bucket(*bucket.place).delete(bucket.written.changelog + bucket.compacted.changelog)
         made = [entry for bucket in self.changes.buckets for entry in bucket.written.made_index]
         named = {entry.name for entry in part.index or ()}
         delete_unnamed_index(self.files, self.changes, [entry for entry in made if entry.name not in named])

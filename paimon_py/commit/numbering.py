@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from paimon_py.commit.changes import Bucket, BucketChanges, Changes
+from paimon_py.commit.changes import Bucket, BucketChanges, Changes, Edit
 from paimon_py.commit.renumber import renumber
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import POSTPONE_BUCKET
 
-Renumber = Callable[[TableFiles, BucketChanges, int], tuple[DataFile, ...]]
+Renumber = Callable[[TableFiles, BucketChanges, int], Edit]
 
 
 class Numbering:
@@ -46,8 +45,7 @@ class Numbering:
             if offset == self.moved.get(position, 0):
                 continue
             original = self._changes.buckets[position]
-            added = self._rewrite(self._files, original, offset)
-            written = msgspec.structs.replace(original.written, added=added)
+            written = self._rewrite(self._files, original, offset)
             self._delete(position)
             self.moved[position] = offset
             self._replace(position, msgspec.structs.replace(original.without_compaction(), written=written))
@@ -74,7 +72,7 @@ class Numbering:
         """Delete what was written for a bucket before."""
         original = self._changes.buckets[position]
         old = {file.name for file in original.made_files}
-        made: list[DataFile] = [f for f in self.current.buckets[position].written.added if f.name not in old]
+        made = [file for file in self.current.buckets[position].written.made_files if file.name not in old]
         self._files.bucket(*original.place).delete(made)
 
 
@@ -96,7 +94,7 @@ def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> 
             result.append(0)
             continue
         key = changes.place
-        lowest = min(file.min_sequence for file in files)
+        lowest = min(file.min_sequence for file in (*files, *changes.written.changelog))
         offset = max(0, seen[key] + 1 - lowest) if key in seen else 0
         result.append(offset)
         seen[key] = max(file.max_sequence for file in files) + offset

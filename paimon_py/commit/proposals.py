@@ -196,6 +196,7 @@ class CompactProposal:
         self._changes = changes
         self._parent = None if written is None else written.parent
         self._follows_rows = written is not None and bool(schema.primary_keys) and not replaces
+        self._replaces = replaces
         self.fit = Fit(changes.buckets, {})
         self.requirements: Sequence[Requirement] = () if written else (self._new, requires.files_there)
 
@@ -211,6 +212,8 @@ class CompactProposal:
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
         part = compact_part(self.fit.buckets)
+        if self._replaces:
+            part = msgspec.structs.replace(part, changelog=())
         if part.is_empty:
             return next(iter(self.fit.dropped.values()))
         again = state.returning(part)

@@ -6,17 +6,17 @@ Source: docs/format.md §12.1 (two writers of one bucket may give equal numbers)
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, numpy_values
-from paimon_py.commit.changes import BucketChanges
-from paimon_py.errors import StorageError, UnsupportedError
+from paimon_py.commit.changes import BucketChanges, Edit
+from paimon_py.errors import StorageError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
-from paimon_py.files.writer import RollingWriter, file_layout
+from paimon_py.files.writer import FileLayout, RollingWriter, changelog_layout, file_layout
 from paimon_py.lsm.writer import abort_all
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.new_files import NewFiles
@@ -26,27 +26,29 @@ from paimon_py.spec.schema import SEQUENCE_NUMBER
 _NEVER = 2**62
 
 
-def renumber(table: TableFiles, changes: BucketChanges, offset: int) -> tuple[DataFile, ...]:
-    """New files with the rows of those that a writer added to a bucket, every sequence number larger by `offset`.
+def renumber(table: TableFiles, changes: BucketChanges, offset: int) -> Edit:
+    """What a writer wrote to a bucket, every sequence number larger by `offset`.
 
     Append tables have sequence numbers in metadata only: nothing is read. Files of primary-key tables are written anew,
-    under names that tell whose place they take. The old ones stay: the commit deletes them once it is certain that it
-    happened, until then the caller may have to commit them again.
+    under names that tell whose place they take. So is the changelog of the input: a row has the same number in it as
+    in level 0. The old ones stay: the commit deletes them once it is certain that it happened, until then the caller
+    may have to commit them again.
 
     Raises:
         StorageError: the store failed; the new files are deleted.
-        UnsupportedError: the changes hold a changelog.
     """
-    files = changes.written.added
-    if offset == 0 or not files:
-        return files
-    if changes.written.changelog:
-        raise UnsupportedError("changes with a changelog cannot be renumbered", feature="renumbering changelogs")
+    written = changes.written
+    if offset == 0 or not written.added:
+        return written
     if not table.schema.primary_keys:
-        return tuple(_shifted(file, offset) for file in files)
-    begun: list[RollingWriter] = []
+        return msgspec.structs.replace(written, added=tuple(_shifted(file, offset) for file in written.added))
+    place, begun = table.bucket(*changes.place), list[RollingWriter]()
     try:
-        return tuple(_rewritten(table.bucket(*changes.place), file, offset, begun) for file in files)
+        return msgspec.structs.replace(
+            written,
+            added=tuple(_rewritten(place, file, offset, file_layout, begun) for file in written.added),
+            changelog=tuple(_rewritten(place, file, offset, changelog_layout, begun) for file in written.changelog),
+        )
     except BaseException:
         with contextlib.suppress(StorageError):
             abort_all(begun)
@@ -59,9 +61,11 @@ def _shifted(file: DataFile, offset: int) -> DataFile:
     )
 
 
-def _rewritten(place: BucketFiles, file: DataFile, offset: int, begun: list[RollingWriter]) -> DataFile:
+def _rewritten(
+    place: BucketFiles, file: DataFile, offset: int, layout_of: Callable[..., FileLayout], begun: list[RollingWriter]
+) -> DataFile:
     layout = msgspec.structs.replace(
-        file_layout(place.schema_of(file), level=file.level), target_size_bytes=_NEVER, target_rows=_NEVER
+        layout_of(place.schema_of(file), level=file.level), target_size_bytes=_NEVER, target_rows=_NEVER
     )
     writer = NewFiles(place, again=file.name).begin(layout)
     begun.append(writer)

@@ -68,6 +68,7 @@ def _check(files: TableFiles, changes: Changes) -> None:
     made: list[DataFile] = []
     for bucket in changes.buckets:
         _check_place(schema, bucket)
+        _check_changelog(schema, bucket)
         for edit in (bucket.written, bucket.compacted):
             new = _check_edit(schema, edit)
             _check_numbers(schema, bucket, edit, new)
@@ -107,6 +108,18 @@ def _check_place(schema: TableSchema, bucket: BucketChanges) -> None:
         fits = 0 <= number < total
         fits = fits or (mode is BucketMode.POSTPONED and number == total == POSTPONE_BUCKET)
     _require(fits, "the changes name bucket {} of {}", number, total)
+
+
+def _check_changelog(schema: TableSchema, bucket: BucketChanges) -> None:
+    """Changelog files are new, and of rows with a key that have their bucket."""
+    for edit in (bucket.written, bucket.compacted):
+        if not edit.changelog:
+            continue
+        others = {file.name for file in (*edit.added, *edit.deleted)}
+        again = next((file.name for file in edit.changelog if file.name in others), None)
+        _require(again is None, "file {} is a changelog and holds rows of the table", again)
+        fits = bool(schema.primary_keys) and bucket.bucket != POSTPONE_BUCKET
+        _require(fits, "bucket {} has a changelog", bucket.bucket)
 
 
 def _check_counts(schema: TableSchema, schema_of: SchemaOf, changes: Changes) -> None:

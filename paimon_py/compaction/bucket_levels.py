@@ -161,12 +161,10 @@ class BucketLevels:
         self._deletions = deletions
         return Obsolete(tuple(obsolete), index)
 
-    def changes(self, new_files: tuple[DataFile, ...]) -> BucketChanges:
-        """What to commit."""
+    def changes(self, written: Edit) -> BucketChanges:
+        """What to commit, with the new files of the writer."""
         partition, bucket, total_buckets = self._place
-        changes = BucketChanges(
-            partition=partition, bucket=bucket, total_buckets=total_buckets, written=Edit(added=new_files)
-        )
+        changes = BucketChanges(partition=partition, bucket=bucket, total_buckets=total_buckets, written=written)
         if not self._before and not self._after:
             return changes
         compacted = Edit(

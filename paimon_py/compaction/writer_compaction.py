@@ -79,13 +79,14 @@ class WriterCompaction:
         if levels.writers_wait:
             self._compact(key, levels, full=False)
 
-    def finish(self, files: Mapping[Bucket, tuple[DataFile, ...]]) -> list[BucketChanges]:
-        """Compact what is due and return what to commit; `files` are all new ones, by bucket.
+    def finish(self, written: Mapping[Bucket, Edit]) -> list[BucketChanges]:
+        """Compact what is due and return what to commit; `written` holds all new files, by bucket.
 
         Raises:
             StorageError: the store failed; call `abort`. CorruptionError: a file is damaged.
         """
         self._hand_overs += 1
+        files = {key: new.added for key, new in written.items()}
         self._waiting.update(key for key, new in files.items() if new)
         every = self._rules.full_after
         full = every is not None and self._hand_overs % every == 0
@@ -93,7 +94,7 @@ class WriterCompaction:
         chosen = {key: levels for key in due if (levels := self._due(key, files.get(key, ()), full)) is not None}
         for _ in self._root.env.pool.map(lambda key: self._compact(key, chosen[key], full=full), list(chosen)):
             pass
-        found = [self._changes(key, files.get(key, ())) for key in dict.fromkeys([*files, *due])]
+        found = [self._changes(key, written.get(key, Edit())) for key in dict.fromkeys([*written, *due])]
         self._hand_over(found, chosen if full else ())
         return [changes for changes in found if not changes.is_empty]
 
@@ -200,14 +201,12 @@ class WriterCompaction:
 
     def _delete(self, levels: BucketLevels) -> None:
         """Delete what compactions made of a bucket."""
-        delete_compaction(self._files, levels.changes(()))
+        delete_compaction(self._files, levels.changes(Edit()))
 
-    def _changes(self, key: Bucket, files: tuple[DataFile, ...]) -> BucketChanges:
+    def _changes(self, key: Bucket, written: Edit) -> BucketChanges:
         if key in self._levels:
-            return self._levels[key].changes(files)
-        return BucketChanges(
-            partition=key[0], bucket=key[1], total_buckets=self._total_buckets, written=Edit(added=files)
-        )
+            return self._levels[key].changes(written)
+        return BucketChanges(partition=key[0], bucket=key[1], total_buckets=self._total_buckets, written=written)
 
     def _hand_over(self, found: Iterable[BucketChanges], compacted: Iterable[Bucket]) -> None:
         if self._base is not None:

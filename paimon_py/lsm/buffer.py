@@ -5,15 +5,15 @@ Source: format.md §8.2, §12.1; Java `SortBufferWriteBuffer`, `MergeTreeWriter`
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, combine, from_numpy
 from paimon_py.lsm.engines.deduplicate import Deduplicate
-from paimon_py.lsm.groups import Engine, Groups
-from paimon_py.lsm.merge import Plan
+from paimon_py.lsm.groups import Engine, Groups, Merged
+from paimon_py.lsm.merge import Plan, gather
 from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.spill import EveryRow, SpilledRuns
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND
@@ -23,19 +23,24 @@ WINDOW_ROWS = 131_072
 _SEQUENCE = pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False)
 _KIND = pa.field(VALUE_KIND, pa.int8(), nullable=False)
 
+TakeRows = Callable[[pa.RecordBatch], None]
+
 
 class MergeBuffer:
     """Collects the rows of a bucket and gives each its sequence number, in order of arrival.
 
     Batches are kept as they come, without a copy: whoever owns their memory must not change it before `drain`.
-    `spilled` takes what `spill` is told to take out of memory; without it everything stays.
+    `spilled` takes what `spill` is told to take out of memory; without it everything stays. `keeps_versions`: all rows
+    are kept until `drain`, which shows them before they are merged.
     """
 
     def __init__(
-        self, order: MergeOrder, engine: Engine, first_sequence: int, spilled: SpilledRuns | None = None
-    ) -> None:
+        self, order: MergeOrder, engine: Engine, first_sequence: int, spilled: SpilledRuns | None = None, *,
+        keeps_versions: bool = False,
+    ) -> None:  # fmt: skip
         self._order = order
         self._engine = engine
+        self._keeps_versions = keeps_versions
         self._spilled = spilled
         self._batches: list[pa.RecordBatch] = []
         self._kinds: list[pa.Array | None] = []
@@ -71,7 +76,8 @@ class MergeBuffer:
     def spill(self) -> None:
         """Move all rows from memory to sorted runs on the disk.
 
-        All versions of a key are kept, unless the engine wants the newest one whatever comes later.
+        All versions of a key are kept, unless the engine wants the newest one whatever comes later and nobody else
+        wants them.
 
         Cost: `run_bytes` of memory more than there was; sorting, and compressing.
         Raises: StorageError: the local disk failed; call `clear`.
@@ -87,8 +93,12 @@ class MergeBuffer:
             self._spilled.add(self._sorted(batches, kinds, first, engine))
         self.size_bytes = 0
 
-    def drain(self) -> Generator[pa.RecordBatch, None, None]:
+    def drain(self, before_merging: TakeRows | None = None) -> Generator[pa.RecordBatch, None, None]:
         """Sort, merge and empty the buffer.
+
+        Args:
+            before_merging: takes every row that came in, by key and then oldest version first, in batches like those
+                of the result; only of a buffer that keeps versions.
 
         Shapes: out — batches of `_SEQUENCE_NUMBER`, `_VALUE_KIND` and the columns that came in, ordered by key over
             all of them, each key once, with the kind and sequence number of the row that stands for it.
@@ -96,18 +106,20 @@ class MergeBuffer:
             sorted and unique already are not copied. What was spilled is merged in windows.
         Raises: StorageError: the local disk failed; call `clear`.
         """
+        assert before_merging is None or self._keeps_versions
         if self._spilled is not None and self._spilled_rows:
             self.spill()
             self._reset()
             repeats = not self._reduces_early
-            plan = Plan(order=self._order, engine=self._engine, drop_deletes=False, repeats=repeats)
+            engine = self._engine if before_merging is None else _Shown(self._engine, before_merging)
+            plan = Plan(order=self._order, engine=engine, drop_deletes=False, repeats=repeats)
             yield from self._spilled.merged(plan)
             self._spilled.clear()
         elif self._batches:
             batches, kinds, first = self._batches, self._kinds, self._first_sequence
             self._batches, self._kinds = [], []
             self._reset()
-            yield from self._sorted(batches, kinds, first, self._engine)
+            yield from self._sorted(batches, kinds, first, self._engine, before_merging)
 
     def clear(self) -> None:
         """Forget all rows, and delete what was spilled.
@@ -123,7 +135,7 @@ class MergeBuffer:
     @property
     def _reduces_early(self) -> bool:
         """Whether merging some versions of a key and then the rest is the same as merging all at once."""
-        return isinstance(self._engine, Deduplicate)
+        return isinstance(self._engine, Deduplicate) and not self._keeps_versions
 
     def _reset(self) -> None:
         self._first_sequence, self.row_count, self.size_bytes, self._spilled_rows = self.next_sequence, 0, 0, 0
@@ -138,42 +150,66 @@ class MergeBuffer:
         return len(self._batches)
 
     def _sorted(
-        self, batches: list[pa.RecordBatch], kinds: list[pa.Array | None], first: int, engine: Engine
-    ) -> Iterator[pa.RecordBatch]:
+        self, batches: list[pa.RecordBatch], kinds: list[pa.Array | None], first: int, engine: Engine,
+        before_merging: TakeRows | None = None,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """The rows by key as the engine merges them; lets go of the batches. `first`: number of the first row."""
         kind_column = None if all(part is None for part in kinds) else _kind_column(batches, kinds)
         columns = _contiguous(batches)
         if kind_column is not None:
             columns[VALUE_KIND] = kind_column
-        yield from self._merged(columns, first, engine)
-
-    def _merged(self, columns: dict[str, pa.Array], first: int, engine: Engine) -> Iterator[pa.RecordBatch]:
         needed = {field.name for field in (*self._order.keys, *self._order.sequence)}
         order, starts = sort_batch(
             self._order, {name: columns[name] for name in columns if name in needed}, runs_sorted=False
         )
+        if before_merging is not None:
+            for batch in _windows(columns, Merged(order), first):
+                before_merging(batch)
         merged = engine(Groups(order, starts), {name: pa.chunked_array([c]) for name, c in columns.items()})
-        computed = dict(merged.columns)
-        kinds = computed.pop(VALUE_KIND, None)
         del order, starts
-        for start in range(0, len(merged.rows), WINDOW_ROWS):
-            rows = merged.rows[start : start + WINDOW_ROWS]
-            index = None if _is_range(rows) else from_numpy(rows, pa.int64())
-            arrays = [from_numpy(rows + first, pa.int64())]
-            if kinds is not None:
-                arrays.append(kinds.slice(start, len(rows)))
-            elif VALUE_KIND in columns:
-                arrays.append(_picked(columns[VALUE_KIND], rows, index))
-            else:
-                arrays.append(from_numpy(np.zeros(len(rows), np.int8), pa.int8()))
-            fields = [_SEQUENCE, _KIND]
-            for name, column in columns.items():
-                if name == VALUE_KIND:
-                    continue
-                made = computed.get(name)
-                arrays.append(_picked(column, rows, index) if made is None else made.slice(start, len(rows)))
-                fields.append(pa.field(name, column.type))
-            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        yield from _windows(columns, merged, first)
+
+
+class _Shown:
+    """An engine whose windows somebody takes before they are merged."""
+
+    def __init__(self, engine: Engine, take: TakeRows) -> None:
+        self._engine = engine
+        self._take = take
+
+    def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """What the engine wants."""
+        return self._engine.inputs(wanted)
+
+    def __call__(self, groups: Groups, columns: Mapping[str, pa.ChunkedArray]) -> Merged:
+        """What the engine makes of the rows."""
+        for batch in gather(pa.table(dict(columns)), groups.order).to_batches():
+            self._take(batch)
+        return self._engine(groups, columns)
+
+
+def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Iterator[pa.RecordBatch]:
+    """Rows with their system columns, a window at a time. `first`: sequence number of row 0."""
+    computed = dict(merged.columns)
+    kinds = computed.pop(VALUE_KIND, None)
+    for start in range(0, len(merged.rows), WINDOW_ROWS):
+        rows = merged.rows[start : start + WINDOW_ROWS]
+        index = None if _is_range(rows) else from_numpy(rows, pa.int64())
+        arrays = [from_numpy(rows + first, pa.int64())]
+        if kinds is not None:
+            arrays.append(kinds.slice(start, len(rows)))
+        elif VALUE_KIND in columns:
+            arrays.append(_picked(columns[VALUE_KIND], rows, index))
+        else:
+            arrays.append(from_numpy(np.zeros(len(rows), np.int8), pa.int8()))
+        fields = [_SEQUENCE, _KIND]
+        for name, column in columns.items():
+            if name == VALUE_KIND:
+                continue
+            made = computed.get(name)
+            arrays.append(_picked(column, rows, index) if made is None else made.slice(start, len(rows)))
+            fields.append(pa.field(name, column.type))
+        yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _contiguous(batches: list[pa.RecordBatch]) -> dict[str, pa.Array]:

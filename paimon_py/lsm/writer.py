@@ -20,7 +20,7 @@ class LSMWriter:
     """Buffers rows of one bucket and flushes them as sorted runs of level 0.
 
     `Table.writer()` opens one per partition and bucket. Files of one flush do not overlap; every flush makes newer
-    ones.
+    ones. Where the table wants its input as changelog, a flush also writes all rows as they came in.
 
     Attributes:
         partition: serialized BinaryRow.
@@ -28,15 +28,19 @@ class LSMWriter:
     """
 
     def __init__(
-        self, partition: bytes, bucket: int, buffer: MergeBuffer, open_files: Callable[[], RollingWriter]
-    ) -> None:
-        """Write through `buffer` into files that `open_files` begins."""
+        self, partition: bytes, bucket: int, buffer: MergeBuffer, open_files: Callable[[], RollingWriter],
+        open_changelog: Callable[[], RollingWriter] | None = None,
+    ) -> None:  # fmt: skip
+        """Write through `buffer` into files that `open_files` begins; the input into those of `open_changelog`, if
+        the buffer keeps versions."""
         self.partition = partition
         self.bucket = bucket
         self._buffer = buffer
         self._open_files = open_files
+        self._open_changelog = open_changelog
         self._begun: list[RollingWriter] = []
         self._files: list[DataFile] = []
+        self._changelog: list[DataFile] = []
 
     @property
     def buffered_bytes(self) -> int:
@@ -67,6 +71,11 @@ class LSMWriter:
         """The finished files that were not handed over yet."""
         return tuple(self._files)
 
+    @property
+    def changelog(self) -> tuple[DataFile, ...]:
+        """The finished changelog files that were not handed over yet."""
+        return tuple(self._changelog)
+
     def free_memory(self) -> None:
         """Move what is buffered to the local disk, or to level 0 if it may not be spilled.
 
@@ -86,16 +95,19 @@ class LSMWriter:
         """
         if not self._buffer.row_count:
             return
-        files = self._open_files()
-        self._begun.append(files)
-        with closing(self._buffer.drain()) as batches:
+        files, changelog = self._open_files(), None if self._open_changelog is None else self._open_changelog()
+        self._begun += [files] if changelog is None else [files, changelog]
+        with closing(self._buffer.drain(None if changelog is None else changelog.write)) as batches:
             for batch in batches:
                 files.write(batch)
-        self._files += files.close()
+        new = files.close()
+        if changelog is not None:
+            self._changelog += changelog.close()
+        self._files += new
 
     def take(self) -> tuple[DataFile, ...]:
-        """Hand over the files that are finished; they are the caller's from now on."""
-        files, self._files, self._begun = tuple(self._files), [], []
+        """Hand over the files that are finished, and those of `changelog`; they are the caller's from now on."""
+        files, self._files, self._changelog, self._begun = tuple(self._files), [], [], []
         return files
 
     def abort(self) -> None:
@@ -104,7 +116,7 @@ class LSMWriter:
         Raises:
             StorageError: some could not be deleted; all were tried.
         """
-        begun, self._begun, self._files = self._begun, [], []
+        begun, self._begun, self._files, self._changelog = self._begun, [], [], []
         try:
             self._buffer.clear()
         finally:

@@ -42,7 +42,8 @@ def publish_waiting(root: TableRoot, schema: TableSchema, chosen: PartitionChoic
 
     A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
     `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket` ask for. Buckets that have piled up runs
-    are compacted on the way, as writers do.
+    are compacted on the way, as writers do. The changelog that the table asks for is written now, and not when rows
+    began to wait.
 
     Returns: no snapshot if nothing waits.
 
@@ -163,11 +164,14 @@ class _Publication:
     def part(self, state: State) -> Part:
         deletes = [msgspec.structs.replace(entry, kind=FileKind.DELETE) for entry in self._waiting]
         adds: list[ManifestEntry] = []
+        changelog: list[ManifestEntry] = []
         for bucket in self._buckets:
             gone, come = replaced(bucket)
             deletes += gone
             adds += come
-        part = Part(kind=CommitKind.COMPACT, deletes=tuple(deletes), adds=tuple(adds))
+            told = (*bucket.written.changelog, *bucket.compacted.changelog)
+            changelog += entries_of(bucket, FileKind.ADD, told)
+        part = Part(kind=CommitKind.COMPACT, deletes=tuple(deletes), adds=tuple(adds), changelog=tuple(changelog))
         changes = compacted_index(self._buckets)
         return (
             msgspec.structs.replace(part, index=index_after(state.index, changes, by_bucket=True)) if changes else part

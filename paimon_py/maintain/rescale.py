@@ -91,7 +91,8 @@ class _Round:
         if self._hides_level_zero and any(entry.file.level == 0 for entry in self._known):
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
         require_known(self._root, self._schema, (entry.file for entry in self._known))
-        with Writer(self._root, self._schema, self._settings, ignore_existing=True) as writer:
+        settings = self._settings.without_changelog
+        with Writer(self._root, self._schema, settings, ignore_existing=True) as writer:
             request = Request(schema=self._schema, columns=self._schema.names)
             for split in self._splits(request):
                 for batch in read_split(self._root, request, split):

@@ -137,11 +137,6 @@ def _sequence_type(schema: TableSchema, options: Options) -> str | None:
     return None
 
 
-def _changelog_producer(_schema: TableSchema, options: Options) -> str | None:
-    producer = options.get_enum("changelog-producer")
-    return f"changelog-producer={producer}" if producer == "input" else None
-
-
 def _kept_twice(schema: TableSchema, options: Options) -> str | None:
     """Where a key that moves to another partition must be deleted from the old one, and deletes are ignored."""
     if bucket_mode(schema) is not BucketMode.MOVING or options.get_enum("merge-engine") != "deduplicate":
@@ -225,7 +220,6 @@ _FEATURES = (
     Feature(_shredded_map),
     Feature(_in_text("manifest.format", "avro")),
     Feature(_given("scan.bucket"), writable=True),
-    Feature(_changelog_producer, readable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),

@@ -71,6 +71,11 @@ class AppendWriter:
         """The finished files that were not handed over yet."""
         return tuple(self._files)
 
+    @property
+    def changelog(self) -> tuple[DataFile, ...]:
+        """None: rows without a key have no changelog."""
+        return ()
+
     def free_memory(self) -> None:
         """Finish the current file.
 

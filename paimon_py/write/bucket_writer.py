@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from paimon_py.files.writer import file_layout
+from paimon_py.files.writer import changelog_layout, file_layout
 from paimon_py.lsm.buffer import MergeBuffer
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.order import merge_order
@@ -17,6 +17,7 @@ from paimon_py.lsm.writer import LSMWriter
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.options import Options
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.settings import WriterSettings
 
@@ -40,6 +41,9 @@ class BucketWriter(Protocol):
     def files(self) -> tuple[DataFile, ...]: ...
 
     @property
+    def changelog(self) -> tuple[DataFile, ...]: ...
+
+    @property
     def next_sequence(self) -> int: ...
 
     def free_memory(self) -> None: ...
@@ -60,13 +64,18 @@ OpenBucket = Callable[[bytes, int, int], BucketWriter]
 def bucket_writers(table: TableFiles, settings: WriterSettings) -> OpenBucket:
     """What opens the writers of a table: rows are sorted by key, or stay as they come where there is no primary key."""
     schema, layout = table.schema, file_layout(table.schema)
+    keeps_input = settings.keeps_changelog and Options(schema.options).get_enum("changelog-producer") == "input"
+    changes_layout = changelog_layout(schema) if keeps_input else None
 
     def open_bucket(partition: bytes, bucket: int, first_sequence: int) -> BucketWriter:
-        begin = partial(NewFiles(table.bucket(partition, bucket)).begin, layout)
+        files = NewFiles(table.bucket(partition, bucket))
+        begin = partial(files.begin, layout)
         if not schema.primary_keys:
             return AppendWriter(partition, bucket, first_sequence, begin)
         spilled = None if settings.spills is None else SpilledRuns(table.root.env.spill, settings.spills)
-        buffer = MergeBuffer(merge_order(schema), engine_of(schema), first_sequence, spilled)
-        return LSMWriter(partition, bucket, buffer, begin)
+        order, engine = merge_order(schema), engine_of(schema)
+        buffer = MergeBuffer(order, engine, first_sequence, spilled, keeps_versions=keeps_input)
+        begin_changelog = None if changes_layout is None else partial(files.begin, changes_layout)
+        return LSMWriter(partition, bucket, buffer, begin, begin_changelog)
 
     return open_bucket

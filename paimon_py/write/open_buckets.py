@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from sortedcontainers import SortedSet
 
-from paimon_py.commit.changes import Bucket
+from paimon_py.commit.changes import Bucket, Edit
 from paimon_py.env import Pool
 from paimon_py.errors import StorageError
 from paimon_py.spec.data_file import DataFile
@@ -44,9 +44,11 @@ class OpenBuckets:
         return len(self._writers)
 
     @property
-    def files(self) -> dict[Bucket, tuple[DataFile, ...]]:
+    def written(self) -> dict[Bucket, Edit]:
         """The finished files of every open bucket, in the order in which the buckets were opened."""
-        return {place: writer.files for place, writer in self._writers.items()}
+        return {
+            place: Edit(added=writer.files, changelog=writer.changelog) for place, writer in self._writers.items()
+        }
 
     def write(self, routed: Routed) -> None:
         """Add rows of one bucket. Cost: a logarithm of the number of open buckets, beside the rows."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.commit.changes import BucketChanges, Changes, Edit
+from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
@@ -279,15 +279,15 @@ class Writer:
 
     def _finished(self) -> list[BucketChanges]:
         """What was written, what was compacted of it, and the index files of both."""
-        files = self._buckets.files
+        written = self._buckets.written
         try:
             if self._compaction is not None:
-                return self._indexed(self._compaction.finish(files))
+                return self._indexed(self._compaction.finish(written))
             count = self._routing.total_buckets
             return self._indexed([
-                BucketChanges(partition=partition, bucket=bucket, total_buckets=count, written=Edit(added=new))
-                for (partition, bucket), new in files.items()
-                if new
+                BucketChanges(partition=partition, bucket=bucket, total_buckets=count, written=new)
+                for (partition, bucket), new in written.items()
+                if not new.is_empty
             ])  # fmt: skip
         except BaseException:
             self._give_up("failed")

@@ -17,13 +17,15 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `buckets`: so many fixed buckets in every partition; None: what the option `bucket` says. `compacts`: buckets are
     compacted before changes are handed over. `buffer_bytes`: of rows in memory. `spills`: how rows that do not fit go
-    to local disk; None: they go to files of level 0.
+    to local disk; None: they go to files of level 0. `keeps_changelog`: the changelog that the table asks for is
+    written; overwrites have none.
     """
 
     buckets: int | None = None
     compacts: bool
     buffer_bytes: int
     spills: SpillSettings | None
+    keeps_changelog: bool = True
 
     @classmethod
     def of(cls, schema: TableSchema, *, buckets: int | None = None, compacts: bool | None = None) -> WriterSettings:
@@ -38,6 +40,11 @@ class WriterSettings(msgspec.Struct, frozen=True, kw_only=True):
             buffer_bytes=min(options.get_memory("write-buffer-size"), _BUFFER_MAX),
             spills=SpillSettings.of(options) if options.get_bool("write-buffer-spillable") else None,
         )
+
+    @property
+    def without_changelog(self) -> WriterSettings:
+        """The settings of a writer whose changes are committed as an overwrite."""
+        return msgspec.structs.replace(self, keeps_changelog=False)
 
     @classmethod
     def in_one_run(cls, schema: TableSchema, buckets: int | None = None) -> WriterSettings:

@@ -726,7 +726,6 @@ def test_wrong_places_are_refused(tmp_path, call, error, word):
 # -- features that are not there yet ------------------------------------------------------------------------------------
 
 AT_CREATE = [
-    ({"bucket": "1", "changelog-producer": "input"}, "changelog-producer=input"),
     ({"bucket": "1", "branch": "b1"}, "branch"),
 ]
 

@@ -155,8 +155,7 @@ def renumbering(store, table_schema):
     """Renumbering that copies files under names with the offset."""
 
     def renumber(_, bucket, offset):
-        new = []
-        for file in bucket.written.added:
+        def copied(file):
             name = renumbered(file.name, offset)
             data = store.get(path_of(table_schema, bucket, file.name))
             try:
@@ -164,12 +163,13 @@ def renumbering(store, table_schema):
             except StorageError:
                 store.delete(path_of(table_schema, bucket, name))
                 raise
-            new.append(
-                msgspec.structs.replace(
-                    file, name=name, min_sequence=file.min_sequence + offset, max_sequence=file.max_sequence + offset
-                )
-            )
-        return tuple(new)
+            numbers = {"min_sequence": file.min_sequence + offset, "max_sequence": file.max_sequence + offset}
+            return msgspec.structs.replace(file, name=name, **numbers)
+
+        if not offset:
+            return bucket.written
+        added, changelog = (tuple(map(copied, files)) for files in (bucket.written.added, bucket.written.changelog))
+        return msgspec.structs.replace(bucket.written, added=added, changelog=changelog)
 
     return renumber
 

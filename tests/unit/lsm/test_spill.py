@@ -52,9 +52,9 @@ ENGINES = {
 }  # fmt: skip
 
 
-def buffer_of(schema, engine=None, place=None, spill=TINY):
+def buffer_of(schema, engine=None, place=None, spill=TINY, **more):
     spilled = None if place is None else SpilledRuns(place, spill)
-    return MergeBuffer(merge_order(schema), engine or engine_of(schema), 10, spilled)
+    return MergeBuffer(merge_order(schema), engine or engine_of(schema), 10, spilled, **more)
 
 
 def new_place():
@@ -65,8 +65,10 @@ def batch_of(rows):
     return pa.RecordBatch.from_pylist([dict(zip(ARROW.names, row[:4])) for row in rows], ARROW)
 
 
-def drained(buffer):
-    return [row for batch in buffer.drain() for row in batch.to_pylist()]
+def drained(buffer, shown=None):
+    """The rows that a buffer makes; `shown`: takes those that came in."""
+    take = None if shown is None else (lambda batch: shown.extend(batch.to_pylist()))
+    return [row for batch in buffer.drain(take) for row in batch.to_pylist()]
 
 
 ROWS = st.lists(
@@ -109,6 +111,43 @@ def test_a_spilled_buffer_drains_like_one_in_memory(name, parts, run_bytes, bloc
     assert (spilled.row_count, spilled.size_bytes, spilled.has_spilled) == (0, 0, False)
     assert spilled.next_sequence == plain.next_sequence
     assert drained(spilled) == []
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    parts=st.lists(st.tuples(ROWS, st.booleans()), max_size=8),
+    run_bytes=st.integers(1, 3000),
+    block_bytes=st.integers(1, 1000),
+    max_runs=st.integers(2, 5),
+)
+def test_every_version_is_shown_before_it_is_merged(name, parts, run_bytes, block_bytes, max_runs):
+    schema, engine = ENGINES[name]
+    spill = SpillSettings(run_bytes=run_bytes, block_bytes=block_bytes, max_runs=max_runs)
+    spilled, whole = (
+        buffer_of(schema, engine, place, spill, keeps_versions=True) for place in (new_place(), None)
+    )  # fmt: skip
+    plain = buffer_of(schema, engine)
+    given_rows = []
+    for rows, spills in parts:
+        kinds = pa.array([row[4] for row in rows], pa.int8()) if any(row[4] for row in rows) else None
+        for buffer in (spilled, whole, plain):
+            buffer.add(batch_of(rows), kinds)
+        if spills:
+            spilled.spill()
+        given_rows += [dict(zip(ARROW.names, row[:4])) | {"_VALUE_KIND": row[4]} for row in rows]
+    shown, seen = [], []
+    merged = drained(plain)
+    assert drained(spilled, shown) == drained(whole, seen) == merged
+    assert shown == seen
+    for number, row in enumerate(given_rows):
+        row["_SEQUENCE_NUMBER"] = 10 + number
+    assert sorted(shown, key=lambda row: row["_SEQUENCE_NUMBER"]) == given_rows
+    keys = [(row["k"].encode(), row["n"]) for row in shown]
+    assert keys == sorted(keys)
+    if not merge_order(schema).sequence:
+        numbers = [(*key, row["_SEQUENCE_NUMBER"]) for key, row in zip(keys, shown)]
+        assert numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize("name", ["deduplicate", "all versions in order"])

@@ -34,7 +34,7 @@ DECIDED = {
 
 OF_REFUSED = re.compile(
     r"(blob|variant|vector|global-index|scalar-index|full-text-index|data-evolution|row-tracking|chain-table|format-table"
-    r"|materialized-table|lookup\.blob|commit\.callback|incremental-|changelog-file|changelog-producer\.)"
+    r"|materialized-table|lookup\.blob|commit\.callback|incremental-)"
     r"|scan\.fallback-(snapshot|delta)|scan\.fallback-branch\.|tag\.(creation|period|automatic|batch)"
 )
 """They say more of what is refused by name, as a kind of table, a type, or another option."""

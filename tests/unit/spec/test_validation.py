@@ -154,7 +154,6 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
 @pytest.mark.parametrize(
     ("options", "feature"),
     [
-        ({**PK, "changelog-producer": "input"}, "changelog-producer=input"),
         (
             {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
             "ignore-delete and keys that move between partitions",
@@ -170,7 +169,7 @@ def test_some_tables_can_be_read_but_not_written(options, feature):
     assert caught.value.feature == feature
 
 
-@pytest.mark.parametrize("good", [good for good in GOOD if good.get("bucket") != "-2" and "input" not in good.values()])
+@pytest.mark.parametrize("good", [good for good in GOOD if good.get("bucket") != "-2"])
 def test_plain_tables_can_be_read_and_written(good):
     check_readable(table(**good))
     check_writable(table(**good))

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from unit.write.support import data_files, root_of, rows_of, schema_of
 
-from paimon_py.commit.changes import Changes, Edit
+from paimon_py.commit.changes import Changes
 from paimon_py.commit.renumber import renumber
 from paimon_py.errors import SchemaError, StorageError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
@@ -380,8 +380,7 @@ def test_renumbering_shifts_every_row_in_new_files_and_keeps_the_old_ones():
         )
     (before,) = writer.changes().buckets
     rows = [row for file in rows_of(root, schema, before) for row in file]
-    files = renumber(TableFiles(root, schema), before, 1000)
-    after = msgspec.structs.replace(before, written=Edit(added=files))
+    after = msgspec.structs.replace(before, written=renumber(TableFiles(root, schema), before, 1000))
     assert len(after.written.added) == len(before.written.added) > 1
     shifted = [row for file in rows_of(root, schema, after) for row in file]
     assert shifted == [{**row, "_SEQUENCE_NUMBER": row["_SEQUENCE_NUMBER"] + 1000} for row in rows]
@@ -402,7 +401,7 @@ def test_renumbering_append_files_touches_metadata_only():
     with Writer(root, schema) as writer:
         writer.write_arrow(pa.table({"n": [1, 2], "p": ["a", "a"]}))
     (bucket,) = writer.changes().buckets
-    shifted = renumber(TableFiles(root, schema), bucket, 5)[0]
+    shifted = renumber(TableFiles(root, schema), bucket, 5).added[0]
     assert (shifted.name, shifted.min_sequence, shifted.max_sequence) == (bucket.written.added[0].name, 5, 6)
 
 
