@@ -243,10 +243,10 @@ INDEXES = (
 )
 
 
-def story(mode: str, plot: str, steps: str | None = None) -> Script:
-    """The script of a mode and a story."""
+def story(mode: str, plot: str, steps: str | None = None, table: Mode | None = None) -> Script:
+    """The script of a mode and a story. `table`: a mode that is none of `MODES`."""
     name = f"{mode}: {plot}"
-    table = MODES[mode]
+    table = table or MODES[mode]
     draft = Draft(name, table)
     options = {"file.format": draft.format, **table.options}
     made = []

@@ -1,7 +1,7 @@
 """Lives of tables as scripts: lists of (verb, seed), from which everything else follows.
 
 `python -m model.table_script "dynamic" 17` (with PYTHONPATH=.:tests) plays the life with seed 17, `… 17 30` those from 17
-to 30; the first that fails is made small and printed.
+to 30; the first that fails is made small and printed. `model.change_script` plays those whose changes are followed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import random
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from typing import NamedTuple
 
 from model import steps_beside, steps_care, steps_reading, steps_rows, steps_writing
 from model.table_life import Life
@@ -28,23 +30,33 @@ VERBS = {
     steps_care.rescale: 3, steps_care.index_files: 2, steps_care.compact_manifests: 1, steps_care.wait: 1,
     steps_reading.scan: 5, steps_reading.travel: 4, steps_reading.lookup: 8, steps_reading.explain: 1,
 }  # fmt: skip
-BY_NAME = {verb.__name__: verb for verb in VERBS}
 ERRORS = (AssertionError, PaimonError, LookupError, TypeError, ValueError)
 
 
-def script_of(seed, length):
+class Sort(NamedTuple):
+    """What lives are like: what a life is made by, and its verbs with how often each is drawn."""
+
+    make: Callable
+    verbs: dict
+
+
+TABLES = Sort(Life, VERBS)
+
+
+def script_of(seed, length, sort=TABLES):
     rng = random.Random(seed)
-    names = rng.choices(list(BY_NAME), list(VERBS.values()), k=length)
+    names = rng.choices([verb.__name__ for verb in sort.verbs], list(sort.verbs.values()), k=length)
     return [(name, rng.randrange(1 << 32)) for name in names]
 
 
-def play(mode, seed, script):
+def play(mode, seed, script, sort=TABLES):
     """Live through a script; returns the steps that were taken."""
-    life = Life(mode, seed)
+    life = sort.make(mode, seed)
+    by_name = {verb.__name__: verb for verb in sort.verbs}
     for number, (name, step) in enumerate(script):
         life.clock.sleep(1)
         try:
-            BY_NAME[name](life, random.Random(step))
+            by_name[name](life, random.Random(step))
             life.check()
         except ERRORS as error:
             error.script = script[: number + 1]
@@ -52,11 +64,11 @@ def play(mode, seed, script):
     return len(script)
 
 
-def lives(mode, seeds, length):
+def lives(mode, seeds, length, sort=TABLES):
     steps, began = 0, time.process_time()
     for seed in seeds:
         try:
-            steps += play(mode, seed, script_of(seed, length))
+            steps += play(mode, seed, script_of(seed, length, sort), sort)
         except ERRORS as error:
             print(f"mode {mode.name!r}, seed {seed}, script {error.script}")
             raise
@@ -67,10 +79,10 @@ def lives(mode, seeds, length):
 # -- by hand ---
 
 
-def failure(mode, seed, script):
+def failure(mode, seed, script, sort=TABLES):
     """Where a script fails, and how; None if it does not."""
     try:
-        play(mode, seed, script)
+        play(mode, seed, script, sort)
     except ERRORS as error:
         return error
     return None
@@ -82,7 +94,7 @@ def kind_of(error):
     return type(error), frames[-1].filename, frames[-1].lineno
 
 
-def shrunk(mode, seed, script, error):
+def shrunk(mode, seed, script, error, sort=TABLES):
     """A shorter script that fails alike."""
     script = error.script
     size = max(1, len(script) // 2)
@@ -90,7 +102,7 @@ def shrunk(mode, seed, script, error):
         at = 0
         while at < len(script):
             shorter = script[:at] + script[at + size :]
-            found = failure(mode, seed, shorter)
+            found = failure(mode, seed, shorter, sort)
             if found is not None and kind_of(found) == kind_of(error):
                 script, error = found.script, found
             else:
@@ -99,13 +111,15 @@ def shrunk(mode, seed, script, error):
     return script, error
 
 
-def main(name, first, last, length):
-    mode = next(mode for mode in MODES if mode.name == name)
+def main(modes, arguments, sort=TABLES):
+    name, *given = arguments
+    first, last, length = (*map(int, given), *([int(given[0]), LENGTH][len(given) - 1 :]))[:3]
+    mode = next(mode for mode in modes if mode.name == name)
     for seed in range(first, last + 1):
-        script = script_of(seed, length)
-        error = failure(mode, seed, script)
+        script = script_of(seed, length, sort)
+        error = failure(mode, seed, script, sort)
         if error is not None:
-            script, error = shrunk(mode, seed, script, error)
+            script, error = shrunk(mode, seed, script, error, sort)
             print("".join(traceback.format_exception(error)[-12:]))
             print(f"mode {mode.name!r}, seed {seed}, script {script}")
             return
@@ -113,5 +127,4 @@ def main(name, first, last, length):
 
 
 if __name__ == "__main__":
-    given = [int(text) for text in sys.argv[2:]]
-    main(sys.argv[1], given[0], given[1] if len(given) > 1 else given[0], given[2] if len(given) > 2 else LENGTH)
+    main(MODES, sys.argv[1:])
