@@ -57,6 +57,10 @@ class Clock(Protocol):
         """Wait."""
         ...
 
+    async def pause(self, seconds: float) -> None:
+        """Wait, while others run."""
+        ...
+
 
 class Ids(Protocol):
     """Unique names, random numbers, and which process this is."""
@@ -79,6 +83,10 @@ class Pool(Protocol):
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Like the built-in map; the first error is raised."""
+        ...
+
+    async def aside(self, function: Callable[[], R]) -> R:
+        """What a function returns or raises, while others run."""
         ...
 
 
@@ -131,6 +139,11 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
+    async def pause(self, seconds: float) -> None:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
 
 class SystemIds:
     """The machine's randomness."""
@@ -151,6 +164,9 @@ class SerialPool:
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         return map(function, items)
 
+    async def aside(self, function: Callable[[], R]) -> R:
+        return function()
+
 
 class ThreadPool:
     """Runs on a few threads, made for each call so that nothing outlives it."""
@@ -166,6 +182,11 @@ class ThreadPool:
 
         with ThreadPoolExecutor(max_workers=min(self.threads, len(work)), thread_name_prefix="paimon") as pool:
             return iter(list(pool.map(function, work)))
+
+    async def aside(self, function: Callable[[], R]) -> R:
+        import asyncio
+
+        return await asyncio.to_thread(function)
 
 
 class TemporarySpill:

@@ -12,7 +12,8 @@
     │   ├── TableNotFoundError
     │   ├── SnapshotNotFoundError
     │   │   └── SnapshotExpiredError    it existed; names the retention and how to pin
-    │   └── TagNotFoundError
+    │   ├── TagNotFoundError
+    │   └── ConsumerNotFoundError
     ├── AlreadyExistsError
     ├── CommitError
     │   ├── CommitConflictError         re-read and decide
@@ -144,6 +145,12 @@ class TagNotFoundError(NotFoundError):
     """No such tag."""
 
     kind = "tag-not-found"
+
+
+class ConsumerNotFoundError(NotFoundError):
+    """No such consumer."""
+
+    kind = "consumer-not-found"
 
 
 class AlreadyExistsError(PaimonError):

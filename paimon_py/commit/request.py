@@ -13,6 +13,7 @@ from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.overwrite import Overwrite
 from paimon_py.commit.state import State
 from paimon_py.errors import UsageError
+from paimon_py.spec.bounds import is_long
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
 
 
@@ -47,18 +48,14 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.user is not None and not (_is_text(self.user) and self.user):
             raise UsageError(f"user must be a text that names who commits, not {self.user!r}")
-        if self.identifier is not None and not (_is_long(self.identifier) and self.identifier >= 0):
+        if self.identifier is not None and not (is_long(self.identifier) and self.identifier >= 0):
             raise UsageError(f"identifier must be a whole number from 0 to 2**63-2, not {self.identifier!r}")
         if self.identifier == BATCH_COMMIT_IDENTIFIER:
             raise UsageError("identifier 2**63-1 marks batch commits; leave it out for one, or take a smaller number")
-        if self.watermark is not None and not _is_long(self.watermark):
+        if self.watermark is not None and not is_long(self.watermark):
             raise UsageError(f"watermark must be a whole number of epoch milliseconds, not {self.watermark!r}")
         if self.properties is not None and not _is_text_mapping(self.properties):
             raise UsageError(f"properties must map texts to texts, not {self.properties!r}")
-
-
-def _is_long(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def _is_text(value: object) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.missing import missing_change_error, missing_error, why_replaced
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class TableRoot:
-    """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.manifests`, and `.files` for data files.
+    """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.consumers`, `.manifests`, and `.files` for
+    data files.
 
     `.committer` publishes snapshots where a catalog supplies one; None: the store does.
 
@@ -32,7 +34,8 @@ class TableRoot:
     """
 
     __slots__ = (
-        "committer", "env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags", "warned_of",
+        "committer", "consumers", "env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags",
+        "warned_of",
     )  # fmt: skip
 
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
@@ -44,6 +47,7 @@ class TableRoot:
         self.schemas = Schemas(store, path)
         self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
         self.tags = Tags(store, path)
+        self.consumers = Consumers(store, path, env.clock)
         self.manifests = Manifests(store, path, env)
         self.committer: Committer | None = None
         self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once

@@ -22,3 +22,8 @@ Level = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 BucketNumber = Annotated[int, msgspec.Meta(ge=-2, le=2**31 - 1)]
 """A bucket, or how many there are; -1 and -2 stand for tables without fixed buckets."""
+
+
+def is_long(value: object) -> bool:
+    """Whether a value is a whole number of 64 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value <= _LONG_MAX

@@ -22,6 +22,7 @@ SCHEMA_PREFIX = "schema-"
 CHANGELOG_PREFIX = "changelog-"
 TAG_PREFIX = "tag-"
 BRANCH_PREFIX = "branch-"
+CONSUMER_PREFIX = "consumer-"
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
 NAME_BYTES_MAX = 255
@@ -30,7 +31,10 @@ PREFIXES = ("data-file.prefix", "changelog-file.prefix")
 
 PREFIX_BYTES_MAX = 100
 _PATTERNS = ("%", "?", "#", "*")
-_AFFIX_BYTES = {"database": len(DATABASE_SUFFIX), "tag": len(TAG_PREFIX), "branch": len(BRANCH_PREFIX)}
+_AFFIX_BYTES = {
+    "database": len(DATABASE_SUFFIX), "tag": len(TAG_PREFIX), "branch": len(BRANCH_PREFIX),
+    "consumer": len(CONSUMER_PREFIX),
+}  # fmt: skip
 _INVISIBLE = {
     "Cc": "control characters", "Cf": "invisible characters", "Cs": "halves of characters",
     "Zl": "line breaks", "Zp": "line breaks",
@@ -92,6 +96,11 @@ def changelog_directory(table: str) -> str:
     return join(table, "changelog")
 
 
+def changelog_path(table: str, snapshot_id: int) -> str:
+    """File of the changelog of an expired snapshot."""
+    return join(table, "changelog", f"{CHANGELOG_PREFIX}{snapshot_id}")
+
+
 def latest_hint_path(table: str) -> str:
     """File of the LATEST hint."""
     return join(table, "snapshot", LATEST)
@@ -110,6 +119,16 @@ def tag_directory(table: str) -> str:
 def tag_path(table: str, name: str) -> str:
     """File of one tag."""
     return join(table, "tag", TAG_PREFIX + check_name("tag", name))
+
+
+def consumer_directory(table: str) -> str:
+    """Where consumers lie."""
+    return join(table, "consumer")
+
+
+def consumer_path(table: str, name: str) -> str:
+    """File of one consumer."""
+    return join(table, "consumer", CONSUMER_PREFIX + check_name("consumer", name))
 
 
 def manifest_directory(table: str) -> str:

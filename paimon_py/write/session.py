@@ -18,7 +18,7 @@ from paimon_py.doors import names_place
 from paimon_py.errors import CorruptionError, SchemaError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.bounds import SEQUENCE_MAX
+from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.schema import TableSchema
@@ -113,7 +113,7 @@ class Writer:
         """The latest snapshot when the writer opened. If it expired before the first row, a later one was looked at."""
         return Base.of(self._snapshot)
 
-    def changes(self, *, is_new: bool = False) -> Changes:
+    def changes(self, *, watermark: int | None = None, is_new: bool = False) -> Changes:
         """Flush, and hand over what was written since the last call; the files are the receiver's from then on.
 
         Works inside the `with` block and after it. Unless the table is `write-only`, buckets that have piled up enough
@@ -121,6 +121,8 @@ class Writer:
         faster with a bucket, the commit drops its compaction and keeps the rows.
 
         Args:
+            watermark: event time that the rows have come to, in epoch milliseconds; the snapshot will carry the largest
+                one of all changes that are committed together.
             is_new: the caller commits the changes at once, and gives them to nobody else.
 
         Raises:
@@ -129,6 +131,8 @@ class Writer:
             UsageError: the writer was given up, or opened in another process.
         """
         self._require_process()
+        if watermark is not None and not is_long(watermark):
+            raise UsageError(f"watermark must be a whole number of epoch milliseconds, not {watermark!r}")
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
         made_after = self.base if is_new else Base.of(self._root.latest())
@@ -142,6 +146,7 @@ class Writer:
             made_after=made_after,
             buckets=tuple(buckets),
             keys=self._routing.keys,
+            watermark=watermark,
         )
         self._routing.hand_over(changes)
         return changes

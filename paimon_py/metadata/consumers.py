@@ -1,0 +1,149 @@
+"""The consumers of one table: names under which readers of changes record how far they have come.
+
+Source: format.md §4.2, §16.5; Java `ConsumerManager`, `Consumer`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from paimon_py.codec.json import decode_object, pretty
+from paimon_py.doors import decoding_metadata
+from paimon_py.env import Clock, SystemClock
+from paimon_py.errors import ConsumerNotFoundError, CorruptionError
+from paimon_py.metadata.snapshots import ReadPolicy
+from paimon_py.spec.layout import CONSUMER_PREFIX, consumer_directory, consumer_path
+from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, Stat
+
+_NEXT = "nextSnapshot"
+_LONG_MAX = 2**63 - 1
+
+
+class ConsumerStore(Get, Put, List, Stat, Delete, Protocol):
+    """What this module asks of a store."""
+
+
+class Consumer(msgspec.Struct, frozen=True):
+    """How far a reader of changes has come.
+
+    Attributes:
+        name: the consumer's name.
+        next_snapshot_id: the first snapshot that it has not read; expiry spares that one and later ones.
+    """
+
+    name: str
+    next_snapshot_id: int
+
+
+class Consumers:
+    """The consumers of one table directory (or branch directory)."""
+
+    __slots__ = ("_clock", "_path", "_policy", "_store")
+
+    def __init__(
+        self, store: ConsumerStore, path: str, clock: Clock | None = None, policy: ReadPolicy | None = None
+    ) -> None:
+        self._store = store
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._policy = policy or ReadPolicy()
+
+    def all(self) -> list[Consumer]:
+        """All consumers, by name; one that is deleted meanwhile is left out.
+
+        Cost: one list, and one get per consumer.
+        Raises: CorruptionError as `find`
+        """
+        found = (self._read(status.name[len(CONSUMER_PREFIX) :], status.path) for status in self._files())
+        return [consumer for consumer in found if consumer is not None]
+
+    def find(self, name: str) -> Consumer | None:
+        """One consumer, None if there is none of that name. Cost: one get.
+
+        Raises:
+            UsageError: not a name for a consumer.
+            CorruptionError: the file holds no consumer, also after reading again.
+        """
+        return self._read(name, consumer_path(self._path, name))
+
+    def require(self, name: str) -> None:
+        """Make sure that there is a consumer of a name, readable or not. Cost: one stat.
+
+        Raises:
+            ConsumerNotFoundError: there is none of that name.
+            UsageError: not a name for a consumer.
+        """
+        path = consumer_path(self._path, name)
+        if self._store.stat(path) is None:
+            raise ConsumerNotFoundError(
+                f"no consumer {name!r} in {self._path}: a stream with consumer_id={name!r} makes one", path=path
+            )
+
+    def put(self, consumer: Consumer) -> None:
+        """Record how far a consumer has come, over what was recorded before. Cost: one put.
+
+        Raises:
+            FileMissingError: the table was renamed or dropped.
+            StorageUnknownError: the store did not say whether the record was written; it may be written again.
+        """
+        data = pretty({_NEXT: consumer.next_snapshot_id})
+        self._store.put(consumer_path(self._path, consumer.name), data, within=self._path)
+
+    def delete(self, name: str) -> None:
+        """Forget a consumer, readable or not.
+
+        Raises:
+            ConsumerNotFoundError: there is none of that name.
+            UsageError: not a name for a consumer.
+        """
+        self.require(name)
+        self._store.delete(consumer_path(self._path, name))
+
+    def expire(self, older_than_millis: int) -> list[str]:
+        """Forget consumers whose file was last written before a time, in epoch milliseconds.
+
+        Returns: their names, sorted. Cost: one list, and a stat and a delete for each that goes.
+        """
+        gone = []
+        for status in self._files():
+            latest = self._store.stat(status.path) if _is_older(status, older_than_millis) else None
+            if latest is not None and _is_older(latest, older_than_millis):
+                self._store.delete(status.path)
+                gone.append(status.name[len(CONSUMER_PREFIX) :])
+        return gone
+
+    def _files(self) -> list[FileStatus]:
+        found = self._store.list(consumer_directory(self._path))
+        named = [status for status in found if not status.is_directory and status.name.startswith(CONSUMER_PREFIX)]
+        return sorted((status for status in named if status.name != CONSUMER_PREFIX), key=lambda status: status.name)
+
+    def _read(self, name: str, path: str) -> Consumer | None:
+        """Decode a file; read it again while it does not end like JSON: Java does not replace files at once."""
+        try:
+            for _ in range(self._policy.attempts - 1):
+                data = self._store.get(path)
+                if data.rstrip().endswith(b"}"):
+                    return _decoded(name, data, path)
+                self._clock.sleep(self._policy.wait_seconds)
+            return _decoded(name, self._store.get(path), path)
+        except FileMissingError:
+            return None
+
+
+def _is_older(status: FileStatus, millis: int) -> bool:
+    """Whether a file was certainly last written before a time."""
+    return status.modified_millis is not None and status.modified_millis < millis
+
+
+def _decoded(name: str, data: bytes, path: str) -> Consumer:
+    with decoding_metadata(path):
+        found = decode_object(data, path).get(_NEXT)
+        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _LONG_MAX:
+            raise CorruptionError(
+                f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {found!r}, not a snapshot id;"
+                f" delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) writes it anew",
+                path=path,
+            )
+        return Consumer(name, found)

@@ -1,0 +1,101 @@
+"""Find where a stream begins: from a start to a whole snapshot, or to the snapshot after which it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paimon_py.errors import UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
+from paimon_py.stream.end import End
+from paimon_py.stream.line import expired, find_changelog, oldest_changelog, require_following
+from paimon_py.stream.position import Position, table_of
+from paimon_py.stream.start import Compacted, Earliest, FromSnapshot, FromTime, Full, Latest
+
+
+def whole(root: TableRoot, start: Full | Compacted, end: End) -> Snapshot | None:
+    """The snapshot of which all rows come first; None as long as the table is empty.
+
+    The latest one, or the last one before the end, so that the stream ends with the table as it was then.
+
+    Cost: as finding the latest snapshot; a get for each later one where an end or a compaction is looked for.
+    Raises: SnapshotExpiredError, SnapshotNotFoundError
+    """
+    if isinstance(start, Full) and start.snapshot_id is not None:
+        return root.snapshots.get(start.snapshot_id)
+    latest = root.latest()
+    if latest is None:
+        return None
+    if isinstance(start, Compacted):
+        return next((found for found in _downwards(root, latest) if _is_compacted(found, start)), latest)
+    if end.snapshot_id is not None and end.snapshot_id < latest.id:
+        return root.snapshots.get(end.snapshot_id)
+    if end.millis is not None and end.millis < latest.time_millis:
+        return root.snapshots.by_time(end.millis)
+    return latest
+
+
+def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime | Position) -> Base:
+    """The snapshot after which a stream begins.
+
+    Cost: a few gets; a halving search for a time, a list for the earliest.
+    Raises:
+        UsageError: a position of another table, or a snapshot that is later than the next one.
+        SnapshotExpiredError: what is to be read has expired.
+    """
+    if isinstance(start, Position):
+        if start.table is not None and start.table != table_of(root):
+            raise UsageError(
+                f"the position {str(start)!r} is not of the table at {root.path}, or that was made anew since:"
+                " start again with from_='full'"
+            )
+        return start.base
+    if isinstance(start, Latest):
+        return Base.of(root.latest())
+    if isinstance(start, FromSnapshot):
+        require_following(root, start.snapshot_id)
+        return _before(root, start.snapshot_id)
+    oldest = oldest_changelog(root) or root.snapshots.earliest_id()
+    if oldest is None:
+        return Base(0)
+    return _before(root, oldest if isinstance(start, Earliest) else _first_since(root, oldest, start.millis))
+
+
+def _before(root: TableRoot, number: int) -> Base:
+    """The snapshot before one, as far as it is known."""
+    found = root.snapshots.find(number - 1) if number > 1 else None
+    return Base(number - 1) if found is None else Base.of(found)
+
+
+def _first_since(root: TableRoot, oldest: int, millis: int) -> int:
+    """The number of the first snapshot that was committed at a time or later; the next one if there is none.
+
+    Source: Java `TimeTravelUtil.earlierThanTimeMills`.
+    """
+    latest = root.snapshots.latest_id() or 0
+    low, high = oldest, latest + 1
+    while low < high:
+        middle = (low + high) // 2
+        found = root.snapshots.find(middle) or find_changelog(root, middle)
+        if found is None or found.time_millis < millis:
+            low = middle + 1
+        else:
+            high = middle
+    first = root.snapshots.find(oldest) or find_changelog(root, oldest)
+    if low == oldest and oldest > 1 and (first is None or first.time_millis > millis):
+        raise expired(root, oldest - 1)
+    return low
+
+
+def _downwards(root: TableRoot, latest: Snapshot) -> Iterator[Snapshot]:
+    """The snapshots from the latest down to the oldest that is left."""
+    found: Snapshot | None = latest
+    while found is not None:
+        yield found
+        found = root.snapshots.find(found.id - 1)
+
+
+def _is_compacted(snapshot: Snapshot, start: Compacted) -> bool:
+    number = snapshot.commit_identifier
+    full = start.commits is None or number % start.commits == 0 or number == BATCH_COMMIT_IDENTIFIER
+    return snapshot.commit_kind is CommitKind.COMPACT and full

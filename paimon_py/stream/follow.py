@@ -1,0 +1,67 @@
+"""What a stream reads of a snapshot: decided from the snapshot and the table's options alone.
+
+Source: format.md §17; Java `DataTableStreamScan`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import CommitKind, Snapshot
+
+
+class Source(enum.Enum):
+    """Where the changes of a snapshot are: in files that its delta adds, in changelog files, or in what an overwrite
+    put in place of what.
+    """
+
+    DELTA = "delta"
+    CHANGELOG = "changelog"
+    REPLACED = "replaced"
+
+
+class Follow(msgspec.Struct, frozen=True):
+    """How the snapshots of a table are followed.
+
+    Attributes:
+        has_changelog: the table makes changelog files.
+        keyed: the table has a primary key.
+        overwrites: overwrites are read as well.
+        delay_millis: how long a snapshot is left alone after it was committed.
+    """
+
+    has_changelog: bool
+    keyed: bool
+    overwrites: bool
+    delay_millis: int
+
+    @classmethod
+    def of(cls, schema: TableSchema) -> Follow:
+        """How the options of a table say that it is followed."""
+        options = Options(schema.options)
+        keyed = bool(schema.primary_keys)
+        return cls(
+            has_changelog=options.get_enum("changelog-producer") != "none",
+            keyed=keyed,
+            overwrites=options.get_bool("streaming-read-overwrite" if keyed else "streaming-read-append-overwrite"),
+            delay_millis=options.find_duration("streaming.read.snapshot.delay") or 0,
+        )
+
+    def source(self, snapshot: Snapshot) -> Source | None:
+        """What to read of a snapshot; None for nothing.
+
+        An overwrite that is read counts with what it removed and added, whether the table has a changelog or not.
+        """
+        if snapshot.commit_kind is CommitKind.OVERWRITE and self.overwrites:
+            return Source.REPLACED if self.keyed else Source.DELTA
+        if self.has_changelog:
+            return None if snapshot.changelog_manifest_list is None else Source.CHANGELOG
+        return Source.DELTA if snapshot.commit_kind is CommitKind.APPEND else None
+
+    def is_too_new(self, snapshot: Snapshot, now_millis: int) -> bool:
+        """Whether a snapshot is to be left alone for now."""
+        return bool(self.delay_millis) and snapshot.time_millis > now_millis - self.delay_millis

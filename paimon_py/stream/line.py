@@ -1,0 +1,184 @@
+"""The snapshots that follow one another, found one by one.
+
+Nothing is listed while all goes well: the next snapshot is asked for by its number. Whether the one before is still the
+one that was read is looked at each time, so that a rollback is noticed.
+
+Source: docs/reliability.md §3 (b), (c); Java `NextSnapshotFetcher`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from paimon_py.codec.snapshot_json import snapshot_from_json
+from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import CHANGELOG_PREFIX, changelog_directory, changelog_path, parse_number
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.storage.store import FileMissingError
+from paimon_py.stream.position import table_of
+
+AHEAD_MAX = 64
+"""Snapshots that are fetched at once where a reader is far behind."""
+
+KEEPING = (
+    "; the options snapshot.num-retained.min, snapshot.num-retained.max and snapshot.time-retained decide how long"
+    " snapshots are kept, changelog.num-retained.max and changelog.time-retained how long their changes are, and a"
+    " consumer (consumer_id) keeps what it has not acknowledged. from_='earliest' starts with the oldest that is left"
+)
+
+
+class Line:
+    """The snapshots after a base, in their order, one at a time.
+
+    Attributes:
+        base: the snapshot that was passed last.
+    """
+
+    def __init__(self, root: TableRoot, base: Base, table: str | None) -> None:
+        """`table`: what tells the table from one that is made anew at its path."""
+        self._root = root
+        self._table = table
+        self.base = base
+        self._ahead: deque[Snapshot] = deque()
+        self._chunk = 1
+        self._asked_millis = root.env.clock.millis()
+        self._expired_below = 0
+
+    def peek(self) -> Snapshot | None:
+        """The next snapshot, None if there is none yet. Nothing is passed, so that the call can be repeated.
+
+        Cost: two gets, hardly more than one where the reader is behind.
+        Raises:
+            SnapshotExpiredError: the snapshot has expired, or was rolled back.
+        """
+        if not self._ahead:
+            self._ahead.extend(self._fetched())
+        return self._ahead[0] if self._ahead else None
+
+    def pass_it(self) -> None:
+        """Go past the snapshot that `peek` showed."""
+        self.base = Base.of(self._ahead.popleft())
+
+    def _fetched(self) -> Sequence[Snapshot]:
+        asked, self._asked_millis = self._asked_millis, self._root.env.clock.millis()
+        number = self.base.id + 1
+        if number < self._expired_below:
+            return [self._changelog(number)]
+        found = self._many(number) or self._one(number)
+        if not found:
+            return self._none(number)
+        behind = found[-1].time_millis < asked
+        self._chunk = min(2 * self._chunk, AHEAD_MAX) if behind else 1
+        return found
+
+    def _one(self, number: int) -> Sequence[Snapshot]:
+        self._chunk = 1
+        snapshot = self._root.snapshots.find(number)
+        if snapshot is not None:
+            self._check_base()
+        return [] if snapshot is None else [snapshot]
+
+    def _many(self, number: int) -> Sequence[Snapshot]:
+        """A chunk of snapshots, none if there are not so many.
+
+        The last one is fetched first and once more in the end. If both are the same, no rollback came in between, and
+        all the others, the base too, are what the last one came from.
+        """
+        last = number + self._chunk - 1
+        newest = self._root.snapshots.find(last) if self._chunk > 1 else None
+        if newest is None:
+            return []
+        numbers = range(number, last)
+        many = "://" in self._root.path
+        found = list((self._root.env.pool.map if many else map)(self._root.snapshots.find, numbers))
+        self._check_base()
+        there = [snapshot for snapshot in found if snapshot is not None]
+        same = self._root.snapshots.find(last) == newest
+        return [*there, newest] if same and len(there) == len(found) else []
+
+    def _check_base(self) -> None:
+        """Make sure that the snapshot passed last was not rolled back; one that has expired is as good."""
+        if not self.base.id or self.base.mark is None:
+            return
+        here = self._root.snapshots.find(self.base.id)
+        if here is not None and not self.base.is_of(here):
+            raise self._rolled_back()
+        if here is None and self._table is not None and table_of(self._root) != self._table:
+            raise self._rolled_back()
+
+    def _none(self, number: int) -> Sequence[Snapshot]:
+        """What to do without a snapshot of this number: it may be still to come, or have been."""
+        here = self._root.snapshots.find(self.base.id) if self.base.id else None
+        if here is not None:
+            if not self.base.is_of(here):
+                raise self._rolled_back()
+            return []
+        ids = self._root.snapshots.ids()
+        if number in ids or self.base.id in ids:
+            return []
+        if ids and number < ids[0]:
+            self._expired_below = ids[0]
+            return [self._changelog(number)]
+        if not ids and not self.base.id:
+            return []
+        raise self._rolled_back(ids)
+
+    def _changelog(self, number: int) -> Snapshot:
+        found = find_changelog(self._root, number)
+        if found is None:
+            raise expired(self._root, number)
+        return found
+
+    def _rolled_back(self, ids: Sequence[int] = ()) -> SnapshotExpiredError:
+        there = f": its newest snapshot is {ids[-1]}" if ids else ""
+        return SnapshotExpiredError(
+            f"snapshot {self.base.id} of {self._root.path}, after which the stream goes on, is not in the table any"
+            f" more{there}. The table was rolled back or made anew: start again with from_='full'",
+            path=self._root.path, snapshot_id=self.base.id,
+        )  # fmt: skip
+
+
+def find_changelog(root: TableRoot, number: int) -> Snapshot | None:
+    """The changelog that outlives a snapshot, None if there is none (any more). Cost: one get."""
+    path = changelog_path(root.path, number)
+    try:
+        found = snapshot_from_json(root.store.get(path), path)
+    except FileMissingError:
+        return None
+    if found.id != number:
+        raise CorruptionError(f"{path} holds the changelog of snapshot {found.id}", path=path)
+    return found
+
+
+def oldest_changelog(root: TableRoot) -> int | None:
+    """The number of the oldest changelog that outlives its snapshot, None if there is none. Cost: one list."""
+    statuses = root.store.list(changelog_directory(root.path))
+    numbers = (parse_number(CHANGELOG_PREFIX, status.name) for status in statuses if not status.is_directory)
+    return min((number for number in numbers if number is not None), default=None)
+
+
+def require_following(root: TableRoot, number: int) -> None:
+    """Make sure that a stream can begin with a snapshot: it is there, its changelog is, or it is the next to come.
+
+    Raises:
+        UsageError: it would be later than the next one.
+        SnapshotExpiredError: it has expired.
+    """
+    if root.snapshots.find(number) is not None or find_changelog(root, number) is not None:
+        return
+    latest = root.snapshots.latest_id() or 0
+    if number > latest + 1:
+        raise UsageError(f"there is no snapshot {number} in {root.path}: the next one will be {latest + 1}")
+    if number <= latest:
+        raise expired(root, number)
+
+
+def expired(root: TableRoot, number: int) -> SnapshotExpiredError:
+    """The error for a snapshot whose changes are gone."""
+    return SnapshotExpiredError(
+        f"snapshot {number} of {root.path} has expired, and its changes with it{KEEPING}",
+        path=root.path,
+        snapshot_id=number,
+    )

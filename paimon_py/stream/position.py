@@ -1,0 +1,61 @@
+"""A place in a stream as a short text, valid in any process.
+
+The text names the last snapshot that was read, by id and mark, and the table, so that a rollback, a table that was made
+anew and another table are noticed.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import msgspec
+
+from paimon_py.errors import UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import schema_path
+from paimon_py.spec.snapshot import Base
+from paimon_py.storage.store import FileMissingError
+
+PREFIX = "paimon-stream"
+_TEXT = re.compile(PREFIX + r"-(\d{1,4}):(\d{1,19}):([0-9a-f]{8}|-):([A-Za-z0-9._=+-]{0,200})")
+_EDITION = "1"
+_LONG_MAX = 2**63 - 1
+
+
+class Position(msgspec.Struct, frozen=True):
+    """The snapshot after which a stream goes on, and which table that is of; None where it is not known."""
+
+    base: Base
+    table: str | None
+
+    def __str__(self) -> str:
+        return f"{PREFIX}-{_EDITION}:{self.base.id}:{self.table or '-'}:{self.base.mark or ''}"
+
+
+def parse_position(text: str) -> Position:
+    """The position in a text.
+
+    Raises: UsageError for a text that no step gave.
+    """
+    found = _TEXT.fullmatch(text)
+    if found is None or int(found[2]) > _LONG_MAX:
+        raise UsageError(f"{text!r} is not a position of a stream: those are what step.position gave, unchanged")
+    if found[1] != _EDITION:
+        raise UsageError(
+            f"{text!r} is a position of version {found[1]}, this paimon_py reads version {_EDITION}: use the release"
+            " that made the position"
+        )
+    table = None if found[3] == "-" else found[3]
+    return Position(Base(int(found[2]), found[4] or None), table)
+
+
+def table_of(root: TableRoot) -> str | None:
+    """What tells a table from others, also from one that was made anew at its path: a sum over its first schema.
+
+    None if there is no first schema (any more). Cost: one get.
+    """
+    try:
+        return f"{zlib.crc32(root.store.get(schema_path(root.path, 0))):08x}"
+    except FileMissingError:
+        return None

@@ -1,0 +1,126 @@
+"""A step of a stream: the rows of one snapshot, and where the stream goes on after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from paimon_py.errors import UsageError
+from paimon_py.scan.split import Split
+from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.stream.position import Position
+from paimon_py.stream.reading import Reading
+
+Acknowledge = Callable[[int], None]
+
+
+class Step:
+    """The changes that one snapshot brought, or with `is_full` all rows of a snapshot.
+
+    Steps do not change. They can be pickled to be read in other processes; secrets are left out.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        snapshot: Snapshot,
+        splits: tuple[Split, ...],
+        position: Position,
+        *,
+        is_full: bool,
+        acknowledge: Acknowledge | None,
+    ) -> None:
+        """`acknowledge`: records that everything before a snapshot was processed; None: the stream has no consumer."""
+        self._reading = reading
+        self._snapshot = snapshot
+        self._splits = splits
+        self._position = position
+        self._is_full = is_full
+        self._acknowledge = acknowledge
+
+    @property
+    def snapshot_id(self) -> int:
+        """The snapshot that brought the rows."""
+        return self._snapshot.id
+
+    @property
+    def next_snapshot_id(self) -> int:
+        """The snapshot with which the stream goes on; snapshots in between that brought nothing are passed over."""
+        return self._position.base.id + 1
+
+    @property
+    def position(self) -> str:
+        """Where the stream goes on, as a text to store and to give to `stream(from_=…)`, in any process."""
+        return str(self._position)
+
+    @property
+    def watermark(self) -> int | None:
+        """The event time that the table had come to, in epoch milliseconds; None if it has none."""
+        mark = self._snapshot.watermark
+        return None if mark == MIN_LONG else mark
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows are those of a whole snapshot; only the first step of a stream can be so."""
+        return self._is_full
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns, `_row_kind` last."""
+        return self._reading.schema
+
+    def splits(self) -> list[Split]:
+        """Independent parts of the step, to be read anywhere with `read`.
+
+        All changes of one key are in one part, in their order.
+        """
+        return list(self._splits)
+
+    def read(self, split: Split | bytes) -> pa.RecordBatchReader:
+        """The rows of one split, also one that came from another process (as a value or its bytes).
+
+        Raises:
+            SnapshotExpiredError: the snapshot has expired meanwhile.
+        """
+        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(split))
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches; splits are read one after another, in memory that does not grow with them.
+
+        Raises: as `read`
+        """
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table in memory.
+
+        Raises: as `read`
+        """
+        return pa.Table.from_batches(list(self._batches()), self.schema)
+
+    def acknowledge(self) -> None:
+        """Record for the consumer of the stream that this step and all before it are processed.
+
+        Call it when what was made of the rows is safe: a stream with this consumer will not return them again. Can be
+        repeated. Cost: one put.
+
+        Raises:
+            UsageError: the stream has no consumer.
+            StorageError: the store failed; call it again.
+        """
+        if self._acknowledge is None:
+            raise UsageError("this stream has no consumer: name one with stream(consumer_id=…), or store position")
+        self._acknowledge(self.next_snapshot_id)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        for split in self._splits:
+            yield from self._reading.batches(split)
+
+    def __repr__(self) -> str:
+        rows = sum(split.row_count for split in self._splits)
+        what = "all rows" if self._is_full else "changes"
+        return f"Step({what} of snapshot {self.snapshot_id}, stored_rows={rows}, position={self.position!r})"

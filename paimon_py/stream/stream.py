@@ -1,0 +1,254 @@
+"""`Stream`: the changes of a table as they come, snapshot by snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from numbers import Integral
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.doors import names_place
+from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.change_plan import ChangeSource, plan_step
+from paimon_py.scan.moments import millis_of
+from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
+from paimon_py.scan.split import Split
+from paimon_py.spec.layout import check_name
+from paimon_py.spec.option_changes import check_dynamic
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.supported import check_readable
+from paimon_py.stream.begin import follows, whole
+from paimon_py.stream.end import End
+from paimon_py.stream.follow import Follow, Source
+from paimon_py.stream.line import Line
+from paimon_py.stream.position import Position, table_of
+from paimon_py.stream.progress import Progress
+from paimon_py.stream.reading import Reading
+from paimon_py.stream.start import Compacted, FromSnapshot, Full, Latest, start_of
+from paimon_py.stream.step import Step
+
+
+@names_place(lambda stream: stream._root.path)
+class Stream:
+    """The changes of a table, one step for each snapshot that brings some, in their order.
+
+    `poll()` gives the next step or None and never waits. As an iterator, plain or async, a stream waits for the next
+    step, and looks for new snapshots every 'continuous.discovery-interval' of the table; it ends at `until`.
+
+    A call that failed changed nothing and can be repeated. Not for use by several threads. The columns of a stream are
+    those of the schema that the table object had when the stream was made.
+    """
+
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        *,
+        from_: object = None,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        until: object = None,
+        options: Mapping[str, str] | None = None,
+        consumer_id: str | None = None,
+    ) -> None:
+        """See `Table.stream`."""
+        given = _checked(schema, options)
+        schema = msgspec.structs.replace(schema, options={**schema.options, **given})
+        check_readable(_without_start(schema))
+        stored = Options(schema.options)
+        self._root = root
+        self._start = start_of(from_, given, schema)
+        self._follow = Follow.of(schema)
+        if self._follow.overwrites and self._follow.keyed:
+            raise UnsupportedError(
+                "streaming-read-overwrite of a table with a primary key is not supported",
+                feature="streaming-read-overwrite",
+            )
+        self._reading = Reading(root, schema, columns, where)
+        self._wait_seconds = stored.get_duration("continuous.discovery-interval") / 1000
+        self._line: Line | None = None
+        self._ended = False
+        self._progress = self._consumer(stored, consumer_id)
+        self._end = _end(root, until, stored.find_int("scan.bounded.watermark"))
+        if isinstance(self._start, Latest):
+            self._start = Position(Base.of(root.latest()), None)
+        self._table: str | None = None
+
+    # -- what a user sees ---------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns of a step, `_row_kind` last."""
+        return self._reading.schema
+
+    @property
+    def position(self) -> str | None:
+        """The place after everything that was returned or passed over; None before `poll()` found a beginning."""
+        return None if self._line is None else str(Position(self._line.base, self._table))
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the stream has come to its end, so that no step will follow."""
+        return self._ended
+
+    def poll(self) -> Step | None:
+        """The next step, or None if there is none yet, or the stream has ended. Never waits.
+
+        Cost: for each snapshot one or two gets and those of its plan; a get or two where there is none.
+        Raises:
+            SnapshotExpiredError: the next snapshot has expired, or the last one was rolled back.
+            SnapshotNotFoundError: the stream is to begin with a snapshot that is not there.
+        """
+        while not self._ended:
+            if self._line is None:
+                step = self._begin()
+                if step is not None or self._line is None:
+                    return step
+            snapshot = self._next(self._line)
+            if snapshot is None:
+                return None
+            step = self._step(self._line, snapshot)
+            self._line.pass_it()
+            self._ended = self._end.is_at(snapshot.id)
+            if step is not None:
+                return step
+        return None
+
+    def read(self, split: Split | bytes) -> pa.RecordBatchReader:
+        """The rows of one split of a step, also one that came from another process (as a value or its bytes)."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(split))
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Step:
+        while True:
+            step = self.poll()
+            if step is not None:
+                return step
+            if self._ended:
+                raise StopIteration
+            self._root.env.clock.sleep(self._wait_seconds)
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> Step:
+        while True:
+            step = await self._root.env.pool.aside(self.poll)
+            if step is not None:
+                return step
+            if self._ended:
+                raise StopAsyncIteration
+            await self._root.env.clock.pause(self._wait_seconds)
+
+    # -- how the next step is found -----------------------------------------------------------------------------------
+
+    def _begin(self) -> Step | None:
+        """Find the beginning: the step of a whole snapshot, or None and a line; None and no line: nothing is there."""
+        start = self._start
+        if not isinstance(start, (Full, Compacted)):
+            base = follows(self._root, start)
+            if self._progress is not None:
+                self._progress.begin(base.id + 1)
+            self._go_on_after(base)
+            self._ended = self._end.is_at(base.id)
+            return None
+        snapshot = whole(self._root, start, self._end)
+        if snapshot is None:
+            self._ended = self._end.is_at(0) or self._end.is_past(self._root.env.clock.millis())
+            return None
+        planned = plan_snapshot(self._root, self._reading.whole_request, snapshot)
+        self._go_on_after(Base.of(snapshot))
+        self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
+        return self._made(snapshot, planned, first=0)
+
+    def _go_on_after(self, base: Base) -> None:
+        self._table = table_of(self._root)
+        self._line = Line(self._root, base, self._table)
+
+    def _next(self, line: Line) -> Snapshot | None:
+        """The snapshot to look at next; None if there is none yet, or no more."""
+        now = self._root.env.clock.millis()
+        snapshot = line.peek()
+        if snapshot is None:
+            self._ended = self._end.is_past(now)
+            return None
+        self._ended = self._end.is_before(snapshot)
+        return None if self._ended or self._follow.is_too_new(snapshot, now) else snapshot
+
+    def _step(self, line: Line, snapshot: Snapshot) -> Step | None:
+        """The step of a snapshot; None if it brings nothing. What counts is what files there are, as in Java."""
+        source = self._follow.source(snapshot)
+        if source is None:
+            return None
+        planned = self._planned(snapshot, source)
+        return self._made(snapshot, planned, first=line.base.id + 1) if planned.splits else None
+
+    def _planned(self, snapshot: Snapshot, source: Source) -> Planned:
+        of = ChangeSource.DELTA if source is Source.DELTA else ChangeSource.CHANGELOG
+        return plan_step(self._root, self._reading.request, snapshot, of)
+
+    def _made(self, snapshot: Snapshot, planned: Planned, *, first: int) -> Step:
+        """The step that stands for the snapshots from `first` on; 0: for all rows of this one."""
+        if self._progress is not None:
+            self._progress.opened(first, snapshot.id + 1)
+        position = Position(Base.of(snapshot), self._table)
+        return Step(self._reading, snapshot, planned.splits, position, is_full=not first, acknowledge=self._progress)
+
+    def _consumer(self, options: Options, consumer_id: str | None) -> Progress | None:
+        """The consumer's progress; the stream begins where the consumer stands, unless that is to be ignored.
+
+        Raises:
+            UsageError: not a name.
+            CorruptionError: the consumer is damaged.
+        """
+        stored = options.find_str("consumer-id")
+        if consumer_id is not None and stored is not None and consumer_id != stored:
+            raise UsageError(f"a stream has one consumer: consumer_id={consumer_id!r}, the option says {stored!r}")
+        name = stored if consumer_id is None else check_name("consumer", consumer_id)
+        if name is None:
+            return None
+        found = None if options.get_bool("consumer.ignore-progress") else self._root.consumers.find(name)
+        if found is not None:
+            self._start = FromSnapshot(max(found.next_snapshot_id, 1))
+        return Progress(self._root, name, in_order=options.get_enum("consumer.mode") == "exactly-once")
+
+    def __repr__(self) -> str:
+        return f"Stream({self._root.path!r}, position={self.position!r})"
+
+
+def _without_start(schema: TableSchema) -> TableSchema:
+    """The schema without the options that say where scans begin, of which streams know more than batch reads."""
+    kept = {name: text for name, text in schema.options.items() if not name.startswith("scan.")}
+    return msgspec.structs.replace(schema, options=kept)
+
+
+def _checked(schema: TableSchema, options: Mapping[str, str] | None) -> Mapping[str, str]:
+    if options is not None and not isinstance(options, Mapping):
+        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+    for name, text in (options or {}).items():
+        check_dynamic(schema, name, text)
+    return options or {}
+
+
+def _end(root: TableRoot, until: object, watermark: int | None) -> End:
+    """Where the stream ends; "now" is the snapshot that is the latest now.
+
+    Raises: UsageError for what is none of these.
+    """
+    if until is None:
+        return End(watermark=watermark)
+    if isinstance(until, str) and until == "now":
+        return End(snapshot_id=root.snapshots.latest_id() or 0, watermark=watermark)
+    if isinstance(until, datetime):
+        return End(millis=millis_of("until", until), watermark=watermark)
+    if isinstance(until, Integral) and not isinstance(until, bool) and int(until) >= 0:
+        return End(snapshot_id=int(until), watermark=watermark)
+    raise UsageError(f"a stream ends with until a snapshot id, a datetime or 'now', not {until!r}")

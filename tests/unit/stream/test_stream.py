@@ -1,0 +1,359 @@
+"""Streams: where they begin and end, what a step is, that nothing is missed or doubled, and what a poll costs."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from datetime import datetime, timezone
+
+import pytest
+from unit.stream.build import Waiting, again, expire, roll_back, rows, table_of, write
+
+from paimon_py import SnapshotExpiredError, Table, UnsupportedError, UsageError
+from paimon_py.errors import OptionError
+
+MILLIS = 1_700_000_000_000
+
+
+@pytest.fixture
+def life():
+    """Three snapshots, ten seconds apart."""
+    clock = Waiting()
+    table = table_of(clock=clock)
+    write(table, (1, "a"), (2, "a"), watermark=10)
+    clock.sleep(10)
+    write(table, (1, "b", "+U"), watermark=20)
+    clock.sleep(10)
+    write(table, (2, None, "-D"), (3, "c"), watermark=30)
+    return table
+
+
+def all_rows(stream):
+    return [sorted(rows(step)) for step in iter(stream.poll, None)]
+
+
+FIRST = [(1, "a", "+I"), (2, "a", "+I")]
+SECOND = [(1, "b", "+U")]
+THIRD = [(2, None, "-D"), (3, "c", "+I")]
+WHOLE = [(1, "b", "+I"), (3, "c", "+I")]
+
+
+def at(seconds):
+    return datetime.fromtimestamp(MILLIS / 1000 + seconds, timezone.utc)
+
+
+@pytest.mark.parametrize("given, steps", [
+    ({}, [WHOLE]), ({"from_": "full"}, [WHOLE]), ({"from_": "latest"}, []), ({"from_": "earliest"}, [FIRST, SECOND, THIRD]),
+    ({"from_": 1}, [FIRST, SECOND, THIRD]), ({"from_": 3}, [THIRD]), ({"from_": 4}, []),
+    ({"from_": at(0)}, [FIRST, SECOND, THIRD]), ({"from_": at(0.001)}, [SECOND, THIRD]), ({"from_": at(10)}, [SECOND, THIRD]),
+    ({"from_": at(20)}, [THIRD]), ({"from_": at(21)}, []), ({"from_": at(-1)}, [FIRST, SECOND, THIRD]),
+    ({"options": {"scan.mode": "latest"}}, []), ({"options": {"scan.mode": "latest-full"}}, [WHOLE]),
+    ({"options": {"scan.mode": "full"}}, [WHOLE]), ({"options": {"scan.mode": "compacted-full"}}, [WHOLE]),
+    ({"options": {"scan.snapshot-id": "2"}}, [SECOND, THIRD]),
+    ({"options": {"scan.mode": "from-snapshot", "scan.snapshot-id": "3"}}, [THIRD]),
+    ({"options": {"scan.mode": "from-snapshot-full", "scan.snapshot-id": "1"}}, [FIRST, SECOND, THIRD]),
+    ({"options": {"scan.timestamp-millis": str(MILLIS + 10_000)}}, [SECOND, THIRD]),
+    ({"options": {"scan.mode": "from-timestamp", "scan.timestamp": str(at(20).astimezone().replace(tzinfo=None))}}, [THIRD]),
+], ids=lambda value: None if isinstance(value, list) else repr(value))  # fmt: skip
+def test_a_stream_begins_where_it_is_told_to(life, given, steps):
+    stream = life.stream(**given)
+    assert all_rows(stream) == steps
+    write(life, (9, "z"))
+    assert all_rows(stream) == [[(9, "z", "+I")]]
+
+
+@pytest.mark.parametrize("given, steps", [
+    ({"until": "now", "from_": 1}, [FIRST, SECOND, THIRD]), ({"until": 2, "from_": 1}, [FIRST, SECOND]),
+    ({"until": at(10), "from_": 1}, [FIRST, SECOND]), ({"until": at(15), "from_": 1}, [FIRST, SECOND]),
+    ({"until": "now"}, [WHOLE]), ({"until": 1}, [FIRST]), ({"until": at(5)}, [FIRST]), ({"until": 0, "from_": 1}, []),
+    ({"from_": "latest", "until": "now"}, []), ({"from_": 3, "until": 2}, []),
+    ({"from_": 1, "options": {"scan.bounded.watermark": "20"}}, [FIRST, SECOND]),
+    ({"from_": 1, "options": {"scan.bounded.watermark": "19"}}, [FIRST]),
+    ({"options": {"scan.bounded.watermark": "19"}}, [[*WHOLE, (9, "z", "+I")]]),
+], ids=lambda value: None if isinstance(value, list) else repr(value))  # fmt: skip
+def test_a_stream_ends_where_it_is_told_to_and_holds_the_table_as_it_was_then(life, given, steps):
+    stream = life.stream(**given)
+    write(life, (9, "z"), watermark=40)
+    assert [sorted(rows(step)) for step in stream] == steps
+    assert stream.is_ended
+    assert stream.poll() is None
+    assert list(stream) == []
+
+
+def test_a_stream_that_ends_later_waits_until_then(life):
+    clock = Waiting(lambda: write(life, (9, "z")), lambda: None)
+    life._root.env.clock = clock
+    assert [step.snapshot_id for step in life.stream(from_=2, until=4)] == [2, 3, 4]
+    assert clock.waits == [10.0]
+    later = life.stream(from_="latest", until=datetime.fromtimestamp(MILLIS / 1000 + 35, timezone.utc))
+    assert list(later) == []
+    assert clock.waits == [10.0] * 4
+
+
+def test_a_step_says_what_it_is(life):
+    full, = list(life.stream(until="now"))
+    assert (full.is_full, full.snapshot_id, full.next_snapshot_id, full.watermark) == (True, 3, 4, 30)
+    second = life.stream(from_=2).poll()
+    assert (second.is_full, second.snapshot_id, second.next_snapshot_id, second.watermark) == (False, 2, 3, 20)
+    assert second.schema.names == ["k", "v", "_row_kind"] == second.to_reader().schema.names
+    assert second.position in repr(second)
+    import pyarrow as pa
+
+    assert pa.table(second).equals(second.to_arrow())
+
+
+def test_columns_and_conditions(life):
+    stream = life.stream(from_=1, columns=["v"], where="k = 1")
+    assert all_rows(stream) == [[("a", "+I")], [("b", "+U")]]
+    assert [(row["k"]) for step in life.stream(columns=["k"], until="now") for row in step.to_arrow().to_pylist()] == [1, 3]
+    with pytest.raises(UsageError, match="there is no column 'x'"):
+        life.stream(columns=["x"])
+    with pytest.raises(UsageError):
+        life.stream(where="k = 'a'")
+
+
+def test_splits_are_read_by_other_processes(life):
+    step = life.stream(from_=3).poll()
+    parts = [bytes(split) for split in step.splits()]
+    copy = pickle.loads(pickle.dumps(step))
+    found = [row for part in parts for row in copy.read(part).read_all().to_pylist()]
+    assert found == step.to_arrow().to_pylist()
+    other = again(life).stream(from_="latest")
+    assert [row for part in parts for row in other.read(part).read_all().to_pylist()] == found
+    assert copy.position == step.position
+
+
+def test_a_position_is_valid_in_any_process(life):
+    first = life.stream(from_=1).poll()
+    assert all_rows(again(life).stream(from_=first.position)) == [SECOND, THIRD]
+    full = life.stream().poll()
+    stream = again(life).stream(from_=full.position)
+    assert stream.poll() is None
+    assert stream.position == full.position
+    write(life, (9, "z"))
+    assert all_rows(stream) == [[(9, "z", "+I")]]
+
+
+def test_snapshots_without_changes_are_passed_over_and_counted(life):
+    stream = life.stream(from_="latest")
+    assert life.compact(full=True).snapshot_id == 4
+    assert stream.poll() is None
+    assert stream.position.split(":")[1] == "4"
+    life.truncate()
+    write(life, (9, "z"))
+    step = stream.poll()
+    assert (rows(step), step.snapshot_id, step.next_snapshot_id) == ([(9, "z", "+I")], 6, 7)
+
+
+def test_overwrites_of_append_tables_are_read_if_asked_for():
+    table = table_of(keyed=False)
+    write(table, (1, "a"))
+    write(table, (2, "b"), overwrite={})
+    write(table, (3, "c"))
+    assert all_rows(table.stream(from_=1)) == [[(1, "a", "+I")], [(3, "c", "+I")]]
+    stream = table.stream(from_=1, options={"streaming-read-append-overwrite": "true"})
+    assert all_rows(stream) == [[(1, "a", "+I")], [(2, "b", "+I")], [(3, "c", "+I")]]
+
+
+def test_an_empty_table_is_waited_for():
+    for given in ({}, {"from_": "latest"}, {"from_": "earliest"}, {"from_": 1}, {"from_": at(0)}):
+        table = table_of()
+        stream = table.stream(**given)
+        assert stream.poll() is None
+        assert stream.poll() is None
+        write(table, (1, "a"))
+        step, = iter(stream.poll, None)
+        assert rows(step) == [(1, "a", "+I")]
+        assert step.is_full == (not given)
+    assert list(table_of().stream(until="now")) == []
+
+
+def test_a_delay_leaves_new_snapshots_alone(life):
+    clock = life._root.env.clock
+    stream = life.stream(from_=2, options={"streaming.read.snapshot.delay": "15 s"})
+    assert stream.poll() is None
+    clock.sleep(5)
+    assert all_rows(stream) == [SECOND]
+    clock.sleep(10)
+    assert all_rows(stream) == [THIRD]
+
+
+def test_waiting_comes_through_the_clock_and_async_does_not_block(life):
+    clock = Waiting(lambda: None, lambda: write(life, (9, "z")), lambda: write(life, (10, "z")))
+    life._root.env.clock = clock
+
+    async def follow():
+        stream = life.stream(from_="latest", until=5, options={"continuous.discovery-interval": "3 s"})
+        return [rows(step) async for step in stream]
+
+    assert asyncio.run(follow()) == [[(9, "z", "+I")], [(10, "z", "+I")]]
+    assert clock.waits == [3.0] * 3
+
+
+# -- what befalls the snapshots -------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_that_expired_is_missed_by_name(life):
+    position = life.stream(from_=1).poll().position
+    running = life.stream(from_=1)
+    assert rows(running.poll()) == FIRST
+    expire(life, 1, 2)
+    for stream in (running, life.stream(from_=position), life.stream(from_=1)):
+        with pytest.raises(SnapshotExpiredError, match="snapshot.num-retained.max") as error:
+            for _ in range(2):
+                stream.poll()
+        assert error.value.snapshot_id in (1, 2)
+    with pytest.raises(SnapshotExpiredError, match="earliest"):
+        life.stream(from_=at(0)).poll()
+    assert all_rows(life.stream(from_=at(20))) == [THIRD]
+    assert all_rows(life.stream(from_="earliest")) == [THIRD]
+    assert all_rows(life.stream(from_=3)) == [THIRD]
+
+
+def test_a_stream_goes_on_when_only_what_it_has_read_expired(life):
+    stream = life.stream(from_=1)
+    for _ in range(2):
+        position = stream.poll().position
+    expire(life, 1, 2)
+    assert all_rows(stream) == [THIRD]
+    assert all_rows(again(life).stream(from_=position)) == [THIRD]
+
+
+@pytest.mark.parametrize("start", [1, "earliest", at(0), at(5)], ids=str)
+def test_changelogs_are_read_after_their_snapshots_expired(life, start):
+    stream = life.stream(from_=start)
+    expire(life, 1, 2, changelogs=True)
+    wanted = [SECOND, THIRD] if start == at(5) else [FIRST, SECOND, THIRD]
+    assert all_rows(stream) == wanted
+    write(life, (9, "z"))
+    assert all_rows(stream) == [[(9, "z", "+I")]]
+
+
+def test_changelogs_that_expire_under_way(life):
+    stream = life.stream(from_=1)
+    assert rows(stream.poll()) == FIRST
+    expire(life, 1, 2, changelogs=True)
+    assert all_rows(stream) == [SECOND, THIRD]
+
+
+def test_a_rollback_is_noticed(life):
+    running, waiting = life.stream(from_=1), life.stream(from_="latest")
+    position = [step.position for step in iter(running.poll, None)][-1]
+    assert waiting.poll() is None
+    roll_back(life, 1)
+    for stream in (running, waiting, life.stream(from_=position)):
+        with pytest.raises(SnapshotExpiredError, match="rolled back"):
+            for _ in range(2):
+                stream.poll()
+    other = again(life)
+    for _ in range(3):
+        write(other, (8, "y"))
+    for stream in (running, waiting, life.stream(from_=position)):
+        with pytest.raises(SnapshotExpiredError, match="rolled back"):
+            stream.poll()
+    assert len(all_rows(life.stream(from_=2))) == 3
+
+
+def test_a_position_of_another_table_is_refused_by_name(life):
+    position = life.stream(from_=1).poll().position
+    other = table_of(v="x")
+    for _ in range(2):
+        write(other, (1, "a"))
+    with pytest.raises(UsageError, match="is not of the table at"):
+        other.stream(from_=position).poll()
+
+
+@pytest.mark.parametrize("given, error, text", [
+    ({"from_": "fulll"}, UsageError, "from_"), ({"from_": 0}, UsageError, "snapshot id"), ({"from_": True}, UsageError, "snapshot id"),
+    ({"from_": 1.5}, UsageError, "snapshot id"), ({"from_": "paimon-stream-1:x"}, UsageError, "not a position"),
+    ({"from_": "paimon-stream-2:1:-:"}, UsageError, "version 2"), ({"from_": "paimon-stream-1:99999999999999999999:-:"}, UsageError, "not a position"),
+    ({"until": "later"}, UsageError, "until"), ({"until": -1}, UsageError, "until"), ({"until": True}, UsageError, "until"),
+    ({"from_": 1, "options": {"scan.mode": "latest"}}, UsageError, "begins once"),
+    ({"options": {"scan.mode": "from-snapshot"}}, OptionError, "scan.snapshot-id"),
+    ({"options": {"scan.mode": "from-timestamp"}}, OptionError, "scan.timestamp"),
+    ({"options": {"scan.snapshot-id": "0"}}, OptionError, "from 1"), ({"options": {"scan.mode": "fast"}}, OptionError, "scan.mode"),
+    ({"options": {"scan.tag-name": "x"}}, UnsupportedError, "scan.tag-name"), ({"options": {"scan.watermark": "5"}}, UnsupportedError, "scan.watermark"),
+    ({"options": {"scan.mode": "incremental", "incremental-between": "1,2"}}, UnsupportedError, "incremental"),
+    ({"options": ["x"]}, UsageError, "options"), ({"consumer_id": "a/b"}, UsageError, "consumer name"), ({"consumer_id": 3}, UsageError, "consumer"),
+], ids=lambda value: repr(value) if isinstance(value, dict) else None)  # fmt: skip
+def test_bad_input_is_refused_by_name(life, given, error, text):
+    with pytest.raises(error, match=text):
+        life.stream(**given)
+
+
+def test_a_snapshot_that_is_not_the_next_one_cannot_begin_a_stream(life):
+    with pytest.raises(UsageError, match="the next one will be 4"):
+        life.stream(from_=5).poll()
+
+
+# -- what a poll costs ----------------------------------------------------------------------------------------------------
+
+
+def calls(table):
+    """Calls since the last time."""
+    store = table._root.store
+    found = sum(store.calls.values())
+    store.reset()
+    return found
+
+
+def calls_of_poll(table, stream):
+    calls(table)
+    step = stream.poll()
+    assert not table._root.store.calls["list"]
+    return step, calls(table)
+
+
+def test_a_step_costs_four_calls_and_no_listing_however_long_the_table_lives():
+    table = table_of()
+    for number in range(40):
+        write(table, (number, "a"))
+    stream = table.stream(from_=1)
+    stream.poll()
+    costs = [calls_of_poll(table, stream)[1] for _ in range(39)]
+    assert sum(costs) <= 4 * len(costs)
+    for number in range(20):
+        write(table, (number, "b"))
+        step, cost = calls_of_poll(table, stream)
+        assert cost <= 4
+        assert rows(step) == [(number, "b", "+I")]
+    for _ in range(2):
+        assert calls_of_poll(table, stream) == (None, 2)
+
+
+def test_a_reader_far_behind_reads_ahead():
+    clock = Waiting()
+    table = table_of(clock=clock)
+    for number in range(100):
+        write(table, (number, "a"))
+        clock.sleep(1)
+    stream = table.stream(from_=1)
+    calls_before = sum(table._root.store.calls.values())
+    assert [rows(step)[0][0] for step in iter(stream.poll, None)] == list(range(100))
+    assert (sum(table._root.store.calls.values()) - calls_before) <= 3.3 * 100 + 20
+
+
+def test_a_rollback_within_what_was_read_ahead_is_noticed_as_any_other():
+    clock = Waiting()
+    table = table_of(clock=clock)
+    for number in range(10):
+        write(table, (number, "a"))
+        clock.sleep(1)
+    stream = table.stream(from_=1)
+    for _ in range(3):
+        stream.poll()
+    roll_back(table, 2)
+    write(again(table), (99, "z"))
+    with pytest.raises(SnapshotExpiredError, match="rolled back|expired"):
+        for _ in range(10):
+            stream.poll()
+
+
+def test_the_stream_of_a_table_that_was_opened_anew(tmp_path):
+    from unit.public import keyed_table, new_catalog, reopened
+
+    table = keyed_table(new_catalog(str(tmp_path)))
+    assert isinstance(table, Table)
+    assert len(list(reopened(table).stream(from_=1, until="now"))) == 2
+
+
