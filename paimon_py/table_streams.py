@@ -136,7 +136,7 @@ class TableStreams:
         return found[0].commit_identifier if found else None
 
     def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:
-        """Those of some identifiers that a user has not committed yet: what a writer that comes back has to commit.
+        """Identifiers that a user has not committed yet, of those given: what a writer that comes back has to commit.
 
         Identifiers of a user grow, so that all up to the largest one that was committed are done.
 

@@ -24,13 +24,14 @@ from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
-from paimon_py.scan.plan import PlanOrigin, change_sections, splits_of
+from paimon_py.scan.plan import Packing, PlanOrigin, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.request import Request
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 from paimon_py.storage.store import FileMissingError
 
@@ -118,7 +119,7 @@ class _Planner:
         entries, pushed = self._pruned(entries)
         grouped = change_sections(entries, indexed=self._asks_indexes)
         place = PlanOrigin(snapshot_id=snapshots[-1].id, schema_id=self._schema.id, since=since)
-        splits = splits_of(entries, grouped, None, place, packing_of(self._schema))
+        splits = splits_of(entries, grouped, None, place, _packing(self._schema))
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
 
     def _entries(self, snapshots: Sequence[Snapshot], source: ChangeSource) -> EntryColumns:
@@ -183,3 +184,11 @@ class _Planner:
         dropped = len(entries) - int(np.count_nonzero(keep))
         self._counts[reason] = self._counts.get(reason, 0) + dropped
         return entries.take(np.flatnonzero(keep)) if dropped else entries
+
+
+def _packing(schema: TableSchema) -> Packing:
+    """How splits are filled: the changes of a key stay in one split, so that they are read in their order.
+
+    Source: Java `SplitGenerator.splitForStreaming`.
+    """
+    return Packing(target_bytes=1 << 62, open_file_bytes=1) if schema.primary_keys else packing_of(schema)

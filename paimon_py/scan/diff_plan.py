@@ -47,7 +47,7 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     if before and not ends.removals:
         before[0].leave_out(after)
     planner = _Clusters(schema, [*before, after])
-    splits = list(planner.splits(ends.since, ends.removals, packing_of(schema)))
+    splits = list(planner.splits(ends, packing_of(schema)))
     skipped = after.planner.skipped()
     for state in before:
         skipped = skipped.plus(state.planner.skipped())
@@ -105,14 +105,14 @@ class _Clusters:
         self._low, self._high = self._ranks()
         self.same_files = 0
 
-    def splits(self, since: int, removals: bool, packing: Packing) -> Iterator[Split]:
+    def splits(self, ends: Ends, packing: Packing) -> Iterator[Split]:
         """Splits of clusters that may differ, in the order of partitions, buckets and keys."""
         for group in self._groups():
             places = np.array(group, np.int64)
             clusters = [places[cluster].tolist() for cluster in sections_of(self._low[places], self._high[places])]
             differing = [cluster for cluster in clusters if not self._is_same(cluster)]
             for packed in pack(differing, lambda cluster: self._weight(cluster, packing), packing.target_bytes):
-                yield self._split([part for cluster in packed for part in cluster], since, removals)
+                yield self._split([part for cluster in packed for part in cluster], ends)
 
     def _ranks(self) -> tuple[Ints, Ints]:
         """Fill the list of parts; the ranks of the smallest and the largest key of each."""
@@ -168,7 +168,7 @@ class _Clusters:
         files = (file for number in cluster for file in self._parts[number].section.files)
         return max(sum(file.size_bytes for file in files), packing.open_file_bytes)
 
-    def _split(self, numbers: Sequence[int], since: int, removals: bool) -> Split:
+    def _split(self, numbers: Sequence[int], ends: Ends) -> Split:
         last = len(self._states) - 1
         first = self._parts[numbers[0]]
         sides = [
@@ -182,8 +182,10 @@ class _Clusters:
             bucket=first.bucket,
             total_buckets=first.total_buckets,
             sections=(),
-            since=since,
-            compared=Compared(before=sides[0] if last else (), after=sides[last], removals=removals),
+            since=ends.since,
+            compared=Compared(
+                before=sides[0] if last else (), after=sides[last], removals=ends.removals, old_rows=ends.old_rows
+            ),
         )
 
     def _runs(self, numbers: Sequence[int]) -> Iterator[Split]:

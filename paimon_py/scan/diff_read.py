@@ -9,6 +9,7 @@ Source: Java `IncrementalDiffSplitRead`, release 2.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -28,6 +29,7 @@ from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.split import Compared, Split
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 
+_Tell = Literal["net", "old", "new", "stored"]
 ReadRun = Callable[[Request, Split], Iterator[pa.RecordBatch]]
 
 _STATE = "_STATE"
@@ -39,17 +41,28 @@ def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iter
     """What became of the keys of two states. `read`: the rows of one run.
 
     Shapes: out — batches of `request.arrow_schema` and `_row_kind`, none empty.
-    Cost: two merge windows in memory besides the readers of the runs.
+    Cost: two merge windows in memory besides the readers of the runs; with old rows everything is read twice.
     Raises: as `read_split`
     """
     stored = not compared.removals
     asked = msgspec.structs.replace(keys_only(request), kinds=stored)
+    if compared.old_rows:
+        tells: tuple[_Tell, ...] = ("old", "new")
+    else:
+        tells = ("stored" if stored else "net",)
+    for tell in tells:
+        yield from _told(request, asked, compared, read, tell)
+
+
+def _told(
+    request: Request, asked: Request, compared: Compared, read: ReadRun, tell: _Tell
+) -> Iterator[pa.RecordBatch]:
     sources = [
         _source(asked, run, state, read)
         for state, runs in enumerate((compared.before, compared.after))
         for run in runs
     ]
-    engine = _Difference(frozenset(request.schema.names) - set(request.schema.trimmed_primary_keys), stored)
+    engine = _Difference(frozenset(request.schema.names) - set(request.schema.trimmed_primary_keys), tell)
     order = MergeOrder(keys=request.schema.key_fields)
     columns = (*request.schema.names, ROW_KIND_COLUMN)
     mask = None if request.predicate is None else prepare(request.predicate)
@@ -83,11 +96,13 @@ def _zeros(count: int) -> pa.Array:
 class _Difference(msgspec.Struct, frozen=True):
     """A merge engine for rows of two states: what became of every key, as its kind.
 
-    `values`: the columns that are compared. `stored`: kinds are those of the rows, and what is gone is no change.
+    `values`: the columns that are compared. `tell`: "net" gives one change a key. "old" gives the rows that were there
+    and are gone or have changed, "new" those that are there now and were not. "stored" takes the kinds of the rows, and
+    what is gone is no change.
     """
 
     values: frozenset[str]
-    stored: bool
+    tell: _Tell
 
     def inputs(self, wanted: frozenset[str]) -> frozenset[str]:
         """All values."""
@@ -103,14 +118,23 @@ class _Difference(msgspec.Struct, frozen=True):
         changed: Mask = np.ones(len(newest), np.bool_)
         changed[both] = ~self._same(columns, oldest, newest[both])
         gone = states[newest] == 0
-        if self.stored:
+        if self.tell == "stored":
             kinds = combined(columns[ROW_KIND_COLUMN]).take(from_numpy(newest, pa.int64()))
             valid = from_numpy(changed & ~gone, pa.bool_())
             return Merged(newest, {ROW_KIND_COLUMN: pc.if_else(valid, kinds, pa.scalar(None, pa.string()))})
         places = np.where(gone, 2, 0).astype(np.int8)
         places[both] = 1
-        texts = pa.array(["+I", "+U", "-D"]).take(from_numpy(places, pa.int8(), changed))
-        return Merged(newest, {ROW_KIND_COLUMN: texts})
+        rows = newest
+        if self.tell == "old":
+            rows = groups.oldest_rows
+            places[both] = 3
+            there: Mask = gone.copy()
+            there[both] = True
+            changed &= there
+        elif self.tell == "new":
+            changed &= ~gone
+        texts = pa.array(["+I", "+U", "-D", "-U"]).take(from_numpy(places, pa.int8(), changed))
+        return Merged(rows, {ROW_KIND_COLUMN: texts})
 
     def _same(self, columns: Mapping[str, pa.ChunkedArray], before: Ints, after: Ints) -> Mask:
         found: Mask = np.ones(len(before), np.bool_)

@@ -28,6 +28,7 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
         mode: where the changes are read: files added by APPEND snapshots, changelog files, or both states.
         removals: whether a diff tells keys that are gone. If not, a diff is what Java gives: files that both states
             have are left out, rows have their stored kinds, and keys that are gone do not come.
+        old_rows: whether a diff tells, before it tells what changed, which rows were there: −U with the old values.
     """
 
     since: int
@@ -35,6 +36,7 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     last: Snapshot
     mode: Mode
     removals: bool = True
+    old_rows: bool = False
 
 
 def mode_of(mode: str, schema: TableSchema) -> Mode:

@@ -52,13 +52,15 @@ def check_entries(entries: EntryColumns) -> None:
 
 
 def choice_mask(entries: EntryColumns, files: FileChoice) -> Mask:
-    """Which entries are of the level, and made at the time or later. Files without a time are older than any.
+    """Which entries are of the levels, and made at the time or later. Files without a time are older than any.
 
     Source: Java `DataFileMeta.creationTimeEpochMillis`: entries hold the wall clock of the writer's zone.
     """
     keep: Mask = np.ones(len(entries), np.bool_)
     if files.level is not None:
         keep &= entries.level == files.level
+    if files.above_level is not None:
+        keep &= entries.level > files.above_level
     if files.created_since_millis is not None:
         keep &= entries.creation_time_millis >= files.created_since_millis
     return keep

@@ -16,9 +16,12 @@ from paimon_py.spec.types import Field
 
 
 class FileChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Some of the files of a state: those of one level, or made at a time or later (wall clock, in milliseconds)."""
+    """Some of the files of a state: those of one level, of higher levels than one, or made at a time or later (wall
+    clock, in milliseconds).
+    """
 
     level: int | None = None
+    above_level: int | None = None
     created_since_millis: int | None = None
 
 

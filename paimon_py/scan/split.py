@@ -37,11 +37,13 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before, after: sorted runs, each a split of one bucket; a key is in at most one run of a state.
         removals: whether keys that are gone come, as −D; if not, other rows come with the kinds they are stored with.
+        old_rows: whether rows that changed come with their old values as well, as −U, before all new ones.
     """
 
     before: tuple[Split, ...]
     after: tuple[Split, ...]
     removals: bool
+    old_rows: bool = False
 
 
 class Split(Travelling, frozen=True, kw_only=True):

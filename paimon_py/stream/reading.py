@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py.errors import UsageError
@@ -14,34 +15,48 @@ from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.projection import Projection, listed_names, projection_of
-from paimon_py.scan.read import Request, read_split
+from paimon_py.scan.read import read_split
+from paimon_py.scan.request import FileChoice, Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.split import Split
-from paimon_py.spec.schema import TableSchema
+from paimon_py.scan.view import View, WithKinds
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+
+_ADDED = "+I"
 
 
 class Reading:
     """Columns and rows of a table that a stream wants. Values can be pickled; secrets are left out."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, columns: Sequence[str] | None, where: Predicate | str | None
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        columns: Sequence[str] | None,
+        where: Predicate | str | None,
+        view: View | None = None,
     ) -> None:
-        """Raises: UsageError for unknown columns, or a condition that does not fit."""
-        self.root = root
-        self.table_schema = schema
+        """`view`: how rows are shown; None: as they are, with their kinds.
+
+        Raises: UsageError for unknown columns, or a condition that does not fit.
+        """
+        self._root = root
+        self._table_schema = schema
+        self._view: View = view or WithKinds()
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
-        _ = self._asked
+        _ = self._shown
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns of a step, `_row_kind` last."""
-        return self._asked[0].arrow_schema.append(ROW_KIND_FIELD)
+        """Names and types of the columns of a step; `_row_kind` last in a stream of a table."""
+        return self._shown[0].arrow_schema
 
     @property
     def request(self) -> Request:
         """What to plan and to read of the table."""
-        return self._asked[1]
+        return self._view.asked(self._shown[1])
 
     @property
     def whole_request(self) -> Request:
@@ -51,7 +66,14 @@ class Reading:
 
         Source: Java `DataTableStreamScan.tryFirstPlan`.
         """
-        return self.request
+        options = Options(self._table_schema.options)
+        producer, files = options.get_enum("changelog-producer"), None
+        if producer == "lookup":
+            files = FileChoice(above_level=0)
+        if producer == "full-compaction":
+            levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
+            files = FileChoice(level=levels - 1)
+        return msgspec.structs.replace(self.request, files=files, kinds=False)
 
     def batches(self, split: Split | bytes) -> Iterator[pa.RecordBatch]:
         """The rows of a split of a step, also one that came from another process (as a value or its bytes).
@@ -65,19 +87,32 @@ class Reading:
                 f"the split returns rows of schema {value.schema_id}, this stream those of {self.request.schema.id}: "
                 "read a split with a step of the stream that made it"
             )
-        for batch in read_split(self.root, self.request, value):
-            kinds = pa.array(["+I"] * batch.num_rows, pa.string()) if value.since is None else batch.column(-1)
-            rows = self._asked[0].apply(batch.select(list(self.request.columns)))
-            yield pa.RecordBatch.from_arrays([*rows.columns, kinds], schema=self.schema)
+        found = read_split(self._root, self.whole_request if value.since is None else self.request, value)
+        if value.since is None:
+            found = (_added(batch) for batch in found)
+        yield from map(self._shown[0].apply, self._view.show(self._shown[1], found))
 
     @lazy_property
-    def _asked(self) -> tuple[Projection, Request]:
-        schema = self.table_schema
+    def _shown(self) -> tuple[Projection, Request]:
+        """What is shown, in terms of the view."""
+        schema = self._view.shown(self._table_schema)
         predicate = None if self._where is None else bind(self._where, schema.fields)
         whole = frozenset() if predicate is None else frozenset(columns_of(predicate))
-        projection = projection_of(self._columns, schema)
+        projection = projection_of(self._returned, schema)
         narrowed = projection.narrowed(schema, whole)
         return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate)
 
+    @property
+    def _returned(self) -> tuple[str, ...] | None:
+        """The columns that were asked for; rows of a table always have their kinds, last."""
+        if self._columns is None or self._view != WithKinds() or ROW_KIND_COLUMN in self._columns:
+            return self._columns
+        return (*self._columns, ROW_KIND_COLUMN)
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_asked"}
+        return {name: value for name, value in self.__dict__.items() if name != "_shown"}
+
+
+def _added(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of a table as additions."""
+    return batch.append_column(ROW_KIND_FIELD, pa.repeat(_ADDED, batch.num_rows))

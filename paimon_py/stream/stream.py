@@ -10,10 +10,12 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.doors import names_place
-from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.change_plan import ChangeSource, plan_step
+from paimon_py.scan.diff_plan import plan_diff
+from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import millis_of
 from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.split import Split
@@ -60,16 +62,11 @@ class Stream:
         """See `Table.stream`."""
         given = _checked(schema, options)
         schema = msgspec.structs.replace(schema, options={**schema.options, **given})
-        check_readable(_without_start(schema))
+        check_readable(schema)
         stored = Options(schema.options)
         self._root = root
         self._start = start_of(from_, given, schema)
         self._follow = Follow.of(schema)
-        if self._follow.overwrites and self._follow.keyed:
-            raise UnsupportedError(
-                "streaming-read-overwrite of a table with a primary key is not supported",
-                feature="streaming-read-overwrite",
-            )
         self._reading = Reading(root, schema, columns, where)
         self._wait_seconds = stored.get_duration("continuous.discovery-interval") / 1000
         self._line: Line | None = None
@@ -192,8 +189,17 @@ class Stream:
         return self._made(snapshot, planned, first=line.base.id + 1) if planned.splits else None
 
     def _planned(self, snapshot: Snapshot, source: Source) -> Planned:
+        if source is Source.REPLACED:
+            return self._replaced(snapshot)
         of = ChangeSource.DELTA if source is Source.DELTA else ChangeSource.CHANGELOG
         return plan_step(self._root, self._reading.request, snapshot, of)
+
+    def _replaced(self, snapshot: Snapshot) -> Planned:
+        """What an overwrite took away, put there or changed, with the old values."""
+        since = snapshot.id - 1
+        start = self._root.snapshots.get(since) if since else None
+        ends = Ends(since=since, start=start, last=snapshot, mode="diff", old_rows=True)
+        return plan_diff(self._root, self._reading.request, ends)
 
     def _made(self, snapshot: Snapshot, planned: Planned, *, first: int) -> Step:
         """The step that stands for the snapshots from `first` on; 0: for all rows of this one."""
@@ -222,12 +228,6 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"Stream({self._root.path!r}, position={self.position!r})"
-
-
-def _without_start(schema: TableSchema) -> TableSchema:
-    """The schema without the options that say where scans begin, of which streams know more than batch reads."""
-    kept = {name: text for name, text in schema.options.items() if not name.startswith("scan.")}
-    return msgspec.structs.replace(schema, options=kept)
 
 
 def _checked(schema: TableSchema, options: Mapping[str, str] | None) -> Mapping[str, str]:

@@ -357,3 +357,13 @@ def test_the_stream_of_a_table_that_was_opened_anew(tmp_path):
     assert len(list(reopened(table).stream(from_=1, until="now"))) == 2
 
 
+
+
+def test_overwrites_of_keyed_tables_are_read_if_asked_for(life):
+    write(life, (1, "b"), (3, "d"), (4, "d"), overwrite={})
+    write(life, (9, "z"))
+    assert all_rows(life.stream(from_=4)) == [[(9, "z", "+I")]]
+    stream = life.stream(from_=4, options={"streaming-read-overwrite": "true"})
+    assert all_rows(stream) == [[(3, "c", "-U"), (3, "d", "+U"), (4, "d", "+I")], [(9, "z", "+I")]]
+    life.truncate()
+    assert all_rows(stream) == [[(1, "b", "-D"), (3, "d", "-D"), (4, "d", "-D"), (9, "z", "-D")]]
