@@ -15,6 +15,7 @@ from paimon_py.errors import (
     CommitError,
     CommitRetriesExhaustedError,
     CommitUnknownError,
+    ConsumerNotFoundError,
     CorruptionError,
     DatabaseNotFoundError,
     NotFoundError,
@@ -34,6 +35,7 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
+from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.new_schema import Schema
@@ -60,6 +62,8 @@ from paimon_py.views import Manifest, Snapshot, Tag
 if TYPE_CHECKING:
     from paimon_py.lsm.writer import LSMWriter
     from paimon_py.spark import convert_from_spark, convert_to_spark
+    from paimon_py.stream.step import Step
+    from paimon_py.stream.stream import Stream
 
 __version__ = "0.1.0"
 
@@ -77,6 +81,8 @@ __all__ = [
     "CommitUnknownError",
     "CompactionProgress",
     "CompactionTask",
+    "Consumer",
+    "ConsumerNotFoundError",
     "CorruptionError",
     "DatabaseNotFoundError",
     "DropColumn",
@@ -100,8 +106,10 @@ __all__ = [
     "Snapshot",
     "SnapshotExpiredError",
     "SnapshotNotFoundError",
+    "Step",
     "StorageError",
     "StorageUnknownError",
+    "Stream",
     "Table",
     "TableNotFoundError",
     "Tag",
@@ -126,6 +134,14 @@ def __getattr__(name: str) -> object:
         from paimon_py.lsm.writer import LSMWriter
 
         return LSMWriter
+    if name == "Step":
+        from paimon_py.stream.step import Step
+
+        return Step
+    if name == "Stream":
+        from paimon_py.stream.stream import Stream
+
+        return Stream
     if name in ("convert_to_spark", "convert_from_spark"):
         from paimon_py import spark
 

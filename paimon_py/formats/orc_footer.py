@@ -80,7 +80,7 @@ class Stripe(NamedTuple):
         return self.offset + self.index_bytes + self.data_bytes
 
 
-class Stream(NamedTuple):
+class FileStream(NamedTuple):
     """A stream of one stripe; `offset` counts from the start of the file."""
 
     kind: int
@@ -92,7 +92,7 @@ class Stream(NamedTuple):
 class StripeFooter(NamedTuple):
     """`encodings` has one entry per column; `zone` is that of the writer, empty if unknown."""
 
-    streams: tuple[Stream, ...]
+    streams: tuple[FileStream, ...]
     encodings: tuple[int, ...]
     zone: str
 
@@ -248,7 +248,7 @@ def read_stripe_footer(source: SeekRead, tail: Tail | RawTail, stripe: Stripe) -
     for part in parts(joined(tail.chunks, raw)):
         if part.number == 1:
             numbers = {inner.number: inner.value for inner in parts(part.data)}
-            stream = Stream(numbers.get(1, 0), numbers.get(2, 0), offset, numbers.get(3, 0))
+            stream = FileStream(numbers.get(1, 0), numbers.get(2, 0), offset, numbers.get(3, 0))
             streams.append(stream)
             offset += stream.length
             if offset > footer_at:

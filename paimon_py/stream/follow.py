@@ -14,7 +14,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot
 
 
-class Source(enum.Enum):
+class Reads(enum.Enum):
     """Where the changes of a snapshot are: in files that its delta adds, in changelog files, or in what an overwrite
     put in place of what.
     """
@@ -51,16 +51,16 @@ class Follow(msgspec.Struct, frozen=True):
             delay_millis=options.find_duration("streaming.read.snapshot.delay") or 0,
         )
 
-    def source(self, snapshot: Snapshot) -> Source | None:
+    def source(self, snapshot: Snapshot) -> Reads | None:
         """What to read of a snapshot; None for nothing.
 
         An overwrite that is read counts with what it removed and added, whether the table has a changelog or not.
         """
         if snapshot.commit_kind is CommitKind.OVERWRITE and self.overwrites:
-            return Source.REPLACED if self.keyed else Source.DELTA
+            return Reads.REPLACED if self.keyed else Reads.DELTA
         if self.has_changelog:
-            return None if snapshot.changelog_manifest_list is None else Source.CHANGELOG
-        return Source.DELTA if snapshot.commit_kind is CommitKind.APPEND else None
+            return None if snapshot.changelog_manifest_list is None else Reads.CHANGELOG
+        return Reads.DELTA if snapshot.commit_kind is CommitKind.APPEND else None
 
     def is_too_new(self, snapshot: Snapshot, now_millis: int) -> bool:
         """Whether a snapshot is to be left alone for now."""

@@ -27,7 +27,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
-from paimon_py.stream.follow import Follow, Source
+from paimon_py.stream.follow import Follow, Reads
 from paimon_py.stream.line import Line
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.progress import Progress
@@ -188,10 +188,10 @@ class Stream:
         planned = self._planned(snapshot, source)
         return self._made(snapshot, planned, first=line.base.id + 1) if planned.splits else None
 
-    def _planned(self, snapshot: Snapshot, source: Source) -> Planned:
-        if source is Source.REPLACED:
+    def _planned(self, snapshot: Snapshot, source: Reads) -> Planned:
+        if source is Reads.REPLACED:
             return self._replaced(snapshot)
-        of = ChangeSource.DELTA if source is Source.DELTA else ChangeSource.CHANGELOG
+        of = ChangeSource.DELTA if source is Reads.DELTA else ChangeSource.CHANGELOG
         return plan_step(self._root, self._reading.request, snapshot, of)
 
     def _replaced(self, snapshot: Snapshot) -> Planned:

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "paimon_py"
 
 
 def test_every_name_in_all_resolves_and_nothing_else_is_public():
-    lazy = {"LSMWriter", "convert_from_spark", "convert_to_spark"}
+    lazy = {"LSMWriter", "Step", "Stream", "convert_from_spark", "convert_to_spark"}
     here = {name for name in vars(paimon_py) if not name.startswith("_")}
     modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     public = here - modules - {"annotations", "TYPE_CHECKING"}
@@ -54,9 +54,9 @@ class _Later(dict):
     """Stands for packages that readers may not have, and for classes that load when they are first needed."""
 
     def __missing__(self, name):
-        if name not in ("duckdb", "pandas", "polars", "Writer", "SystemTable"):
+        if name not in ("duckdb", "pandas", "polars", "Writer", "Stream", "SystemTable"):
             raise KeyError(name)
-        return object if name in ("Writer", "SystemTable") else __import__(name)
+        return object if name in ("Writer", "Stream", "SystemTable") else __import__(name)
 
 
 WITHOUT_SPARK = """

@@ -18,7 +18,7 @@ import numpy as np
 from paimon_py.codec.avro_shape import Shape, reader
 from paimon_py.codec.columns import Bytes, Ints, Mask, Words, distinct_integers, word_view
 from paimon_py.codec.manifest.columns import ABSENT, NUMBERS, ROW_COUNT, ROW_OF, SHAPE_ROW, SPARE_BYTES
-from paimon_py.codec.manifest.program import Records, Step, program
+from paimon_py.codec.manifest.program import Instruction, Records, program
 
 _RECORD = ROW_OF["record"]
 _NULL_COUNTS = Shape("array", parts=(Shape("union", parts=(Shape("null"), Shape("long"))),))
@@ -88,7 +88,7 @@ def decode(buffer: Bytes, raw: bytes, runs: Sequence[Records], shape: Shape, num
     return None if chosen is None else table[:, chosen]
 
 
-def _supported(step: Step) -> bool:
+def _supported(step: Instruction) -> bool:
     return step.kind != "other" and all(_supported(part) for part in step.parts)
 
 
@@ -181,7 +181,7 @@ class _Lanes:
         self.bad = np.zeros(len(position), np.bool_)
         self.some_bad = False
 
-    def run(self, step: Step) -> None:
+    def run(self, step: Instruction) -> None:
         """Let every lane read one value."""
         if step.kind == "record":
             for part in step.parts:
@@ -244,7 +244,7 @@ class _Lanes:
         self._store(row + 1 if row >= 0 else row, length)
         self._advance(length)
 
-    def _nullable(self, value: Step) -> None:
+    def _nullable(self, value: Instruction) -> None:
         branch = self._varint()
         self._mark((branch < 0) | (branch > 1))
         present = (branch == 1) & ~self.bad
@@ -263,13 +263,13 @@ class _Lanes:
         bad[which] = some.bad
         self._mark(bad)
 
-    def _array(self, step: Step) -> None:
+    def _array(self, step: Instruction) -> None:
         start = self.position.copy()
         self._items(step)
         self._store(step.row, start)
         self._store(step.row + 1 if step.row >= 0 else step.row, np.where(self.bad, 0, self.position - start))
 
-    def _items(self, step: Step) -> None:
+    def _items(self, step: Instruction) -> None:
         filled = self.buffer[self.position] != 0
         if bool(filled.all()):
             self._filled(step)
@@ -280,7 +280,7 @@ class _Lanes:
             self._some(np.flatnonzero(filled), lambda lanes: lanes._filled(step))
         self._mark(self.position > self.limit)
 
-    def _filled(self, step: Step) -> None:
+    def _filled(self, step: Instruction) -> None:
         """Arrays that have items: first the layouts that most records share, then item by item."""
         done = np.zeros(len(self.position), np.bool_)
         if step.shape == _NULL_COUNTS:
@@ -313,7 +313,7 @@ class _Lanes:
             done[which] = True
         return done
 
-    def _repeated(self, step: Step) -> Mask:
+    def _repeated(self, step: Instruction) -> Mask:
         """Pass lists of names that equal the list of an earlier record, byte for byte."""
         done = np.zeros(len(self.position), np.bool_)
         for _ in range(_REFERENCES_MAX):
@@ -337,7 +337,7 @@ class _Lanes:
             done[same] = True
         return done
 
-    def _each(self, item: Step) -> None:
+    def _each(self, item: Instruction) -> None:
         """Pass arrays item by item; a block with its size in bytes is not handled and marks the lane."""
         left = self._varint()
         self._mark((left < 0) | (left > np.minimum(self.limit - self.position, _ITEMS_MAX)))

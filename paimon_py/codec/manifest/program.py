@@ -25,7 +25,7 @@ _SPANS = frozenset(("bytes", "string"))
 _Walk = Callable[[bytes, int, list[int]], int]
 
 
-class Step(msgspec.Struct, frozen=True):
+class Instruction(msgspec.Struct, frozen=True):
     """What to do with one value.
 
     `kind`: long, span (bytes or string), nullable, record, array, other. `row`: of the table, UNWANTED for none.
@@ -33,7 +33,7 @@ class Step(msgspec.Struct, frozen=True):
 
     kind: str
     row: int
-    parts: tuple[Step, ...]
+    parts: tuple[Instruction, ...]
     shape: Shape
 
 
@@ -54,7 +54,7 @@ class RecordFault(Exception):
 
 
 @functools.lru_cache(maxsize=64)
-def program(shape: Shape) -> Step:
+def program(shape: Shape) -> Instruction:
     """The program for records of `shape`.
 
     Raises:
@@ -96,26 +96,26 @@ def walk(buffer: bytes, runs: Sequence[Records], shape: Shape, number: int) -> I
     return np.ascontiguousarray(np.array(rows, np.int64).reshape(len(rows), ROW_COUNT).T)
 
 
-def _compile(shape: Shape, path: tuple[str, ...], found: set[tuple[str, ...]]) -> Step:
+def _compile(shape: Shape, path: tuple[str, ...], found: set[tuple[str, ...]]) -> Instruction:
     value = shape.nullable
     if value is not None:
-        return Step("nullable", UNWANTED, (_compile(value, path, found),), shape)
+        return Instruction("nullable", UNWANTED, (_compile(value, path, found),), shape)
     if shape.kind == "record":
         parts = (_compile(part, (*path, name), found) for name, part in zip(shape.names, shape.parts, strict=True))
-        return Step("record", UNWANTED, tuple(parts), shape)
+        return Instruction("record", UNWANTED, tuple(parts), shape)
     wanted = {"long": NUMBERS, "bytes": SPANS, "string": SPANS, "array": ARRAYS}.get(shape.kind, {}).get(path)
     row = UNWANTED
     if wanted is not None:
         found.add(path)
         row = ROW_OF[wanted]
     if shape.kind == "array":
-        return Step("array", row, (_compile(shape.parts[0], (*path, "[]"), found),), shape)
+        return Instruction("array", row, (_compile(shape.parts[0], (*path, "[]"), found),), shape)
     kind = "span" if shape.kind in _SPANS else shape.kind if shape.kind == "long" else "other"
-    return Step(kind, row, (), shape)
+    return Instruction(kind, row, (), shape)
 
 
 @functools.lru_cache(maxsize=1024)
-def _walker(step: Step) -> _Walk:
+def _walker(step: Instruction) -> _Walk:
     if step.kind == "long":
         return _number_walker(step.row)
     if step.kind == "span":
@@ -171,7 +171,7 @@ def _nullable_walker(value: _Walk) -> _Walk:
     return walk_nullable
 
 
-def _region_walker(step: Step) -> _Walk:
+def _region_walker(step: Instruction) -> _Walk:
     read, row = reader(step.shape), step.row
 
     def walk_region(data: bytes, position: int, out: list[int]) -> int:
