@@ -50,6 +50,7 @@ def python_value(value, kind: tuple, arrow: pa.DataType):
             (python_value(k, kind[1], arrow.key_type), python_value(v, kind[2], arrow.item_type)) for k, v in value
         ]
     if root == "ROW":
+        value = value if isinstance(value, dict) else dict(zip((name for name, _ in kind[1]), value, strict=True))
         return {name: python_value(value.get(name), part, arrow.field(name).type) for name, part in kind[1]}
     if root in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
         return int(value)
