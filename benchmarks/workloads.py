@@ -143,6 +143,19 @@ def _engine(space: Workspace) -> list[Measure]:
                 targets=(("plain", 1.3),),
                 own={"ours": lambda: {"options": small}, "plain": lambda: {"options": whole}}),
     ]  # fmt: skip
+    for producer in ("full-compaction", "lookup"):
+
+        def told(producer: str = producer) -> dict[str, Any]:
+            return {"table": str(space.settled(producer))}
+
+        def untold() -> dict[str, Any]:
+            return {"table": str(space.settled("none"))}
+
+        found.append(
+            Measure(f"full compaction 2 M to 1.5 M rows with changelog ({producer}) / without", "compact",
+                    ("ours", "plain", "java"), told, targets=(("plain", 1.6), ("java", 0.5)), copied=True,
+                    own={"plain": untold})
+        )  # fmt: skip
     for engine in ("partial-update", "aggregation"):
 
         def other(engine: str = engine) -> dict[str, Any]:

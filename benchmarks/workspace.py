@@ -79,6 +79,17 @@ class Workspace:
         name = "merged" if engine == "deduplicate" else f"merged-{engine}"
         return self._table(name, fill, options=ENGINES[engine])
 
+    def settled(self, producer: str) -> Path:
+        """One load, compacted, and ten upserts that are not; what they change is told by no changelog yet."""
+
+        def fill(table: Table) -> None:
+            for number, source in enumerate([*self.input("load-1m"), *self.input("upserts")]):
+                table.write_arrow(pa.ipc.open_file(pa.memory_map(source)).read_all())
+                if not number:
+                    table.compact(full=True)
+
+        return self._table(f"settled-{producer}", fill, options={"changelog-producer": producer})
+
     def runs(self, count: int, rows: int) -> Path:
         """`count` runs of `rows` wide rows over the same keys, half of which occur in the next run again."""
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import decode
-from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.compaction.rewrite import Merging, guessed_row_bytes
 from paimon_py.files.alive import POSITION
@@ -49,7 +49,7 @@ ReadPositions = Callable[[DataFile, Sequence[Field], int, Union[Bounds, None]], 
 time, no batch empty. Rows outside the bounds may be left out."""
 
 _PENDING_MAX = 1 << 18
-_NO_LEVEL = np.iinfo(np.int64).max
+_NO_LEVEL = np.iinfo(np.int32).max
 
 
 class _Reach(NamedTuple):
@@ -253,45 +253,50 @@ class _Looking(msgspec.Struct, frozen=True):
         Cost: 20 ns a row.
         """
         order, firsts = groups.order, groups.firsts
-        sizes = groups.ends - firsts
-        telling = self.merging.telling
-        levels = numpy_values(combined(columns[LEVEL]))[order].astype(np.int64)
+        levels = numpy_values(combined(columns[LEVEL]))[order]
         files = numpy_values(combined(columns[FILE]))[order]
+        number: Ints = np.cumsum(groups.starts) - 1
         above = files >= 0
-        high = levels > 0
-        lowest = np.minimum.reduceat(np.where(high, levels, _NO_LEVEL), firsts)
-        speaks = high & (levels == np.repeat(lowest, sizes))
-        is_ours = np.repeat(np.logical_or.reduceat(~above, firsts), sizes)
-        replaced = speaks & above & is_ours
-        if self.rules.marks and replaced.any():
-            self._note(files[replaced], numpy_values(combined(columns[POSITION]))[order[replaced]])
-        keep: Mask
-        if self.rules.first_wins:
-            keep = ~above & ~np.repeat(np.logical_or.reduceat(replaced, firsts), sizes)
-        else:
-            keep = is_ours & (~high | speaks)
-            if not self.rules.merges:
-                keep &= ~above
-        number = np.repeat(np.arange(len(firsts)), sizes)[keep]
-        if not len(number):
-            return Merged(np.empty(0, np.int64))
-        starts = np.ones(len(number), np.bool_)
-        starts[1:] = number[1:] != number[:-1]
-        count = int(np.count_nonzero(starts))
-        merged = self.merging.engine(Groups(order[keep], starts, merging=np.arange(count)), columns)
-        if telling is not None:
-            before = np.full(len(firsts), -1, np.int64)
-            before[(np.cumsum(groups.starts) - 1)[speaks]] = order[speaks]
-            told = np.logical_or.reduceat(levels == 0, firsts)
+        speaks = _speaking(levels, number, firsts)
+        keep: Mask = np.ones(len(order), np.bool_)
+        if above.any():
+            is_ours = np.logical_or.reduceat(~above, firsts)[number]
+            replaced = speaks & above & is_ours
+            if self.rules.marks and replaced.any():
+                self._note(files[replaced], numpy_values(combined(columns[POSITION]))[order[replaced]])
+            keep = is_ours if self.rules.merges else ~above
             if self.rules.first_wins:
-                told &= before < 0
-            keys = number[starts]
-            telling.merged(columns, before[keys], merged, told[keys])
+                keep &= ~np.logical_or.reduceat(replaced, firsts)[number]
+        if not self.rules.first_wins:
+            keep &= (levels == 0) | speaks
+        kept = groups
+        keys = np.arange(len(firsts))
+        if not keep.all():
+            starts = np.diff(number[keep], prepend=-1) > 0
+            kept, keys = Groups(order[keep], starts), number[keep][starts]
+        if not len(keys):
+            return Merged(np.empty(0, np.int64))
+        merged = self.merging.engine(Groups(kept.order, kept.starts, merging=np.arange(len(keys))), columns)
+        if self.merging.telling is not None:
+            before = np.full(len(firsts), -1, np.int64)
+            before[number[speaks]] = order[speaks]
+            told = before < 0 if self.rules.first_wins else np.logical_or.reduceat(levels == 0, firsts)
+            self.merging.telling.merged(columns, before[keys], merged, told[keys])
         return merged
 
     def _note(self, files: Ints, positions: Ints) -> None:
         for number in np.unique(files).tolist():
             self.found.add(self.names[number], positions[files == number])
+
+
+def _speaking(levels: AnyArray, number: Ints, firsts: Ints) -> Mask:
+    """Which rows of levels above 0 speak for their key: those of its lowest such level. `number`: the keys of rows."""
+    high: Mask = levels > 0
+    found = levels[high]
+    if len(found) and found.min() != found.max():
+        lowest = np.minimum.reduceat(np.where(high, levels, _NO_LEVEL), firsts)
+        high &= levels == lowest[number]
+    return high
 
 
 def _source(run: SortedRun, merging: Merging) -> RunSource:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
+from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.lsm.aggregates.elements import codes_of
 from paimon_py.lsm.groups import Merged
 from paimon_py.lsm.words import combined
@@ -75,26 +75,25 @@ def change_rows(
     if rules.compared is not None and len(both):
         same = both[~_differ(columns, before, merged, both, rules.compared)]
         is_before[same] = is_after[same] = False
-    counts = is_before.astype(np.int64) + is_after
-    keys = np.repeat(np.arange(len(counts)), counts)
-    first = np.ones(len(keys), np.bool_)
-    first[1:] = keys[1:] != keys[:-1]
-    old = is_before[keys] & first
-    paired = (counts == 2)[keys]
-    new_kinds = after_kinds[keys] if rules.keeps_kinds else np.full(len(keys), _INSERT, np.int8)
-    made = np.where(old, np.where(paired, _UPDATE_BEFORE, _DELETE), np.where(paired, _UPDATE_AFTER, new_kinds)).astype(
-        np.int8
-    )
-    rows = np.where(old, before[keys], merged.rows[keys])
+    new_kinds = after_kinds if rules.keeps_kinds else np.int8(_INSERT)
+    made = _pairs(np.where(is_after, _UPDATE_BEFORE, _DELETE), np.where(is_before, _UPDATE_AFTER, new_kinds))
+    places = np.flatnonzero(_pairs(is_before, is_after))
+    rows = _pairs(before, merged.rows)[places]
     index = from_numpy(rows, pa.int64())
-    arrays: dict[str, pa.Array] = {VALUE_KIND: from_numpy(made, pa.int8())}
+    arrays: dict[str, pa.Array] = {VALUE_KIND: from_numpy(made[places].astype(np.int8), pa.int8())}
     for name in rules.columns:
         if name in merged.columns and name != VALUE_KIND:
             column = columns[name]
-            pair = pa.chunked_array([*column.chunks, merged.columns[name]], type=column.type)
-            arrays[name] = pair.take(from_numpy(np.where(old, rows, len(column) + keys), pa.int64()))
+            both_sides = pa.chunked_array([*column.chunks, merged.columns[name]], type=column.type)
+            mixed = np.where(places & 1, len(column) + (places >> 1), rows)
+            arrays[name] = both_sides.take(from_numpy(mixed, pa.int64()))
     kept = pa.table({name: columns[name] for name in rules.columns if name not in arrays}).take(index)
     return pa.table({name: arrays[name] if name in arrays else kept.column(name) for name in rules.columns})
+
+
+def _pairs(first: AnyArray, second: AnyArray) -> AnyArray:
+    """What belongs to the row before and to the row after, key by key."""
+    return np.stack((first, second), axis=1).ravel()
 
 
 def insertions(batch: pa.RecordBatch, rules: ChangeRules) -> pa.RecordBatch:
