@@ -156,7 +156,8 @@ class Chronicle:
         return self._history(sorted(found.values(), key=lambda snapshot: snapshot.id))
 
     def names_left(self) -> set[str] | Lost:
-        """Names of all files that a snapshot or tag that is left has: data files, those beside them, index files.
+        """Names of all files that a snapshot or tag that is left has: data files, those beside them, changelog files,
+        index files.
 
         Names of files that were deleted since some snapshot may be among them.
 
@@ -164,10 +165,11 @@ class Chronicle:
         """
         latest = self._root.snapshots.latest()
         history = self.all_left(latest)
-        changed, index = history.entries(), history.index_names()
-        if isinstance(changed, Lost) or isinstance(index, Lost):
+        changed, told, index = history.entries(), history.changelog_entries(), history.index_names()
+        if isinstance(changed, Lost) or isinstance(told, Lost) or isinstance(index, Lost):
             return Lost(Base.of(latest))
         names = {name for entry in changed.entries() for name in (entry.file.name, *entry.file.extra_files)} | index
+        names.update(told.names().to_pylist())
         tagged = (tag.snapshot for tag in self._root.tags.list())
         for snapshot in (*tagged, *([] if latest is None else [latest])):
             names |= self._root.manifests.file_names(snapshot)

@@ -229,3 +229,13 @@ def test_a_changelog_file_that_cannot_be_as_it_is_described_is_refused(facts, wo
     with pytest.raises((CorruptionError, UsageError), match=word):
         commit_foreign(store, with_log(**facts))
     assert root_on(store, "reader").snapshots.ids() == []
+
+
+@pytest.mark.parametrize("field", ["added", "changelog"])
+def test_changes_that_name_a_changelog_of_the_table_under_a_used_identifier_do_not_delete_it(field):
+    store = new_store(KEYED)
+    commit_rows(store, input_changes("a"), user="job", identifier=1)
+    commit_rows(store, input_changes("b", sequences=(1, 1), base=1), "v", user="job", identifier=2)
+    forged = msgspec.structs.replace(bucket_changes(), written=Edit(**{field: (row_file("changelog-a"),)}))
+    assert do_commit(root_on(store, "f"), KEYED, changes_of(forged, base=2), user="job", identifier=1).already_committed
+    assert "changelog-a" in data_names(store)
