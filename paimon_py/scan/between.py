@@ -52,7 +52,8 @@ class Between(msgspec.Struct, frozen=True):
             _check_one_history(root, self.end, last)
             if root.snapshots.find(since + 1) is None:
                 root.snapshots.get(since + 1)
-        return Ends(since=since, start=start, last=last, mode=mode)
+        refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
+        return Ends(since=since, start=start, last=last, mode=mode, refuses_none=refuses)
 
 
 def between(start: object, end: object, mode: object, schema: TableSchema) -> Between:

@@ -16,6 +16,7 @@ import numpy as np
 from paimon_py.codec.columns import Mask
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.metadata.entry_filter import EntryFilter
@@ -75,12 +76,19 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
         as planning both states.
     Raises:
         SnapshotExpiredError: a snapshot of the span has expired.
+        UsageError: there is no changelog, and the ends refuse that.
         UnsupportedError: files that need a feature which is not built; no data file is touched.
     """
     if ends.mode == "diff":
         return plan_diff(root, request, ends)
     source = ChangeSource(ends.mode)
-    return plan_span(root, request, _counting(root, ends, source), source, since=ends.since)
+    snapshots = _counting(root, ends, source)
+    if ends.refuses_none and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):
+        raise UsageError(
+            "the table makes no changelog (option changelog-producer), and none lies between the two ends: "
+            "mode='delta' reads what was written, mode='diff' compares both states"
+        )
+    return plan_span(root, request, snapshots, source, since=ends.since)
 
 
 def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapshot]:

@@ -29,6 +29,7 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
         removals: whether a diff tells keys that are gone. If not, a diff is what Java gives: files that both states
             have are left out, rows have their stored kinds, and keys that are gone do not come.
         old_rows: whether a diff tells, before it tells what changed, which rows were there: −U with the old values.
+        refuses_none: whether to refuse changelogs where no snapshot of the span has one.
     """
 
     since: int
@@ -37,6 +38,7 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     removals: bool = True
     old_rows: bool = False
+    refuses_none: bool = False
 
 
 def mode_of(mode: str, schema: TableSchema) -> Mode:
