@@ -296,11 +296,12 @@ def needed(table: Table) -> set[str]:
 def _named(table: Table, snapshot, entries, index) -> set[str]:
     root, schema = table._root, table.schema
     found: set[str] = set()
-    for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+    told = snapshot.changelog_manifest_list
+    for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, *([told] if told else [])):
         found.add(f"{root.path}/manifest/{name}")
         found |= {f"{root.path}/manifest/{file.name}" for file in root.manifests.read_list(name)}
     files = TableFiles(root, schema)
-    for entry in entries:
+    for entry in (*entries, *(root.manifests.read_entries(root.manifests.read_list(told)).entries() if told else ())):
         found.update(files.bucket(entry.partition, entry.bucket).paths(entry.file))
     if snapshot.index_manifest:
         found.add(f"{root.path}/manifest/{snapshot.index_manifest}")

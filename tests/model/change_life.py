@@ -154,6 +154,8 @@ class ChangeLife(Life):
         self.doubtful = set()
         self.overwritten = {}
         self.states = {}
+        self.followers = []
+        self.followers_made = 0
         self.raw = Counter()
         self.is_raw = True
 

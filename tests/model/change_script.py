@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from model import change_life, steps_beside, steps_care, steps_rows, steps_writing
+from model import change_life, change_streams, steps_beside, steps_care, steps_rows, steps_writing
 from model.change_modes import MODES
 from model.table_script import Sort, main
 
@@ -21,7 +21,7 @@ VERBS = {
     steps_rows.upsert: 5, steps_rows.merge: 5,
     steps_care.compact: 12, steps_beside.compact_beside: 3, steps_care.compact_in_tasks: 5,
     steps_care.rescale: 1, steps_care.index_files: 1, steps_care.compact_manifests: 1,
-    change_life.differ: 8,
+    change_life.differ: 8, change_streams.follow_on: 12,
 }  # fmt: skip
 CHANGES = Sort(change_life.ChangeLife, VERBS)
 

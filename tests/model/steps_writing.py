@@ -168,6 +168,7 @@ def commit_again(life, rng):
     identifier = next(life.identifiers)
     done = table.commit(held.changes, user="again", identifier=identifier)
     life.took(held.rows, held.stamp)
+    life.observe()
     if rng.random() < 0.5:
         write(life, rng)
     process = life.opened()

@@ -1,7 +1,7 @@
 """Tables with long random lives whose changes are followed: what was there and its changes give what is there.
 
-Changes are read snapshot by snapshot, and as net changes between any two snapshots, for every changelog producer, merge
-engine, file format and bucket mode.
+Changes are read snapshot by snapshot, as net changes between any two snapshots, and by streams that lag behind, lose
+their place and take it up again, for every changelog producer, merge engine, file format and bucket mode.
 """
 
 from __future__ import annotations
