@@ -44,6 +44,7 @@ class Reading:
         self._root = root
         self._table_schema = schema
         self._view: View = view or WithKinds()
+        self._is_plain = view is None
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
         _ = self._shown
@@ -62,7 +63,8 @@ class Reading:
     def whole_request(self) -> Request:
         """What to plan and to read of a whole snapshot with which a stream begins.
 
-        Rows that a compaction has yet to see are left out where the compaction will tell of them in its changelog.
+        A system table shows the rows that were deleted as well. Rows that a compaction has yet to see are left out
+        where the compaction will tell of them in its changelog.
 
         Source: Java `DataTableStreamScan.tryFirstPlan`.
         """
@@ -73,12 +75,12 @@ class Reading:
         if producer == "full-compaction":
             levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
             files = FileChoice(level=levels - 1)
-        return msgspec.structs.replace(self.request, files=files, kinds=False)
+        return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain)
 
     def batches(self, split: Split | bytes) -> Iterator[pa.RecordBatch]:
         """The rows of a split of a step, also one that came from another process (as a value or its bytes).
 
-        Shapes: out — batches of `schema`, none empty; rows of a whole snapshot are additions.
+        Shapes: out — batches of `schema`, none empty; rows of a whole snapshot of a table are additions.
         Raises: UsageError for a split of a stream of another schema; else as `read_split`.
         """
         value = split if isinstance(split, Split) else Split.from_bytes(split)
@@ -88,7 +90,7 @@ class Reading:
                 "read a split with a step of the stream that made it"
             )
         found = read_split(self._root, self.whole_request if value.since is None else self.request, value)
-        if value.since is None:
+        if value.since is None and self._is_plain:
             found = (_added(batch) for batch in found)
         yield from map(self._shown[0].apply, self._view.show(self._shown[1], found))
 
@@ -105,7 +107,7 @@ class Reading:
     @property
     def _returned(self) -> tuple[str, ...] | None:
         """The columns that were asked for; rows of a table always have their kinds, last."""
-        if self._columns is None or self._view != WithKinds() or ROW_KIND_COLUMN in self._columns:
+        if self._columns is None or not self._is_plain or ROW_KIND_COLUMN in self._columns:
             return self._columns
         return (*self._columns, ROW_KIND_COLUMN)
 

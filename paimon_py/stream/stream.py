@@ -19,6 +19,7 @@ from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import millis_of
 from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.split import Split
+from paimon_py.scan.view import View
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.options import Options
@@ -47,7 +48,7 @@ class Stream:
     those of the schema that the table object had when the stream was made.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         root: TableRoot,
         schema: TableSchema,
@@ -58,8 +59,9 @@ class Stream:
         until: object = None,
         options: Mapping[str, str] | None = None,
         consumer_id: str | None = None,
+        view: View | None = None,
     ) -> None:
-        """See `Table.stream`."""
+        """See `Table.stream`. `view`: how rows are shown; None: as they are, with their kinds."""
         given = _checked(schema, options)
         schema = msgspec.structs.replace(schema, options={**schema.options, **given})
         check_readable(schema)
@@ -67,7 +69,7 @@ class Stream:
         self._root = root
         self._start = start_of(from_, given, schema)
         self._follow = Follow.of(schema)
-        self._reading = Reading(root, schema, columns, where)
+        self._reading = Reading(root, schema, columns, where, view)
         self._wait_seconds = stored.get_duration("continuous.discovery-interval") / 1000
         self._line: Line | None = None
         self._ended = False

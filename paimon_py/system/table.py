@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,9 +14,13 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import between
 from paimon_py.scan.scan import Scan
+from paimon_py.scan.view import AsIs
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.system.kinds import Kind
+
+if TYPE_CHECKING:
+    from paimon_py.stream.stream import Stream
 
 
 @names_place(lambda table: table._root.path)
@@ -105,6 +110,28 @@ class SystemTable:
         return Scan(
             self._root, self._schema, columns=columns, where=where, limit=limit, between=span, view=self._kind.view
         )
+
+    def stream(
+        self,
+        *,
+        from_: int | str | datetime | None = None,
+        columns: Sequence[str] | None = None,
+        where: Predicate | str | None = None,
+        until: int | str | datetime | None = None,
+        options: Mapping[str, str] | None = None,
+        consumer_id: str | None = None,
+    ) -> Stream:
+        """Follow the changes of the table, in the columns of the system table; as `Table.stream`.
+
+        Raises: as `Table.stream`, and UsageError for a system table that shows states alone.
+        """
+        from paimon_py.stream.stream import Stream
+
+        self._require_changes()
+        return Stream(
+            self._root, self._schema, from_=from_, columns=columns, where=where, until=until, options=options,
+            consumer_id=consumer_id, view=None if isinstance(self._kind.view, AsIs) else self._kind.view,
+        )  # fmt: skip
 
     def _require_changes(self) -> None:
         if not self._kind.tells_changes(self._schema):

@@ -1,0 +1,196 @@
+"""Consumers: how far readers of changes have come, recorded so that Java and paimon_py see each other's."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import timedelta
+
+import pytest
+from unit.commit.support import TABLE
+from unit.stream.build import again, expire, rows, table_of, write
+
+from paimon_py import Consumer, ConsumerNotFoundError, CorruptionError, SnapshotExpiredError, UsageError
+from paimon_py.spec.layout import consumer_path
+
+
+@pytest.fixture
+def table():
+    made = table_of()
+    for number in range(1, 5):
+        write(made, (number, "a"))
+    return made
+
+
+def stored(table, name="c"):
+    return table._root.store.get(consumer_path(TABLE, name))
+
+
+def put(table, data, name="c"):
+    table._root.store.put(consumer_path(TABLE, name), data)
+
+
+def steps(table, **more):
+    stream = table.stream(consumer_id="c", **more)
+    return list(iter(stream.poll, None))
+
+
+def test_a_consumer_goes_on_where_it_was_acknowledged(table):
+    full, = steps(table)
+    assert table.consumers() == []  # a whole snapshot cannot be gone on with
+    full.acknowledge()
+    assert table.consumers() == [Consumer("c", 5)]
+    write(table, (9, "z"))
+    write(table, (10, "z"))
+    for _ in range(2):
+        ninth, tenth = steps(again(table), from_=1)
+        assert [rows(step) for step in (ninth, tenth)] == [[(9, "z", "+I")], [(10, "z", "+I")]]
+    ninth.acknowledge()
+    ninth.acknowledge()
+    assert [step.snapshot_id for step in steps(again(table))] == [6]
+    tenth.acknowledge()
+    assert steps(again(table)) == []
+
+
+def test_a_consumer_that_does_not_begin_with_a_whole_snapshot_is_there_at_once(table):
+    stream = table.stream(from_=3, consumer_id="c")
+    assert stream.poll().snapshot_id == 3
+    assert table.consumers() == [Consumer("c", 3)]
+    latest = table.stream(from_="latest", consumer_id="l")
+    assert latest.poll() is None
+    assert table.consumers() == [Consumer("c", 3), Consumer("l", 5)]
+
+
+def test_the_file_is_what_java_writes(table):
+    table.stream(from_=3, consumer_id="c").poll()
+    assert stored(table) == b'{\n  "nextSnapshot" : 3\n}'
+
+
+def test_the_files_of_java_are_read(table):
+    put(table, b'{"nextSnapshot":4}')
+    put(table, b'{\n  "nextSnapshot" : 2\n}', "other one")
+    assert table.consumers() == [Consumer("c", 4), Consumer("other one", 2)]
+    assert [step.snapshot_id for step in steps(table)] == [4]
+
+
+def test_progress_may_be_ignored(table):
+    put(table, b'{"nextSnapshot":4}')
+    assert [step.snapshot_id for step in steps(table, from_=2, options={"consumer.ignore-progress": "true"})] == [2, 3, 4]
+    assert [step.snapshot_id for step in list(iter(table.stream(options={"consumer-id": "c"}).poll, None))] == [2, 3, 4]
+
+
+def test_acknowledging_a_step_acknowledges_all_before_it(table):
+    first, second, third, fourth = steps(table, from_=1)
+    third.acknowledge()
+    assert table.consumers() == [Consumer("c", 4)]
+    first.acknowledge()
+    assert table.consumers() == [Consumer("c", 4)]
+
+
+def test_at_least_once_the_slowest_step_counts(table):
+    first, second, third, fourth = steps(table, from_=1, options={"consumer.mode": "at-least-once"})
+    third.acknowledge()
+    assert table.consumers() == [Consumer("c", 1)]
+    first.acknowledge()
+    assert table.consumers() == [Consumer("c", 2)]
+    second.acknowledge()
+    assert table.consumers() == [Consumer("c", 4)]
+    fourth.acknowledge()
+    assert table.consumers() == [Consumer("c", 5)]
+
+
+def test_a_step_is_acknowledged_in_another_process(table):
+    first, second, *_ = steps(table, from_=1)
+    pickle.loads(pickle.dumps(second)).acknowledge()
+    assert again(table).consumers() == [Consumer("c", 3)]
+
+
+def test_without_a_consumer_nothing_is_acknowledged(table):
+    with pytest.raises(UsageError, match="consumer_id"):
+        table.stream().poll().acknowledge()
+
+
+def test_reset_moves_a_consumer_either_way(table):
+    put(table, b'{"nextSnapshot":4}')
+    for number in (2, 5, 1):
+        assert table.reset_consumer("c", number) == Consumer("c", number)
+        assert table.consumers() == [Consumer("c", number)]
+    with pytest.raises(UsageError, match="the next one will be 5"):
+        table.reset_consumer("c", 6)
+    expire(table, 1)
+    with pytest.raises(SnapshotExpiredError, match="num-retained"):
+        table.reset_consumer("c", 1)
+    for wrong in (0, -1, True, "2", 1.5, None):
+        with pytest.raises(UsageError, match="next_snapshot_id"):
+            table.reset_consumer("c", wrong)
+    assert table.consumers() == [Consumer("c", 1)]
+
+
+def test_an_unknown_consumer_is_refused_by_name(table):
+    for call in (lambda: table.reset_consumer("nobody", 2), lambda: table.delete_consumer("nobody")):
+        with pytest.raises(ConsumerNotFoundError, match="no consumer 'nobody'"):
+            call()
+    for name in ("", "a/b", None, 3, "..", "a\\b"):
+        with pytest.raises(UsageError, match="consumer name"):
+            table.delete_consumer(name)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"nextSnapshot":"3"}', b'{"nextSnapshot":-1}', b'{"nextSnapshot":true}',
+                                  b'{"nextSnapshot":1.5}', b'{"nextSnapshot":9223372036854775808}', b"\xff\xfe}", b'{"nextSnapshot":null}'])  # fmt: skip
+def test_a_damaged_consumer_is_refused_by_name_and_can_be_mended(table, data):
+    put(table, data)
+    for call in (table.consumers, lambda: table.stream(consumer_id="c")):
+        with pytest.raises(CorruptionError, match="consumer-c"):
+            call()
+    table.reset_consumer("c", 3)
+    assert table.consumers() == [Consumer("c", 3)]
+    put(table, data)
+    table.delete_consumer("c")
+    assert table.consumers() == []
+
+
+def test_a_file_that_is_being_written_is_read_again(table):
+    put(table, b'{"nextSn')
+    clock, root = table._root.env.clock, table._root
+    clock.actions = [lambda: put(table, b'{"nextSnapshot":2}')]
+    assert root.consumers.find("c") == Consumer("c", 2)
+    assert clock.waits[-1:] == [0.2]
+
+
+def test_consumers_that_do_not_move_expire(table):
+    clock = table._root.store.store.clock if hasattr(table._root.store.store, "clock") else None
+    put(table, b'{"nextSnapshot":2}', "a")
+    put(table, b'{"nextSnapshot":2}', "b")
+    status = table._root.store.stat(consumer_path(TABLE, "a"))
+    own = table._root.env.clock
+    own.start = status.modified_millis
+    assert table.expire_consumers() == []
+    assert table.expire_consumers(timedelta(seconds=60)) == []
+    own.seconds += 61
+    assert table.expire_consumers(timedelta(seconds=60)) == ["a", "b"]
+    assert table.consumers() == []
+    with pytest.raises(UsageError, match="older_than"):
+        table.expire_consumers(60)
+    assert clock is None or clock is not own
+
+
+def test_the_option_says_when_consumers_expire():
+    table = table_of(**{"consumer.expiration-time": "1 min"})
+    put(table, b'{"nextSnapshot":1}')
+    own = table._root.env.clock
+    own.start = table._root.store.stat(consumer_path(TABLE, "c")).modified_millis
+    own.seconds += 59
+    assert table.expire_consumers() == []
+    own.seconds += 2
+    assert table.expire_consumers() == ["c"]
+
+
+def test_a_consumer_whose_snapshot_expired_is_told_so(table):
+    put(table, b'{"nextSnapshot":2}')
+    expire(table, 1, 2)
+    with pytest.raises(SnapshotExpiredError, match="num-retained"):
+        table.stream(consumer_id="c").poll()
+
+
+def test_two_names_of_one_consumer_are_refused(table):
+    with pytest.raises(UsageError, match="one consumer"):
+        table.stream(consumer_id="a", options={"consumer-id": "b"})
