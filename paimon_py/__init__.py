@@ -35,6 +35,7 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
+from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
@@ -86,6 +87,8 @@ __all__ = [
     "CorruptionError",
     "DatabaseNotFoundError",
     "DropColumn",
+    "ExpiredChangelogs",
+    "ExpiredSnapshots",
     "First",
     "LSMWriter",
     "Last",

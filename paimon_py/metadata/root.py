@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
+from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
@@ -34,8 +35,8 @@ class TableRoot:
     """
 
     __slots__ = (
-        "committer", "consumers", "env", "files", "manifests", "path", "schemas", "snapshots", "store", "tags",
-        "warned_of",
+        "changelogs", "committer", "consumers", "env", "files", "manifests", "path", "schemas", "snapshots", "store",
+        "tags", "warned_of",
     )  # fmt: skip
 
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
@@ -47,6 +48,7 @@ class TableRoot:
         self.schemas = Schemas(store, path)
         self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
         self.tags = Tags(store, path)
+        self.changelogs = Changelogs(store, path)
         self.consumers = Consumers(store, path, env.clock)
         self.manifests = Manifests(store, path, env)
         self.committer: Committer | None = None

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from paimon_py.spec.options import OPTIONS, check_values, is_default
 
-_SNAPSHOTS = "snapshots do not expire"
-_CHANGELOGS = "changelogs do not expire"
+_SNAPSHOTS = "commits expire no snapshots, table.expire_snapshots() does"
+_CHANGELOGS = "commits expire no changelogs, table.expire_changelogs() does"
 _PARTITIONS = "partitions do not expire"
 _TAGS = "tags do not expire"
 _DONE = "partitions are not marked as done"
@@ -26,7 +26,7 @@ IDLE: Mapping[str, str] = {
     "snapshot.time-retained": _SNAPSHOTS,
     "snapshot.expire.execution-mode": _SNAPSHOTS,
     "snapshot.expire.limit": _SNAPSHOTS,
-    "snapshot.clean-empty-directories": _SNAPSHOTS,
+    "snapshot.clean-empty-directories": "empty directories stay",
     "changelog.num-retained.min": _CHANGELOGS,
     "changelog.num-retained.max": _CHANGELOGS,
     "changelog.time-retained": _CHANGELOGS,

@@ -8,7 +8,7 @@ from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
 from paimon_py.stream.end import End
-from paimon_py.stream.line import expired, find_changelog, oldest_changelog, require_following
+from paimon_py.stream.line import expired, require_following
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.start import Compacted, Earliest, FromSnapshot, FromTime, Full, Latest
 
@@ -55,7 +55,7 @@ def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime 
     if isinstance(start, FromSnapshot):
         require_following(root, start.snapshot_id)
         return _before(root, start.snapshot_id)
-    oldest = oldest_changelog(root) or root.snapshots.earliest_id()
+    oldest = min(root.changelogs.ids(), default=None) or root.snapshots.earliest_id()
     if oldest is None:
         return Base(0)
     return _before(root, oldest if isinstance(start, Earliest) else _first_since(root, oldest, start.millis))
@@ -76,12 +76,12 @@ def _first_since(root: TableRoot, oldest: int, millis: int) -> int:
     low, high = oldest, latest + 1
     while low < high:
         middle = (low + high) // 2
-        found = root.snapshots.find(middle) or find_changelog(root, middle)
+        found = root.snapshots.find(middle) or root.changelogs.find(middle)
         if found is None or found.time_millis < millis:
             low = middle + 1
         else:
             high = middle
-    first = root.snapshots.find(oldest) or find_changelog(root, oldest)
+    first = root.snapshots.find(oldest) or root.changelogs.find(oldest)
     if low == oldest and oldest > 1 and (first is None or first.time_millis > millis):
         raise expired(root, oldest - 1)
     return low

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from paimon_py.codec.snapshot_json import snapshot_from_json
-from paimon_py.errors import CorruptionError, SnapshotExpiredError, UsageError
+from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.layout import CHANGELOG_PREFIX, changelog_directory, changelog_path, parse_number
 from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.storage.store import FileMissingError
 from paimon_py.stream.position import table_of
 
 AHEAD_MAX = 64
@@ -126,7 +123,7 @@ class Line:
         raise self._rolled_back(ids)
 
     def _changelog(self, number: int) -> Snapshot:
-        found = find_changelog(self._root, number)
+        found = self._root.changelogs.find(number)
         if found is None:
             raise expired(self._root, number)
         return found
@@ -140,25 +137,6 @@ class Line:
         )  # fmt: skip
 
 
-def find_changelog(root: TableRoot, number: int) -> Snapshot | None:
-    """The changelog that outlives a snapshot, None if there is none (any more). Cost: one get."""
-    path = changelog_path(root.path, number)
-    try:
-        found = snapshot_from_json(root.store.get(path), path)
-    except FileMissingError:
-        return None
-    if found.id != number:
-        raise CorruptionError(f"{path} holds the changelog of snapshot {found.id}", path=path)
-    return found
-
-
-def oldest_changelog(root: TableRoot) -> int | None:
-    """The number of the oldest changelog that outlives its snapshot, None if there is none. Cost: one list."""
-    statuses = root.store.list(changelog_directory(root.path))
-    numbers = (parse_number(CHANGELOG_PREFIX, status.name) for status in statuses if not status.is_directory)
-    return min((number for number in numbers if number is not None), default=None)
-
-
 def require_following(root: TableRoot, number: int) -> None:
     """Make sure that a stream can begin with a snapshot: it is there, its changelog is, or it is the next to come.
 
@@ -166,7 +144,7 @@ def require_following(root: TableRoot, number: int) -> None:
         UsageError: it would be later than the next one.
         SnapshotExpiredError: it has expired.
     """
-    if root.snapshots.find(number) is not None or find_changelog(root, number) is not None:
+    if root.snapshots.find(number) is not None or root.changelogs.find(number) is not None:
         return
     latest = root.snapshots.latest_id() or 0
     if number > latest + 1:

@@ -46,7 +46,7 @@ def test_a_new_table_is_warned_of_by_name_in_warnings_and_in_the_log(catalog, ca
     message = str(caught[0].message)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert message.startswith(f"{table.location}: paimon_py does nothing yet for these options: ")
-    assert "snapshot.num-retained.max = '12': snapshots do not expire" in message
+    assert "snapshot.num-retained.max = '12': commits expire no snapshots" in message
     assert "partition.expiration-time = '7 d': partitions do not expire" in message
     assert [(record.name, record.getMessage()) for record in caplog.records] == [("paimon_py", message)]
 
@@ -78,7 +78,7 @@ def test_a_table_that_is_opened_warns_when_it_is_written_and_not_when_it_is_read
 
 def test_an_alter_warns_of_what_it_sets(catalog):
     table = catalog.create_table("d.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "snapshot.time-retained": "1 h"})
-    with pytest.warns(PaimonWarning, match="snapshot.time-retained = '2 h': snapshots do not expire$") as caught:
+    with pytest.warns(PaimonWarning, match="snapshot.time-retained = '2 h': commits expire no snapshots, table.expire_snapshots.. does$") as caught:
         table.alter(SetOption("snapshot.time-retained", "2 h"), SetOption("snapshot.num-retained.min", "10"))
     assert len(caught) == 1
     table.write_arrow(ROWS)

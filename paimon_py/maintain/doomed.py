@@ -1,0 +1,202 @@
+"""Files that go with snapshots or changelogs: collected by name, spared by what still names them, deleted last.
+
+Source: format.md §16.1, §16.2; Java `FileDeletionBase`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.errors import StorageError
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.snapshots import Snapshots
+from paimon_py.metadata.tags import Tags
+from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
+from paimon_py.spec.layout import BRANCH_PREFIX, branch_directory, branch_root, manifest_path, statistics_path
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+
+
+class KeptBeside(NamedTuple):
+    """Snapshots that name files of the table and that expiry does not reach, by what keeps them.
+
+    `branches`: of each branch the oldest snapshot, which names all that the branch shares, and those of its tags.
+    """
+
+    tags: tuple[Snapshot, ...]
+    branches: tuple[Snapshot, ...]
+
+    def near(self, begin: int, end: int) -> list[Snapshot]:
+        """Snapshots that may name files of which the last snapshot lies from `begin` up to `end`.
+
+        A file is named by snapshots that follow each other: of the tags before `begin` the newest knows them all.
+        """
+        newest = max((snapshot.id for snapshot in self.tags if snapshot.id <= begin), default=0)
+        tags = [one for one in self.tags if one.id < end and (one.id > begin or one.id == newest)]
+        return [*tags, *self.branches]
+
+    def without(self, others: KeptBeside) -> list[Snapshot]:
+        """Snapshots that the others do not have."""
+        known = {snapshot.mark for snapshot in (*others.tags, *others.branches)}
+        return [snapshot for snapshot in (*self.tags, *self.branches) if snapshot.mark not in known]
+
+
+def kept_beside(root: TableRoot) -> KeptBeside:
+    """What tags and branches keep. Cost: a list for tags and one for branches, a get per tag; some calls per branch."""
+    tags = tuple(tag.snapshot for tag in root.tags.list())
+    branches: list[Snapshot] = []
+    for status in root.store.list(branch_directory(root.path)):
+        if not status.is_directory or not status.name.startswith(BRANCH_PREFIX):
+            continue
+        path = branch_root(root.path, status.name[len(BRANCH_PREFIX) :])
+        snapshots = Snapshots(root.store, path, root.env.clock)
+        ids = snapshots.ids()
+        branches += [snapshots.get(ids[0])] if ids else []
+        branches += [tag.snapshot for tag in Tags(root.store, path).list()]
+    return KeptBeside(tags, tuple(branches))
+
+
+class Counts(NamedTuple):
+    """Numbers of files. `spared_files`: nothing but a tag or branch keeps them."""
+
+    data_files: int
+    index_files: int
+    metadata_files: int
+    spared_files: int
+
+
+class Doomed:
+    """Files that go: their paths by name."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+        self._root = root
+        self._files = TableFiles(root, schema)
+        self._data: dict[str, tuple[str, ...]] = {}
+        self._index: dict[str, str] = {}
+        self._metadata: dict[str, str] = {}
+        self._spared = 0
+
+    @property
+    def counts(self) -> Counts:
+        """How many files go."""
+        return Counts(sum(map(len, self._data.values())), len(self._index), len(self._metadata), self._spared)
+
+    # -- collecting: what is gone already went with an expiry that died here ------------------------------------------
+
+    def add_deleted(self, snapshot: Snapshot, *, written: bool = True) -> None:
+        """Data files that a snapshot took away and did not give another level or index.
+
+        `written`: also those that writers made, not only compactions.
+        """
+        try:
+            manifests = self._root.manifests.read_list(snapshot.delta_manifest_list)
+            entries = self._root.manifests.read_entries(manifests)
+        except FileMissingError:
+            return
+        deletes = entries.kind == FileKind.DELETE
+        if not bool(deletes.any()):
+            return
+        names = entries.names()
+        returned = numpy_values(pc.is_in(names, value_set=names.filter(pa.array(~deletes))))
+        for entry in entries.take(np.flatnonzero(deletes & ~returned)).entries():
+            if written or entry.file.source is FileSource.COMPACT:
+                self._add(entry)
+
+    def add_changelog(self, snapshot: Snapshot) -> None:
+        """The changelog files of a snapshot."""
+        if snapshot.changelog_manifest_list is None:
+            return
+        try:
+            manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
+            entries = self._root.manifests.read_entries(manifests)
+        except FileMissingError:
+            return
+        for entry in entries.entries():
+            self._add(entry)
+
+    def add_lists(self, *lists: str | None) -> None:
+        """Manifest lists, and the manifests that they name."""
+        for name in self._named(lists, missing_ok=True):
+            self._metadata[name] = manifest_path(self._root.path, name)
+
+    def add_indexes(self, snapshot: Snapshot) -> None:
+        """The index manifest of a snapshot, the index files that it names, and the statistics."""
+        if snapshot.statistics is not None:
+            self._metadata[snapshot.statistics] = statistics_path(self._root.path, snapshot.statistics)
+        if snapshot.index_manifest is None:
+            return
+        try:
+            entries = self._root.manifests.read_index(snapshot.index_manifest)
+        except FileMissingError:
+            return
+        self._metadata[snapshot.index_manifest] = manifest_path(self._root.path, snapshot.index_manifest)
+        for entry in entries:
+            self._index[entry.name] = self._files.index_path(entry)
+
+    # -- sparing ------------------------------------------------------------------------------------------------------
+
+    def spare(self, kept: Iterable[Snapshot]) -> None:
+        """Keep all that these snapshots name.
+
+        Raises: StorageError, CorruptionError: who knows what they name? Nothing may be deleted then.
+        """
+        for snapshot in kept:
+            if self._data:
+                for name in self._root.manifests.live_entries(snapshot).names().to_pylist():
+                    self._spared += len(self._data.pop(name, ()))
+            self.spare_metadata(snapshot)
+
+    def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
+        """Keep all but the data files that a snapshot names. `missing_ok`: its lists may be gone.
+
+        Raises: as `spare`
+        """
+        lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+        for name in (*self._named(lists, missing_ok=missing_ok), snapshot.statistics, snapshot.index_manifest):
+            if name is not None:
+                self._metadata.pop(name, None)
+        if snapshot.index_manifest is not None and self._index:
+            for entry in self._root.manifests.read_index(snapshot.index_manifest):
+                self._index.pop(entry.name, None)
+
+    # -- deleting -----------------------------------------------------------------------------------------------------
+
+    def delete(self) -> int:
+        """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
+
+        Returns: how many those are.
+        """
+        paths = [*self._metadata.values(), *self._index.values()]
+        paths += [path for part in self._data.values() for path in part]
+        return sum(self._root.env.pool.map(self._remains, paths))
+
+    def _remains(self, path: str) -> bool:
+        try:
+            self._root.files.delete(path)
+        except StorageError:
+            return True
+        return False
+
+    def _add(self, entry: ManifestEntry) -> None:
+        self._data[entry.file.name] = self._files.bucket(entry.partition, entry.bucket).paths(entry.file)
+
+    def _named(self, lists: Sequence[str | None], *, missing_ok: bool) -> list[str]:
+        names: list[str] = []
+        for one in lists:
+            if one is None:
+                continue
+            names.append(one)
+            try:
+                names += [manifest.name for manifest in self._root.manifests.read_list(one)]
+            except FileMissingError:
+                if not missing_ok:
+                    raise
+        return names

@@ -1,0 +1,67 @@
+"""Expiry of changelogs that outlived their snapshots: old ones go, and with them the files that only they name.
+
+Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.maintain.doomed import Doomed, kept_beside
+from paimon_py.maintain.expired import ExpiredChangelogs
+from paimon_py.maintain.retention import Retention, first_kept_changelog
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+
+
+def expire_changelogs(
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool
+) -> ExpiredChangelogs:
+    """Let kept changelogs go, and the files that only they name; the newest one stays.
+
+    Cost: two lists, a get for each changelog that goes, for its list and manifests; a delete per file.
+    Raises:
+        CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
+    """
+    ids, earliest = root.changelogs.ids(), root.snapshots.earliest_id()
+    latest = root.snapshots.latest_id()
+    if not ids or latest is None or earliest is None:
+        return ExpiredChangelogs(reason="no changelog is kept longer than its snapshot", dry_run=dry_run)
+    found = {number: root.changelogs.find(number) for number in ids}
+    consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
+    kept = first_kept_changelog(ids, latest, retention, consumers, lambda number: _time_of(found.get(number)))
+    going = [one for number, one in found.items() if number < kept.snapshot_id and one is not None]
+    doomed = Doomed(root, schema)
+    for changelog in going:
+        if changelog.changelog_manifest_list is None:
+            doomed.add_deleted(changelog)
+            doomed.add_lists(changelog.delta_manifest_list, changelog.base_manifest_list)
+        else:
+            doomed.add_changelog(changelog)
+            doomed.add_lists(changelog.changelog_manifest_list)
+    beside = kept_beside(root)
+    if going:
+        following, oldest = found.get(kept.snapshot_id), root.snapshots.find(earliest)
+        if following is not None:
+            doomed.spare_metadata(following, missing_ok=True)
+        doomed.spare([] if oldest is None else [oldest])
+        doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+    left_files = 0
+    if going and not dry_run:
+        root.changelogs.forget(range(going[0].id, kept.snapshot_id))
+        doomed.spare(kept_beside(root).without(beside))
+        left_files = doomed.delete()
+    counts = doomed.counts
+    return ExpiredChangelogs(
+        snapshot_ids=tuple(one.id for one in going),
+        earliest_id=kept.snapshot_id,
+        latest_id=ids[-1],
+        reason=kept.reason,
+        data_files=counts.data_files,
+        metadata_files=counts.metadata_files,
+        left_files=left_files,
+        dry_run=dry_run,
+    )
+
+
+def _time_of(changelog: Snapshot | None) -> int | None:
+    return None if changelog is None else changelog.time_millis

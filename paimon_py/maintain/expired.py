@@ -1,0 +1,55 @@
+"""What expiry did, for whoever asked for it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ExpiredSnapshots(msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry did, or would do.
+
+    Attributes:
+        snapshot_ids: the snapshots that went.
+        earliest_id, latest_id: the snapshots that are left, None in an empty table.
+        reason: what keeps the earliest one.
+        data_files: data and changelog files that went, with those beside them.
+        index_files: deletion vectors and hash indexes that went.
+        metadata_files: manifests, manifest lists, index manifests and statistics that went.
+        spared_files: files that no snapshot needs any more, and that a tag or branch keeps.
+        left_files: files that the store did not delete; they are orphans now.
+        dry_run: nothing was deleted, all of this is what would happen.
+    """
+
+    snapshot_ids: tuple[int, ...] = ()
+    earliest_id: int | None = None
+    latest_id: int | None = None
+    reason: str = ""
+    data_files: int = 0
+    index_files: int = 0
+    metadata_files: int = 0
+    spared_files: int = 0
+    left_files: int = 0
+    dry_run: bool = False
+
+
+class ExpiredChangelogs(msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry of changelogs did, or would do.
+
+    Attributes:
+        snapshot_ids: the snapshots whose kept changelogs went.
+        earliest_id, latest_id: the kept changelogs that are left, None if there are none.
+        reason: what keeps the earliest one.
+        data_files: files of changes that went, with those beside them.
+        metadata_files: manifests and manifest lists that went.
+        left_files: files that the store did not delete; they are orphans now.
+        dry_run: nothing was deleted, all of this is what would happen.
+    """
+
+    snapshot_ids: tuple[int, ...] = ()
+    earliest_id: int | None = None
+    latest_id: int | None = None
+    reason: str = ""
+    data_files: int = 0
+    metadata_files: int = 0
+    left_files: int = 0
+    dry_run: bool = False

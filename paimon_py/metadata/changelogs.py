@@ -1,0 +1,68 @@
+"""The changelogs of one table that outlive their snapshots: the JSON of a snapshot under another name.
+
+Source: format.md §4.2, §16.2; Java `ChangelogManager`, `Changelog`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
+from paimon_py.errors import CorruptionError
+from paimon_py.metadata.hints import raise_hint
+from paimon_py.spec.layout import (
+    CHANGELOG_PREFIX,
+    EARLIEST,
+    LATEST,
+    changelog_directory,
+    changelog_path,
+    join,
+    parse_number,
+)
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import DeleteFile, FileMissingError, Get, List, Put
+
+
+class ChangelogStore(Get, Put, List, DeleteFile, Protocol):
+    """What this module asks of a store."""
+
+
+class Changelogs:
+    """The kept changelogs of one table directory (or branch directory)."""
+
+    __slots__ = ("_path", "_store")
+
+    def __init__(self, store: ChangelogStore, path: str) -> None:
+        self._store = store
+        self._path = path
+
+    def ids(self) -> list[int]:
+        """Ids of the snapshots whose changelogs are kept, ascending. Cost: one list."""
+        statuses = self._store.list(changelog_directory(self._path))
+        numbers = (parse_number(CHANGELOG_PREFIX, status.name) for status in statuses if not status.is_directory)
+        return sorted(number for number in numbers if number is not None)
+
+    def find(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot that had been, None if its changelog is not kept (any more). Cost: one get.
+
+        Raises: CorruptionError if the file is broken.
+        """
+        path = changelog_path(self._path, snapshot_id)
+        try:
+            found = snapshot_from_json(self._store.get(path), path)
+        except FileMissingError:
+            return None
+        if found.id != snapshot_id:
+            raise CorruptionError(f"{path} holds snapshot {found.id}", path=path)
+        return found
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """Keep the changelog of a snapshot that is about to go. Cost: one put, and the hint."""
+        self._store.put(changelog_path(self._path, snapshot.id), snapshot_to_json(snapshot), within=self._path)
+        raise_hint(self._store, join(changelog_directory(self._path), LATEST), snapshot.id)
+
+    def forget(self, ids: range) -> None:
+        """Delete the files of some changelogs, oldest first. Cost: a delete for each, and the hint."""
+        raise_hint(self._store, join(changelog_directory(self._path), EARLIEST), ids.stop)
+        for number in ids:
+            self._store.delete(changelog_path(self._path, number))
