@@ -20,6 +20,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.compaction.picker import PickerSettings
 from paimon_py.errors import UsageError
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
@@ -30,6 +31,7 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
@@ -61,7 +63,7 @@ def rescale(root: TableRoot, schema: TableSchema, buckets: int, chosen: Partitio
     Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.
     Raises:
         CommitConflictError: others wrote to the partitions every time; nothing was changed.
-        UsageError: rows that no compaction has seen yet are not readable.
+        UsageError: there are rows that no compaction has seen yet, and they are not readable, or not in the changelog.
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
@@ -80,7 +82,8 @@ class _Round:
         self._schema = schema
         self._buckets = buckets
         self._snapshot = snapshot
-        self._hides_level_zero = skips_level_zero(schema)
+        self._producer = Options(schema.options).get_enum("changelog-producer")
+        self._on_top = skips_level_zero(schema) or self._producer in ("lookup", "full-compaction")
         live = self._live(snapshot, chosen)
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
@@ -88,7 +91,7 @@ class _Round:
     def run(self) -> CommitResult:
         if not self._partitions:
             return CommitResult()
-        if self._hides_level_zero and any(entry.file.level == 0 for entry in self._known):
+        if self._on_top and self._waits_for_compaction():
             raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
         require_known(self._root, self._schema, (entry.file for entry in self._known))
         settings = self._settings.without_changelog
@@ -101,14 +104,26 @@ class _Round:
             with uncommitted(lambda: writer.discard(changes)):
                 return self._commit(changes)
 
+    def _waits_for_compaction(self) -> bool:
+        """Whether a compaction has yet to show rows to readers, or to tell of them in the changelog."""
+        if self._producer != "full-compaction":
+            return any(entry.file.level == 0 for entry in self._known)
+        least = PickerSettings.of(Options(self._schema.options)).level_count - 1
+        tops: dict[tuple[bytes, int], int] = {}
+        for entry in self._known:
+            place = (entry.partition, entry.bucket)
+            tops[place] = max(tops.get(place, least), entry.file.level)
+        return any(entry.file.level < tops[entry.partition, entry.bucket] for entry in self._known)
+
     @property
     def _settings(self) -> WriterSettings:
         """Settings of the writer.
 
-        Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. There
-        the rows become one run per bucket, which the overwrite puts on the top level.
+        Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. Where
+        compactions write a changelog, they would tell again what was told. In both the rows become one run per bucket,
+        which the overwrite puts on the top level.
         """
-        if self._hides_level_zero:
+        if self._on_top:
             return WriterSettings.in_one_run(self._schema, self._buckets)
         return WriterSettings.of(self._schema, buckets=self._buckets)
 
@@ -118,7 +133,7 @@ class _Round:
             overwrite=self._exactly,
             check=self._check,
             spares_waiting=True,
-            upgrades=self._hides_level_zero,
+            upgrades=self._on_top,
             is_new=True,
         )
         return commit(self._root, self._schema, changes, request)

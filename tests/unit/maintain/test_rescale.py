@@ -167,3 +167,37 @@ def test_a_write_that_was_prepared_before_is_refused_after():
             other.commit(changes)
         writer.discard(changes)
     assert len(state(table_on(store, "check"))) == 16
+
+
+TELLING = {"lookup": {"changelog-producer": "lookup"}, "full": {"changelog-producer": "full-compaction"}}
+
+
+def told(table: Table, since: int = 0) -> list[tuple]:
+    """The changelog after a snapshot, as (key, kind)."""
+    changes = table.changes(since, mode="changelog").to_arrow()
+    return list(zip(*(changes[name].to_pylist() for name in ("p", "k", "_row_kind")), strict=True))
+
+
+@pytest.mark.parametrize("options", TELLING.values(), ids=TELLING)
+def test_a_changelog_tells_nothing_again_after_new_buckets(options):
+    small = {"write-buffer-size": "1 mb", "write-buffer-spillable": "false"}
+    store = store_with(**options, **small, **{"overwrite-upgrade": "false"})
+    table = table_on(store, "me")
+    before = table.snapshot().id
+    assert len(told(table)) == 16
+    table.rescale(3)
+    table = table_on(store, "again")
+    table.compact(full=True)
+    assert told(table, before) == []
+    table.write_arrow(rows(1, [3], "new"))
+    assert told(table, before) == [(1, 3, "-U"), (1, 3, "+U")]
+
+
+@pytest.mark.parametrize("options", TELLING.values(), ids=TELLING)
+def test_rows_that_the_changelog_has_yet_to_tell_are_not_written_anew(options):
+    table = table_on(store_with(**options, **{"write-only": "true"}), "me")
+    with pytest.raises(UsageError, match="compact\\(full=True\\), then rescale"):
+        table.rescale(3)
+    table.compact(full=True)
+    table.rescale(3)
+    assert len(told(table)) == 16
