@@ -159,17 +159,20 @@ class Chronicle:
         """Names of all files that a snapshot or tag that is left has: data files, those beside them, changelog files,
         index files.
 
-        Names of files that were deleted since some snapshot may be among them.
+        Names of files that were deleted since some snapshot may be among them. The changelog of a snapshot that only a
+        tag holds may be gone.
 
         Cost: as `all_left`, two gets for each, and the files of the latest snapshot and of the tags.
         """
         latest = self._root.snapshots.latest()
         history = self.all_left(latest)
-        changed, told, index = history.entries(), history.changelog_entries(), history.index_names()
-        if isinstance(changed, Lost) or isinstance(told, Lost) or isinstance(index, Lost):
+        changed, index = history.entries(), history.index_names()
+        if isinstance(changed, Lost) or isinstance(index, Lost):
             return Lost(Base.of(latest))
         names = {name for entry in changed.entries() for name in (entry.file.name, *entry.file.extra_files)} | index
-        names.update(told.names().to_pylist())
+        for one in history.each():
+            told = one.changelog_entries()
+            names.update(() if isinstance(told, Lost) else told.names().to_pylist())
         tagged = (tag.snapshot for tag in self._root.tags.list())
         for snapshot in (*tagged, *([] if latest is None else [latest])):
             names |= self._root.manifests.file_names(snapshot)

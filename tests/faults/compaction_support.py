@@ -23,7 +23,7 @@ from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import HASH
-from paimon_py.spec.snapshot import Base
+from paimon_py.spec.snapshot import Base, CommitKind
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
 from paimon_py.testing.store_spill import StoreSpill
@@ -206,7 +206,7 @@ def content(table: Table, scene: Scene, *, settled: bool = True) -> State:
 
 def check_table(table: Table, scene: Scene | None = None) -> set[str]:
     """What must hold of any table at any time: everything that snapshots name is there, levels do not overlap,
-    deletion vectors and hashes are of live files, and a bucket has one index file of a type.
+    deletion vectors and hashes are of live files, a bucket has one index file of a type, and what came in was told.
 
     `scene`: how the table began; its first snapshots need no second look.
 
@@ -246,9 +246,35 @@ def _checked(table: Table, number: int, *, last: bool) -> set[str]:
     assert {(*key, name) for key, files in places.items() for name in files} <= live, "a deletion vector dangles"
     buckets = [(entry.partition, entry.bucket, entry.index_type) for entry in index]
     assert not schema.primary_keys or len(set(buckets)) == len(buckets), "a bucket has two index files of a type"
+    if schema.options.get("changelog-producer") == "input":
+        _check_told(table, snapshot)
     if last:
         _check_hashes(root, schema, entries, [entry for entry in index if entry.index_type == HASH])
     return _named(table, snapshot, entries, index)
+
+
+def _check_told(table: Table, snapshot) -> None:
+    """The changelog of a snapshot makes the rows before it those of it; overwrites have none."""
+    if snapshot.commit_kind is CommitKind.OVERWRITE:
+        assert snapshot.changelog_manifest_list is None, "an overwrite has a changelog"
+        return
+    before, after = (
+        {} if number == 0 else {row[:2]: row[2:] for row in _rows(table.scan(snapshot_id=number))}
+        for number in (snapshot.id - 1, snapshot.id)
+    )
+    waits = table.schema.options.get("bucket") == "-2"
+    told = snapshot.commit_kind is (CommitKind.COMPACT if waits else CommitKind.APPEND)
+    assert (snapshot.changelog_manifest_list is not None) <= told, "a snapshot without new rows has a changelog"
+    for p, k, v, w, kind in _rows(table.changes(snapshot.id - 1, snapshot.id, mode="changelog")):
+        before.pop((p, k), None)
+        if kind in ("+I", "+U"):
+            before[p, k] = (v, w)
+    assert before == after, f"snapshot {snapshot.id} holds other rows than it tells"
+
+
+def _rows(scan) -> list[tuple]:
+    read = scan.to_arrow().to_pydict()
+    return list(zip(*(read[name] for name in ("p", "k", "v", "w", "_row_kind") if name in read)))
 
 
 def _check_levels(schema, entries) -> None:

@@ -31,6 +31,7 @@ BUCKETS = {"bucket": "2", "bucket-key": "k"}
 FEW = {"compaction.min.file-num": "2"}
 CURVE = {"clustering.incremental": "true", "clustering.columns": "v,k", **EAGER}
 DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "4"}
+INPUT = {"changelog-producer": "input"}
 POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "2"}
 AVRO = {"file.format": "avro"}
 """Files of one write each: kinds of tables without it show what comes of the many writes of a Parquet or ORC file."""
@@ -66,6 +67,9 @@ KINDS = {
     "postponed": _keyed(POSTPONED),
     "postponed vectors": _keyed({**POSTPONED, **VECTORS, **AVRO}),
     "postponed sums": _keyed({**POSTPONED, **AVRO}, engine="aggregation"),
+    "told": _keyed({"bucket": "1", **INPUT, **EAGER, **AVRO}),
+    "moving told": _keyed({**DYNAMIC, **INPUT, **AVRO, "write-only": "true"}, moving=True),
+    "postponed told": _keyed({**POSTPONED, **INPUT, **AVRO}),
 }
 
 Model = Callable[[Scene, State], State]
