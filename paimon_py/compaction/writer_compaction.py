@@ -44,15 +44,17 @@ class WriterCompaction:
         *,
         total_buckets: int,
         replaces: bool = False,
+        tells: bool = True,
     ) -> None:
         """`live`: what the writer began with. A writer that `replaces` the table's content looks at its own files
-        only."""
+        only. `tells`: compactions write the changelog that the table asks for."""
         self._root = root
         self._schema = schema
         self._files = TableFiles(root, schema)
         self._rules = Rules.of(schema)
         self._total_buckets = total_buckets
         self._replaces = replaces
+        self._tells = tells
         self._base: _Base | None = _Base(root, schema, live)
         self._began = Base(0)
         self._levels: dict[Bucket, BucketLevels] = {}
@@ -185,7 +187,7 @@ class WriterCompaction:
         from paimon_py.compaction.run import run_task
 
         try:
-            done = run_task(self._root, self._schema, task, tells=not self._replaces)
+            done = run_task(self._root, self._schema, task, tells=self._tells)
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise

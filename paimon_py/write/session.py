@@ -62,7 +62,7 @@ class Writer:
         self._begin = self._routing.writers(self._table, settings)
         self._counts_anew = counts_anew(schema, compacts=settings.compacts)
         self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
-        self._compaction = self._compacting(replaces=ignore_existing) if settings.compacts else None
+        self._compaction = self._compacting(settings, replaces=ignore_existing) if settings.compacts else None
         relieve = None if self._compaction is None else self._compaction.relieve
         self._buckets = OpenBuckets(self._open, settings.buffer_bytes - self._routing.memory_bytes, relieve)
         self._chosen = PartitionChoice()
@@ -206,12 +206,15 @@ class Writer:
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _compacting(self, *, replaces: bool) -> WriterCompaction | None:
+    def _compacting(self, settings: WriterSettings, *, replaces: bool) -> WriterCompaction | None:
         """What compacts the buckets that are written to."""
         if not self._routing.compacts or is_incremental(self._schema):
             return None
         total = self._routing.total_buckets
-        return WriterCompaction(self._root, self._schema, self._live, total_buckets=total, replaces=replaces)
+        tells = settings.keeps_changelog
+        return WriterCompaction(
+            self._root, self._schema, self._live, total_buckets=total, replaces=replaces, tells=tells
+        )
 
     def _is_of_this_process(self) -> bool:
         """False in a forked child: buffers, open files and what is on disk are the parent's, which goes on."""

@@ -22,6 +22,10 @@ PARTIAL = {"merge-engine": "partial-update"}
 REMOVING = {**PARTIAL, "partial-update.remove-record-on-delete": "true"}
 GROUPS = {**PARTIAL, "fields.n.sequence-group": "v,m"}
 SUMS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fields.m.aggregate-function": "max"}
+RETRACTS = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+ENDS = {**RETRACTS, "aggregation.remove-record-on-delete": "true"}
+GROUP_ENDS = {**GROUPS, "partial-update.remove-record-on-sequence-group": "n"}
+IGNORES = {"ignore-delete": "true"}
 FIRST = {"merge-engine": "first-row"}
 ORDERED = {"sequence.field": "n"}
 ONCE = {"changelog-producer.row-deduplicate": "true"}
@@ -45,6 +49,16 @@ CASES = {
     **{f"lookup {name}": (kind_with(LOOKUP, **options), kinds) for name, (options, kinds) in ENGINES.items()},
     **{f"vectors {name}": (kind_with(VECTORS, **options), kinds) for name, (options, kinds) in ENGINES.items()},
     "lookup first row": (kind_with(LOOKUP, **FIRST), ADDS),
+    "full retracts": (kind_with(FULL, **RETRACTS), ALL),
+    "lookup retracts": (kind_with(LOOKUP, **RETRACTS), ALL),
+    "full ends": (kind_with(FULL, **ENDS), ALL),
+    "vectors ends": (kind_with(VECTORS, **ENDS), ALL),
+    "full group ends": (kind_with(FULL, **GROUP_ENDS), ALL),
+    "vectors group ends": (kind_with(VECTORS, **GROUP_ENDS), ALL),
+    "full ignores": (kind_with(FULL, **IGNORES), ALL),
+    "vectors ignores": (kind_with(VECTORS, **IGNORES), ALL),
+    "lookup ignores": (kind_with(LOOKUP, **PARTIAL, **IGNORES), ALL),
+    "first row ignores": (kind_with(LOOKUP, **FIRST, **IGNORES), ALL),
     "full once": (kind_with(FULL, **ONCE), ALL),
     "lookup once": (kind_with(LOOKUP, **ONCE), ALL),
     "lookup sums once": (kind_with(LOOKUP, **SUMS, **ONCE), ADDS),
@@ -116,7 +130,7 @@ def test_compactions_tell_what_java_tells(name, java, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4), ids="seed{}".format)
 @pytest.mark.parametrize("name", CASES)
 def test_all_compactions_tell_what_java_tells(name, seed, java, tmp_path):
     check(name, seed, java("2.0.0"), tmp_path, 6)
