@@ -21,6 +21,8 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter
 from paimon_py.metadata.hash_files import read_hashes
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.change_plan import ChangeSource, plan_step
+from paimon_py.scan.read import Request, read_split
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import HASH
 from paimon_py.spec.snapshot import Base, CommitKind
@@ -57,6 +59,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     altered: dict[str, str] = {}
     loses_index: bool = False
     moving: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """Whether compactions write a changelog."""
+        return self.options.get("changelog-producer") in ("lookup", "full-compaction")
 
     @property
     def skips_level_0(self) -> bool:
@@ -202,6 +209,22 @@ def content(table: Table, scene: Scene, *, settled: bool = True) -> State:
     keys = sorted(key[1] for key in found)
     assert not (scene.moving and settled) or len(set(keys)) == len(keys), f"a key lies in two partitions: {sorted(found)}"
     return found
+
+
+def followed(table: Table) -> State:
+    """What somebody holds who followed the changelog from the first snapshot on; refuses changes that cannot be."""
+    asked = Request(schema=table.schema, columns=tuple(table.schema.names), predicate=None)
+    held: State = {}
+    for number in table._root.snapshots.ids():
+        planned = plan_step(table._root, asked, table._root.snapshots.get(number), ChangeSource.CHANGELOG)
+        for row in (row for split in planned.splits for part in read_split(table._root, asked, split) for row in part.to_pylist()):
+            p, k, v, w, kind = row.values()
+            if kind in ("-U", "-D"):
+                assert held.pop((p, k)) == (v, w), f"snapshot {number} takes back what was not there: {row}"
+            else:
+                assert (p, k) not in held, f"snapshot {number} adds what is there: {row}"
+                held[(p, k)] = (v, w)
+    return held
 
 
 def check_table(table: Table, scene: Scene | None = None) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from faults import compaction_support as support
-from faults.compaction_support import Row, Scene, batch, built, check_table, content, orphans, table_on
+from faults.compaction_support import Row, Scene, batch, built, check_table, content, followed, orphans, table_on
 
 from paimon_py import CommitUnknownError, CompactionTask, PaimonError, Table
 from paimon_py.commit.changes import Changes
@@ -25,6 +25,8 @@ DELETES = (*LOADS, ((1, 2, 0, 0, "-D"), (1, 4, 4, 4, "-D"), (1, 1, 11, 11)))
 PARTS = tuple(tuple((p, *row[1:]) for p in (1, 2, 3) for row in load) for load in LOADS[:2])
 NEW = ((1, 1, 100, 100), (1, 50, 5, 5))
 EAGER = {"num-sorted-run.compaction-trigger": "2"}
+LOOKUP = {"changelog-producer": "lookup"}
+FULL = {"changelog-producer": "full-compaction"}
 VECTORS = {"deletion-vectors.enabled": "true"}
 OUTSIDE = {"data-file.external-paths": f"{support.WAREHOUSE}/outside", "data-file.external-paths.strategy": "round-robin"}
 
@@ -184,6 +186,20 @@ CASES = {
     "spill and compaction": Case(scene=scene("aggregation", **SPILLING, **EAGER), run=long_load, writes=WRITTEN),
     "elsewhere": Case(scene=scene("aggregation", loads=PARTS, raised=0, partitioned=True), run=elsewhere),
     "elsewhere, deletion vectors": Case(scene=scene(loads=PARTS, partitioned=True, **VECTORS), run=elsewhere),
+    "minor, lookup changelog": Case(scene=scene(loads=DELETES, **LOOKUP), run=minor),
+    "minor, lookup changelog, aggregation with vectors": Case(scene=scene("aggregation", **LOOKUP, **VECTORS), run=minor),
+    "full, changelog": Case(scene=scene(loads=DELETES, **FULL, **{"changelog-file.format": "avro"}), run=full),
+    "full, changelog, partial-update": Case(scene=scene("partial-update", raised=0, **FULL), run=full),
+    "write, lookup changelog": Case(scene=scene(**LOOKUP, **VECTORS), run=write(NEW), writes=NEW),
+    "write, lookup changelog, first-row": Case(scene=scene("first-row", **LOOKUP), run=write(NEW), writes=NEW),
+    "write, full changelog": Case(scene=scene("aggregation", **FULL), run=write(NEW), writes=NEW),
+    "two phases, lookup changelog": Case(scene=scene("aggregation", **LOOKUP), run=two_phases, writes=NEW),
+    "back-pressure, lookup changelog": Case(
+        scene=scene(loads=(BASE,), **SMALL_BUFFER, **LOOKUP, **EAGER, **{"num-sorted-run.stop-trigger": "3"}),
+        run=long_load, writes=WRITTEN,
+    ),
+    "elsewhere, lookup changelog": Case(scene=scene(loads=PARTS, raised=0, partitioned=True, **LOOKUP), run=elsewhere),
+    "one bucket of three overtaken, full changelog": Case(scene=scene(loads=PARTS, raised=0, partitioned=True, **FULL), run=overtaken),
     "append, no buckets": Case(scene=appended(), run=minor),
     "append, fully": Case(scene=appended(), run=full),
     "append, buckets": Case(scene=appended(**{"bucket": "1", "bucket-key": "k"}), run=full),
@@ -239,6 +255,7 @@ def _check_again(case: Case, store, *, written: bool) -> None:
     _, _, state = built(case.scene)
     assert content(table_on(store, "end"), case.scene) == case.scene.after(state, case.writes)
     check_table(table_on(store, "end"), case.scene)
+    assert not case.scene.tells or followed(table_on(store, "end")) == content(table_on(store, "end"), case.scene)
 
 
 def disturb(name: str, modes, share=None) -> int:
