@@ -10,7 +10,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from model.table_modes import MODES
+from model.table_modes import MODES, Mode
 from unit.commit.mutations import changed, damaged, mutations, opened, sealed
 from unit.commit.support import TABLE, Clock, Ids, below, put_schema, schema
 
@@ -21,8 +21,9 @@ from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
 
 COLUMNS = {"p": "INT NOT NULL", "k": "INT NOT NULL", "v": "STRING", "n": "INT", "x": "BIGINT"}
-FEW = ("one bucket", "buckets with vectors", "dynamic", "postponed", "append in parts", "append with vectors", "clustered")
-SHAPES = {mode.name: mode for mode in MODES}
+TOLD = Mode(name="told", options={"bucket": "1", "changelog-producer": "input"})
+FEW = ("one bucket", "told", "buckets with vectors", "dynamic", "postponed", "append in parts", "append with vectors", "clustered")
+SHAPES = {mode.name: mode for mode in (*MODES, TOLD)}
 
 LESS = {"added", "buckets", "written", "compacted", "added_index", "deleted_index", "deleted", "changelog"}
 """Who hands over less has written less."""
