@@ -72,6 +72,26 @@ def test_the_quickstart_replaces_no_table_that_it_did_not_make(tmp_path):
     assert catalog.table("demo.flights").scan().count() == 1
 
 
+KEEP_UP = """
+import runpy, sys
+import pyarrow as pa
+page = runpy.run_path(sys.argv[1])
+rows = [(day, carrier, flight, "EWR", None if flight % 3 == day % 2 else 600, flight - 2)
+        for day in (1, 2) for carrier in ("UA", "DL") for flight in range(1, 6)]
+page["main"].__globals__.update(flights=lambda: pa.Table.from_pylist([dict(zip(page["COLUMNS"], row)) for row in rows]))
+page["main"](page["WAREHOUSE"])
+"""
+"""The stream of changes with twenty flights on two days."""
+
+
+def test_a_table_is_kept_up_to_date_from_a_stream_of_changes(tmp_path):
+    for _ in range(2):
+        done = run(tmp_path, KEEP_UP, ROOT / "docs" / "keep_up.py")
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert "4 changes went in, 4 steps of the changelog came out" in done.stdout
+        assert "2 carriers agree with" in done.stdout
+
+
 def test_readme_has_the_two_commands_and_nothing_but_commands_in_them():
     found = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(found) == 2
