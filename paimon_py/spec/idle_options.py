@@ -17,7 +17,6 @@ _PARTITIONS = "partitions do not expire"
 _TAGS = "tags do not expire"
 _DONE = "partitions are not marked as done"
 _METASTORE = "no metastore is told"
-_CONSUMERS = "reads do not record their progress"
 _CLUSTERING = "clustering does without it"
 
 IDLE: Mapping[str, str] = {
@@ -42,11 +41,8 @@ IDLE: Mapping[str, str] = {
     "tag.create-success-file": "new tags get no success file",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
-    "consumer-id": _CONSUMERS,
-    "consumer.expiration-time": "consumers do not expire",
-    "consumer.mode": _CONSUMERS,
-    "consumer.ignore-progress": _CONSUMERS,
-    "consumer.changelog-only": _CONSUMERS,
+    "consumer.expiration-time": "commits forget no consumers; expire_consumers() does",
+    "consumer.changelog-only": "consumers keep snapshots too, not changelogs alone",
     "partition.end-input-to-done": _DONE,
     "partition.mark-done-action": _DONE,
     "metastore.partitioned-table": _METASTORE,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import clustering, indexes, memory, versions
+from benchmarks import clustering, indexes, memory, streams, versions
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -105,6 +105,14 @@ def test_queries_of_an_indexed_table_look_at_hardly_more_than_what_matches():
     for line in indexes.main(["--rows", "3000"]):
         assert line.looked_at <= max(1.2 * line.matching, line.matching + 1), line
         assert line.looked_at < line.without or not line.without
+
+
+def test_a_stream_costs_four_calls_a_commit_and_the_same_at_the_end_as_at_the_start(capsys):
+    follows, catches_up = streams.main(["--commits", "60"])
+    assert all(line.all.calls <= 4 for line in (follows, catches_up))
+    assert follows.first.calls <= follows.last.calls == 4
+    assert catches_up.last.calls <= catches_up.first.calls
+    assert "catches up" in capsys.readouterr().out
 
 
 def test_queries_of_a_sorted_indexed_table_look_at_what_a_perfect_index_would(capsys):
