@@ -35,7 +35,7 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
-from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots
+from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
@@ -101,6 +101,7 @@ __all__ = [
     "RemoveOption",
     "RenameColumn",
     "ResourceError",
+    "RolledBack",
     "RowsResult",
     "Scan",
     "Schema",

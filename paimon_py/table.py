@@ -13,7 +13,6 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.doors import names_place
 from paimon_py.env import Env
-from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
@@ -22,14 +21,14 @@ from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
+from paimon_py.table_keeping import TableKeeping
 from paimon_py.table_streams import TableStreams
-from paimon_py.views import Snapshot, Tag
+from paimon_py.views import Snapshot
 
 if TYPE_CHECKING:
     from paimon_py.lookup.lookups import Lookups
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @names_place(lambda table: table._root.path)
-class Table(TableCare, TableStreams):
+class Table(TableCare, TableKeeping, TableStreams):
     """A table in a warehouse or at a path.
 
     A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are
@@ -419,33 +418,6 @@ class Table(TableCare, TableStreams):
     def snapshots(self) -> list[Snapshot]:
         """All snapshots that are left, oldest first."""
         return [Snapshot(self._root, self._root.snapshots.get(number)) for number in self._root.snapshots.ids()]
-
-    def create_tag(self, name: str, snapshot_id: int | None = None) -> Tag:
-        """Keep a snapshot (default: the latest) under a name; expiry spares it.
-
-        Raises:
-            UsageError: a hostile name, or an empty table.
-            AlreadyExistsError: there is a tag of this name.
-            SnapshotNotFoundError: there is no such snapshot.
-        """
-        check_name("tag", name)
-        snapshots = self._root.snapshots
-        value = snapshots.latest() if snapshot_id is None else snapshots.get(snapshot_id)
-        if value is None:
-            raise UsageError(f"{self._name} has no snapshot to tag yet")
-        return Tag(self._root, self._root.tags.create(name, value))
-
-    def tags(self) -> list[Tag]:
-        """All tags, by name."""
-        return [Tag(self._root, value) for value in self._root.tags.list()]
-
-    def delete_tag(self, name: str) -> None:
-        """Remove a tag; data files that only it kept are left to orphan cleaning.
-
-        Raises:
-            TagNotFoundError: there is no such tag.
-        """
-        self._root.tags.delete(name)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root, self._schema, self._name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
 
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
@@ -14,7 +13,6 @@ from paimon_py.compaction.task import CompactionTask
 from paimon_py.doors import names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
@@ -188,81 +186,6 @@ class TableCare(ABC):
         check_writable(self._schema)
         chosen = choice_of(self._schema, "rewrite_file_index", partitions, where)
         return rewrite_indexes(self._root, self._schema, chosen)
-
-    def expire_snapshots(
-        self,
-        *,
-        retain_min: int | None = None,
-        retain_max: int | None = None,
-        older_than: datetime | timedelta | int | None = None,
-        max_deletes: int | None = None,
-        dry_run: bool = False,
-    ) -> ExpiredSnapshots:
-        """Let old snapshots go, and the files that only they name. What is not said is what the table's options say.
-
-        Tags, branches and consumers keep what they name; changelogs stay where the options `changelog.*` keep them
-        longer. Whoever dies on the way leaves files that nobody names, never a snapshot without its files.
-
-        Args:
-            retain_min: so many of the newest snapshots stay (`snapshot.num-retained.min`).
-            retain_max: older snapshots than so many go whatever their age (`snapshot.num-retained.max`).
-            older_than: the others go if they are older than this age, or were followed before this moment
-                (`snapshot.time-retained`).
-            max_deletes: the most snapshots that go in this call (`snapshot.expire.limit`).
-            dry_run: delete nothing, say what would go.
-
-        Returns: what went, what is left, and what keeps the oldest snapshot that is left.
-
-        Cost: two or three gets for each snapshot that goes, and a delete for each file.
-        Raises:
-            UsageError: the numbers contradict each other.
-            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
-        """
-        from paimon_py.maintain.expire_snapshots import expire_snapshots
-        from paimon_py.maintain.retention import retention_of
-
-        retention = retention_of(
-            self._schema.options, self._root.env.clock.millis(), "snapshot", count_min=retain_min,
-            count_max=retain_max, older_than=older_than, limit=max_deletes,
-        )  # fmt: skip
-        return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run)
-
-    def expire_changelogs(
-        self,
-        *,
-        retain_min: int | None = None,
-        retain_max: int | None = None,
-        older_than: datetime | timedelta | int | None = None,
-        max_deletes: int | None = None,
-        dry_run: bool = False,
-    ) -> ExpiredChangelogs:
-        """Let changelogs go that outlived their snapshots, and the files that only they name.
-
-        Changelogs outlive snapshots where the options `changelog.*` keep more of them, or keep them longer, than the
-        options `snapshot.*` keep snapshots. What is not said is what the table's options say. The newest one stays.
-
-        Args:
-            retain_min: the changes of so many of the newest snapshots stay (`changelog.num-retained.min`).
-            retain_max: changes of older snapshots than so many go whatever their age (`changelog.num-retained.max`).
-            older_than: the others go if they are older than this age, or were made before this moment
-                (`changelog.time-retained`).
-            max_deletes: the most changelogs that go in this call (`snapshot.expire.limit`).
-            dry_run: delete nothing, say what would go.
-
-        Returns: what went, what is left, and what keeps the oldest changelog that is left.
-
-        Raises:
-            UsageError: the numbers contradict each other.
-            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
-        """
-        from paimon_py.maintain.expire_changelogs import expire_changelogs
-        from paimon_py.maintain.retention import retention_of
-
-        retention = retention_of(
-            self._schema.options, self._root.env.clock.millis(), "changelog", count_min=retain_min,
-            count_max=retain_max, older_than=older_than, limit=max_deletes,
-        )  # fmt: skip
-        return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run)
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.

@@ -110,6 +110,11 @@ class Doomed:
             if written or entry.file.source is FileSource.COMPACT:
                 self._add(entry)
 
+    def add_live(self, snapshot: Snapshot) -> None:
+        """All data files of a snapshot. Raises: as `spare`"""
+        for entry in self._root.manifests.live_entries(snapshot).entries():
+            self._add(entry)
+
     def add_changelog(self, snapshot: Snapshot) -> None:
         """The changelog files of a snapshot."""
         if snapshot.changelog_manifest_list is None:

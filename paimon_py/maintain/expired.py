@@ -1,4 +1,4 @@
-"""What expiry did, for whoever asked for it."""
+"""What expiry and rollbacks did, for whoever asked for them."""
 
 from __future__ import annotations
 
@@ -53,3 +53,17 @@ class ExpiredChangelogs(msgspec.Struct, frozen=True, kw_only=True):
     metadata_files: int = 0
     left_files: int = 0
     dry_run: bool = False
+
+
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rollback did.
+
+    Attributes:
+        snapshot_id: the latest snapshot from now on.
+        snapshot_ids: the snapshots that went.
+        tags: the tags of later snapshots, which went with them.
+    """
+
+    snapshot_id: int
+    snapshot_ids: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()

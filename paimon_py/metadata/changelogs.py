@@ -5,6 +5,7 @@ Source: format.md §4.2, §16.2; Java `ChangelogManager`, `Changelog`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
@@ -60,6 +61,15 @@ class Changelogs:
         """Keep the changelog of a snapshot that is about to go. Cost: one put, and the hint."""
         self._store.put(changelog_path(self._path, snapshot.id), snapshot_to_json(snapshot), within=self._path)
         raise_hint(self._store, join(changelog_directory(self._path), LATEST), snapshot.id)
+
+    def cut(self, ids: Sequence[int]) -> None:
+        """Delete the newest changelogs, given ascending. Cost: the hint, and a delete for each."""
+        if not ids:
+            return
+        hint = join(changelog_directory(self._path), LATEST)
+        self._store.put(hint, str(ids[0] - 1).encode(), within=changelog_directory(self._path))
+        for number in reversed(ids):
+            self._store.delete(changelog_path(self._path, number))
 
     def forget(self, ids: range) -> None:
         """Delete the files of some changelogs, oldest first. Cost: a delete for each, and the hint."""

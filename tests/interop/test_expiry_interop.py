@@ -1,4 +1,4 @@
-"""Expiry by us and by Java, each of a copy of the same table: the same snapshots go, the same files and rows are left."""
+"""Expiry, tags and rollbacks by us and by Java, each of a copy of one table: the same snapshots, files and rows are left."""
 
 from __future__ import annotations
 
@@ -57,6 +57,17 @@ def expire_both(played: Pair, rng: random.Random, directory) -> None:
         assert ours.agree() == theirs.agree()
         for tag in ours.table().tags():
             assert tagged(ours, tag.name) == tagged(theirs, tag.name)
+    for tag in ours.table().tags():
+        ours.table().delete_tag(tag.name)
+        theirs.step("tag", name=tag.name, delete=True)
+        assert below(ours) == below(theirs), tag
+    left = [snapshot.id for snapshot in ours.table().snapshots()]
+    target = rng.choice(left)
+    assert ours.table().rollback_to(target).snapshot_ids == tuple(number for number in left if number > target)
+    theirs.step("rollback", snapshot=target)
+    if played.java.version != "0.9.0":  # deletes the files of what it rolled back, too
+        assert below(ours) == below(theirs)
+    assert ours.agree() == theirs.agree()
 
 
 @pytest.mark.parametrize(

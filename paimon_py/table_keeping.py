@@ -1,0 +1,192 @@
+"""The verbs that say what is kept of a table's past: tags, going back, expiry."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from paimon_py.doors import names_place
+from paimon_py.errors import SnapshotExpiredError, UsageError
+from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import check_name
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.views import Tag
+
+
+@names_place(lambda table: table._root.path)
+class TableKeeping:
+    """What `Table` offers to keep states of the table, to go back to one, and to let old ones go."""
+
+    _root: TableRoot
+    _schema: TableSchema
+
+    # -- tags ---------------------------------------------------------------------------------------------------------
+
+    def create_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | None = None) -> Tag:
+        """Keep a snapshot (default: the latest) under a name; expiry spares it.
+
+        Args:
+            snapshot_id: the snapshot, also one that has expired if another tag keeps it.
+            retain: `expire_tags` deletes the tag after this time (`tag.default-time-retained`); None: never.
+
+        Raises:
+            UsageError: a hostile name, or an empty table, or a time that is no time.
+            AlreadyExistsError: there is a tag of this name.
+            SnapshotNotFoundError: there is no such snapshot.
+        """
+        check_name("tag", name)
+        value = self._root.snapshots.latest() if snapshot_id is None else self._kept(snapshot_id)
+        if value is None:
+            raise UsageError(f"{self._root.path} has no snapshot to tag yet")
+        if retain is None:
+            millis = Options(self._schema.options).find_duration("tag.default-time-retained")
+            retain = None if millis is None else timedelta(milliseconds=millis)
+        elif not isinstance(retain, timedelta) or retain <= timedelta(0):
+            raise UsageError(f"retain is how long the tag is kept, a timedelta above 0, not {retain!r}")
+        now = datetime.fromtimestamp(self._root.env.clock.local_millis() / 1000, timezone.utc)
+        return Tag(self._root, self._root.tags.create(name, value, now=now, time_retained=retain))
+
+    def tags(self) -> list[Tag]:
+        """All tags, by name."""
+        return [Tag(self._root, value) for value in self._root.tags.list()]
+
+    def delete_tag(self, name: str) -> None:
+        """Remove a tag, and if its snapshot has expired, the files that only the tag kept.
+
+        Cost: without the snapshot the manifests of the tag, of the tags next to it, and of the oldest snapshot.
+        Raises:
+            TagNotFoundError: there is no such tag.
+            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+        """
+        from paimon_py.maintain.tags import delete_tag
+
+        delete_tag(self._root, self._schema, self._root.tags.get(name))
+
+    def expire_tags(self, *, older_than: datetime | timedelta | int | None = None) -> list[str]:
+        """Remove the tags whose time is over, and the files that only they kept.
+
+        Args:
+            older_than: also tags that were made before this time, or longer ago than this; those without retention
+                count from when their file was written.
+
+        Returns: the names of the tags that went.
+
+        Raises: as `delete_tag`
+        """
+        from paimon_py.maintain.tags import expire_tags
+
+        return expire_tags(self._root, self._schema, older_than)
+
+    # -- going back ---------------------------------------------------------------------------------------------------
+
+    def rollback_to(self, target: int | str | datetime) -> RolledBack:
+        """Make an older state the latest one: all snapshots, changelogs and tags after it go; their files are orphans.
+
+        Streams that had read further, and commits that were prepared on what goes, notice and are refused.
+
+        Args:
+            target: a snapshot id, the name of a tag (its snapshot may have expired), or a time: what was the latest
+                snapshot then.
+
+        Returns: the snapshot that is the latest one now, and the snapshots and tags that went.
+
+        Raises:
+            SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state.
+        """
+        from paimon_py.maintain.rollback import rollback
+        from paimon_py.scan.moments import millis_of
+
+        if isinstance(target, str):
+            return rollback(self._root, self._root.tags.get(target).snapshot)
+        if isinstance(target, datetime):
+            return rollback(self._root, self._root.snapshots.by_time(millis_of("target", target)))
+        return rollback(self._root, self._kept(target))
+
+    # -- expiry -------------------------------------------------------------------------------------------------------
+
+    def expire_snapshots(
+        self,
+        *,
+        retain_min: int | None = None,
+        retain_max: int | None = None,
+        older_than: datetime | timedelta | int | None = None,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpiredSnapshots:
+        """Let old snapshots go, and the files that only they name. What is not said is what the table's options say.
+
+        Tags, branches and consumers keep what they name; changelogs stay where the options `changelog.*` keep them
+        longer. Whoever dies on the way leaves files that nobody names, never a snapshot without its files.
+
+        Args:
+            retain_min: so many of the newest snapshots stay (`snapshot.num-retained.min`).
+            retain_max: older snapshots than so many go whatever their age (`snapshot.num-retained.max`).
+            older_than: the others go if they are older than this age, or were followed before this moment
+                (`snapshot.time-retained`).
+            max_deletes: the most snapshots that go in this call (`snapshot.expire.limit`).
+            dry_run: delete nothing, say what would go.
+
+        Returns: what went, what is left, and what keeps the oldest snapshot that is left.
+
+        Cost: two or three gets for each snapshot that goes, and a delete for each file.
+        Raises:
+            UsageError: the numbers contradict each other.
+            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+        """
+        from paimon_py.maintain.expire_snapshots import expire_snapshots
+        from paimon_py.maintain.retention import retention_of
+
+        retention = retention_of(
+            self._schema.options, self._root.env.clock.millis(), "snapshot", count_min=retain_min,
+            count_max=retain_max, older_than=older_than, limit=max_deletes,
+        )  # fmt: skip
+        return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run)
+
+    def expire_changelogs(
+        self,
+        *,
+        retain_min: int | None = None,
+        retain_max: int | None = None,
+        older_than: datetime | timedelta | int | None = None,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpiredChangelogs:
+        """Let changelogs go that outlived their snapshots, and the files that only they name.
+
+        Changelogs outlive snapshots where the options `changelog.*` keep more of them, or keep them longer, than the
+        options `snapshot.*` keep snapshots. What is not said is what the table's options say. The newest one stays.
+
+        Args:
+            retain_min: the changes of so many of the newest snapshots stay (`changelog.num-retained.min`).
+            retain_max: changes of older snapshots than so many go whatever their age (`changelog.num-retained.max`).
+            older_than: the others go if they are older than this age, or were made before this moment
+                (`changelog.time-retained`).
+            max_deletes: the most changelogs that go in this call (`snapshot.expire.limit`).
+            dry_run: delete nothing, say what would go.
+
+        Returns: what went, what is left, and what keeps the oldest changelog that is left.
+
+        Raises:
+            UsageError: the numbers contradict each other.
+            StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+        """
+        from paimon_py.maintain.expire_changelogs import expire_changelogs
+        from paimon_py.maintain.retention import retention_of
+
+        retention = retention_of(
+            self._schema.options, self._root.env.clock.millis(), "changelog", count_min=retain_min,
+            count_max=retain_max, older_than=older_than, limit=max_deletes,
+        )  # fmt: skip
+        return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run)
+
+    def _kept(self, snapshot_id: int) -> Snapshot:
+        """A snapshot, or what a tag keeps of one that has expired."""
+        try:
+            return self._root.snapshots.get(snapshot_id)
+        except SnapshotExpiredError:
+            for tag in self._root.tags.list():
+                if tag.snapshot.id == snapshot_id:
+                    return tag.snapshot
+            raise
