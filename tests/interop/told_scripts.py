@@ -36,7 +36,8 @@ def drawn(suite: str, seed: int) -> Script | None:
     options = dict(script.options)
     able = [one for one in PRODUCERS if is_allowed(one, options)]
     producer = options["changelog-producer"] = rng.choice(able)
-    if producer != "input" and rng.random() < 0.3:
+    maps = any(str(kind).find("MAP") >= 0 for _, kind in script.columns)
+    if producer != "input" and rng.random() < 0.3 and not maps:  # two maps with a null value are never equal in Java
         options["changelog-producer.row-deduplicate"] = "true"
         if rng.random() < 0.5:
             values = [name for name, _ in script.columns if name not in script.primary_key]
@@ -45,6 +46,8 @@ def drawn(suite: str, seed: int) -> Script | None:
         options["changelog-file.format"] = rng.choice(("parquet", "orc") if options.get("file.format") != "avro" else ("avro", "parquet", "orc"))
         options["changelog-file.prefix"] = "told-"
         options["changelog-file.stats-mode"] = rng.choice(("full", "none", "counts", "truncate(4)"))
+    if any(step[0] == "rounds" for step in script.steps):
+        options.pop("lookup-compact", None)  # Java's writers try idle buckets, too, for as long as they keep them
     if producer == "full-compaction":
         options["write-only"] = "true"  # Java's core compacts where a script says so, its engines every time
     steps = [one for step in script.steps if step[0] not in ON_ROWS for one in told_first(step, producer)]
@@ -79,6 +82,8 @@ def check(script: Script, tables: dict[str, Played]) -> dict[str, int]:
     Raises: Disagreement.
     """
     want = tables["j"]
+    if want.failed and "File deletion conflicts" in want.ends[-1] and script.options.get("bucket") == "-2":
+        return {}  # Java at odds with itself about waiting rows
     for turn, played in tables.items():
         if played.failed != want.failed:
             raise Disagreement(f"{turn} ended at step {played.failed} with {played.ends[-1:]}, Java at {want.failed} with {want.ends[-1:]}")
