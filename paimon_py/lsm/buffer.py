@@ -5,12 +5,14 @@ Source: format.md §8.2, §12.1; Java `SortBufferWriteBuffer`, `MergeTreeWriter`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.files.physical import SEQUENCE_FIELD
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine, Groups, Merged
 from paimon_py.lsm.merge import Plan, gather
@@ -110,16 +112,23 @@ class MergeBuffer:
         if self._spilled is not None and self._spilled_rows:
             self.spill()
             self._reset()
-            repeats = not self._reduces_early
-            engine = self._engine if before_merging is None else _Shown(self._engine, before_merging)
-            plan = Plan(order=self._order, engine=engine, drop_deletes=False, repeats=repeats)
-            yield from self._spilled.merged(plan)
+            yield from self._united(self._spilled, before_merging)
             self._spilled.clear()
         elif self._batches:
             batches, kinds, first = self._batches, self._kinds, self._first_sequence
             self._batches, self._kinds = [], []
             self._reset()
             yield from self._sorted(batches, kinds, first, self._engine, before_merging)
+
+    def _united(self, spilled: SpilledRuns, before_merging: TakeRows | None) -> Iterator[pa.RecordBatch]:
+        """What was spilled, merged. Where the last row to come wins, no key need be whole in memory."""
+        if before_merging is not None and self._newest_wins and not self._order.sequence:
+            every_row = msgspec.structs.replace(self._order, keys=(*self._order.keys, SEQUENCE_FIELD))
+            rows = spilled.merged(Plan(order=every_row, engine=EveryRow(), drop_deletes=False))
+            return _newest(self._order, rows, before_merging)
+        engine = self._engine if before_merging is None else _Shown(self._engine, before_merging)
+        plan = Plan(order=self._order, engine=engine, drop_deletes=False, repeats=not self._reduces_early)
+        return spilled.merged(plan)
 
     def clear(self) -> None:
         """Forget all rows, and delete what was spilled.
@@ -136,6 +145,11 @@ class MergeBuffer:
     def _reduces_early(self) -> bool:
         """Whether merging some versions of a key and then the rest is the same as merging all at once."""
         return isinstance(self._engine, Deduplicate) and not self._keeps_versions
+
+    @property
+    def _newest_wins(self) -> bool:
+        """Whether the newest version of a key stands for it, whatever its kind."""
+        return isinstance(self._engine, Deduplicate) and not self._engine.ignore_delete
 
     def _reset(self) -> None:
         self._first_sequence, self.row_count, self.size_bytes, self._spilled_rows = self.next_sequence, 0, 0, 0
@@ -186,6 +200,21 @@ class _Shown:
         for batch in gather(pa.table(dict(columns)), groups.order).to_batches():
             self._take(batch)
         return self._engine(groups, columns)
+
+
+def _newest(order: MergeOrder, rows: Iterable[pa.RecordBatch], before_merging: TakeRows) -> Iterator[pa.RecordBatch]:
+    """The last row of every key, of rows by key and then oldest first; a key may go on in the next batch."""
+    held: pa.Table | None = None
+    for batch in rows:
+        before_merging(batch)
+        table = pa.Table.from_batches([batch])
+        table = table if held is None else pa.concat_tables([held, table])
+        found, starts = sort_batch(order, {field.name: table[field.name] for field in order.keys}, runs_sorted=True)
+        newest = Groups(found, starts).newest_rows
+        held = table.take(from_numpy(newest[-1:], pa.int64()))
+        yield from gather(table, newest[:-1]).to_batches()
+    if held is not None:
+        yield from held.to_batches()
 
 
 def _windows(columns: Mapping[str, pa.Array], merged: Merged, first: int) -> Iterator[pa.RecordBatch]:

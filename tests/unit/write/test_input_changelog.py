@@ -119,6 +119,16 @@ def test_rows_that_went_by_way_of_the_disk_give_one_changelog():
     assert [row[:2] for row in log] == [(k, k + 1000 * at) for k in range(1000) for at in range(60)]
 
 
+def test_a_key_with_more_versions_than_a_window_is_told_in_order_and_kept_once():
+    schema = keyed(**{"write-buffer-size": "1 mb"})
+    hot = pa.concat_tables([pa.table({"k": pa.array([7] * 20_000 + [9], pa.int32()), "s": ["x"] * 20_001})] * 9)
+    root, bucket = written(schema, hot)
+    log = told(root, schema, bucket)
+    assert [row[0] for row in log] == [7] * 180_000 + [9] * 9
+    assert [row[1] for row in log if row[0] == 7] == [n for n in range(9 * 20_001) if n % 20_001 != 20_000]
+    assert [(row["k"], row["_SEQUENCE_NUMBER"]) for row in stored(root, schema, bucket)] == [(7, 180_007), (9, 180_008)]
+
+
 def test_overwrites_write_no_changelog():
     schema = keyed()
     _, bucket = written(schema, settings=WriterSettings.of(schema).without_changelog)
