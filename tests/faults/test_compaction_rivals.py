@@ -21,6 +21,7 @@ from faults.compaction_support import (
     built,
     check_table,
     content,
+    followed,
     orphans,
     table_on,
 )
@@ -166,8 +167,13 @@ SCENES = {
     "aggregation": Scene(engine="aggregation", loads=LOADS, raised=1, options=EAGER),
     "first-row": Scene(engine="first-row", loads=LOADS, raised=1, options=EAGER),
     "vectors": Scene(loads=LOADS, raised=1, options={**EAGER, **VECTORS}),
+    "changelog": Scene(engine="aggregation", loads=LOADS, raised=1, options={"changelog-producer": "lookup"}),
     "append": Scene(engine="append", loads=LOADS, options={"compaction.min.file-num": "2", "bucket": "1", "bucket-key": "k"}),
 }
+
+
+TOLD = (writes, writes_and_compacts, compacts, compacts_a_little, merges_manifests)
+"""Rivals whose changes changelogs tell; overwrites have none."""
 
 
 def disturb(scene: Scene, operation, rival, at: int) -> None:
@@ -192,6 +198,8 @@ def disturb(scene: Scene, operation, rival, at: int) -> None:
     table.compact(full=True)
     assert content(table, scene) == state
     check_table(table, scene)
+    if scene.tells and rival in TOLD:
+        assert followed(table) == state
 
 
 def everywhere(scene: Scene, operation, rival, share: Callable[[int], bool] = lambda at: True) -> int:
