@@ -3,6 +3,7 @@
 Wide rows, if nothing else is said: 22 columns, about 210 bytes a row.
 
 - `stream`: a streamed merged read of eleven runs in one bucket, at two table sizes.
+- `diff`: every key of the last state of that table beside the first one, merged with each other, at two table sizes.
 - `load`: one writer with default options takes 20 M rows in scattered order, in batches of 65,536, made as it goes.
 - `moves`: 5 M rows go to a table whose keys move between partitions; a second writer moves every tenth of them.
 - `compact`: a full compaction of 50 runs of 100,000 rows, every other row of which is updated by the next run.
@@ -25,13 +26,13 @@ from benchmarks import data
 from benchmarks.__main__ import Failed, machine, run, store
 from benchmarks.workspace import Workspace, fresh_table
 
-LIMITS_MB = {"stream": 500, "load": 600, "moves": 700, "compact": 600, "merge": 200, "change": 200}
+LIMITS_MB = {"stream": 500, "diff": 500, "load": 600, "moves": 700, "compact": 600, "merge": 200, "change": 200}
 RUNS = 50
 BATCH_ROWS = 65_536
 _TWO_SIZES = (5_000_000, 10_000_000)
 DEFAULT_ROWS = {
-    "stream": _TWO_SIZES, "load": (20_000_000,), "moves": (5_000_000,), "compact": (5_000_000,), "merge": _TWO_SIZES,
-    "change": _TWO_SIZES,
+    "stream": _TWO_SIZES, "diff": _TWO_SIZES, "load": (20_000_000,), "moves": (5_000_000,), "compact": (5_000_000,),
+    "merge": _TWO_SIZES, "change": _TWO_SIZES,
 }  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
     """What a child is given; tables that it changes are copies."""
     scratch = space.root / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
-    if what == "stream":
+    if what in ("stream", "diff"):
         return {"table": str(space.wide(rows))}
     if what == "load":
         table = fresh_table(scratch, data.wide(np.arange(1), 1).schema, keyed=True)
@@ -62,7 +63,7 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--what", default="stream,load,moves,compact,merge,change")
+    parser.add_argument("--what", default="stream,diff,load,moves,compact,merge,change")
     parser.add_argument("--rows", default="", help="numbers of rows instead of the usual ones")
     parser.add_argument("--peers", default="ours,rust")
     parser.add_argument("--work", type=Path, help="keep the tables here, and use what is there")

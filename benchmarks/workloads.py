@@ -78,6 +78,12 @@ def _reads(space: Workspace) -> list[Measure]:
     def many(form: str = "array") -> dict[str, Any]:
         return {**whole(), "keys": [0, space.million, max(1, space.million // 10_000)], "form": form}
 
+    def since() -> dict[str, Any]:
+        """The last six upserts of 100 k."""
+        path = space.merged()
+        return {"table": str(path), "since": 1 + UPSERTS - 6, "files": files_by_age(path)[-6:]}
+
+    kinds = {"raw": lambda: {"columns": [*"kabcde", "_VALUE_KIND"]}}
     batches = [
         Measure(f"lookup of 10 k keys{name}, repeated / merged read", "lookup", ("ours", "rust", "plain"), keys,
                 targets=(("plain", 0.02),), repeats=5, steps={"rust": "read", "plain": "read"}, alike=False,
@@ -90,6 +96,10 @@ def _reads(space: Workspace) -> list[Measure]:
                 repeats=5),
         Measure("merged read / raw decode, repeated", "read", ("ours", "raw"), whole, targets=(("raw", 1.8),),
                 repeats=5, steps={"raw": "decode"}),
+        Measure("changes of 600 k rows / raw decode, first call", "changes", ("ours", "raw"), since,
+                targets=(("raw", 1.1),), steps={"raw": "decode"}, alike=False, own=kinds),
+        Measure("changes of 600 k rows / raw decode, repeated", "changes", ("ours", "raw"), since,
+                targets=(("raw", 1.1),), repeats=5, steps={"raw": "decode"}, alike=False, own=kinds),
         Measure("merged read, two columns, first call", "read", ("raw", *PAIMON), two, targets=(("rust", 0.5),)),
         Measure("merged read, two columns, repeated", "read", ("raw", *FAST), two, targets=(("rust", 0.5),),
                 repeats=5),

@@ -27,6 +27,16 @@ def read(inputs, settings):
     return _scan(settings).to_arrow()
 
 
+def changes(inputs, settings):
+    """The rows that were written after a snapshot, with their kinds."""
+    return Table.open(settings["table"]).changes(settings["since"], mode="delta").to_arrow()
+
+
+def diff(inputs, settings):
+    """What became of each key since the first snapshot, as a stream."""
+    return sum(batch.num_rows for batch in Table.open(settings["table"]).changes(1, mode="diff").to_reader())
+
+
 _OPENED = {}
 
 

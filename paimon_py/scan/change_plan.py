@@ -22,7 +22,6 @@ from paimon_py.expr.split import split_conjuncts
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
-from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
 from paimon_py.scan.plan import Packing, PlanOrigin, change_sections, splits_of
@@ -70,17 +69,14 @@ def plan_span(
 
 
 def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
-    """Decide what to read of the changes between two ends.
+    """Decide what to read of the changes between two ends, by their delta or their changelog.
 
-    Cost: a get for each snapshot of the span, at once where requests take their time; then as `plan_span`. A diff costs
-        as planning both states.
+    Cost: a get for each snapshot of the span, at once where requests take their time; then as `plan_span`.
     Raises:
         SnapshotExpiredError: a snapshot of the span has expired.
         UsageError: there is no changelog, and the ends refuse that.
         UnsupportedError: files that need a feature which is not built; no data file is touched.
     """
-    if ends.mode == "diff":
-        return plan_diff(root, request, ends)
     source = ChangeSource(ends.mode)
     snapshots = _counting(root, ends, source)
     if ends.refuses_none and all(snapshot.changelog_manifest_list is None for snapshot in snapshots):

@@ -21,7 +21,7 @@ from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.ends import Ends
-from paimon_py.scan.plan import Deletions, Grouped, Packing, pack
+from paimon_py.scan.plan import Deletions, Grouped, Packing, PlanOrigin, pack, splits_of
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, deletions_of, packing_of
 from paimon_py.scan.request import Request, keys_only
 from paimon_py.scan.split import Compared, Section, Split
@@ -40,7 +40,9 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     """
     schema = request.schema
     if not schema.primary_keys:
-        raise UsageError("a diff compares rows by primary key, and this table has none: read its delta")
+        if ends.removals:
+            raise UsageError("a diff compares rows by primary key, and this table has none: read its delta")
+        return _plan_added(root, request, ends)
     asked = msgspec.structs.replace(keys_only(request), every_level=not ends.removals)
     before = [] if ends.start is None else [_State(root, asked, ends.start)]
     after = _State(root, asked, ends.last)
@@ -54,6 +56,22 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     return Planned(
         tuple(splits), after.planner.pushed, msgspec.structs.replace(skipped, same=skipped.same + planner.same_files)
     )
+
+
+def _plan_added(root: TableRoot, request: Request, ends: Ends) -> Planned:
+    """The rows of files that the later state has and the earlier one has not, as Java reads tables without a key.
+
+    Source: Java `RawFileSplitRead.createReader`, release 2.0.
+    """
+    after = _State(root, request, ends.last)
+    if ends.start is not None:
+        _State(root, request, ends.start).leave_out(after)
+    entries, grouped, wanted = after.planner.sections(after.entries)
+    place = PlanOrigin(
+        snapshot_id=ends.last.id, schema_id=request.schema.id, deletions=after.deletions, since=ends.since
+    )
+    splits = splits_of(entries, grouped, wanted, place, packing_of(request.schema))
+    return Planned(tuple(splits), after.planner.pushed, after.planner.skipped())
 
 
 class _State:

@@ -258,7 +258,7 @@ class Scan:
                 self._found = (find_state(self._root, self._extent, self._table_schema),)
             else:
                 ends = self._extent.ends(self._root, self._table_schema)
-                if ends is not None and self._view != WithKinds():
+                if ends is not None and self._view != WithKinds() and self._table_schema.primary_keys:
                     ends = msgspec.structs.replace(ends, removals=True)
                 self._found = (ends,)
         return self._found[0]
@@ -311,14 +311,21 @@ class Scan:
         if state is None or self._limit == 0 or (isinstance(state, FoundState) and state.snapshot is None):
             return Planned.nothing()
         if isinstance(state, Ends):
-            from paimon_py.scan.change_plan import plan_between
-
-            planned = plan_between(self._root, self._asked, state)
+            planned = self._plan_changes(state)
         else:
             assert state.snapshot is not None
             planned = plan_snapshot(self._root, self._asked, state.snapshot)
         whole = self._order or self._where is not None or not self._view.one_for_one(self._request)
         return planned if whole else planned.up_to(self._limit)
+
+    def _plan_changes(self, ends: Ends) -> Planned:
+        if ends.mode == "diff":
+            from paimon_py.scan.diff_plan import plan_diff
+
+            return plan_diff(self._root, self._asked, ends)
+        from paimon_py.scan.change_plan import plan_between
+
+        return plan_between(self._root, self._asked, ends)
 
     @lazy_property
     def _order(self) -> tuple[OrderColumn, ...]:
