@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from numbers import Integral
@@ -78,6 +79,7 @@ class Stream:
         if isinstance(self._start, Latest):
             self._start = Position(Base.of(root.latest()), None)
         self._table: str | None = None
+        self._asked: asyncio.Future[Step | None] | None = None
 
     # -- what a user sees ---------------------------------------------------------------------------------------------
 
@@ -139,13 +141,26 @@ class Stream:
         return self
 
     async def __anext__(self) -> Step:
+        """The next step. Whoever stops waiting for it loses nothing: it comes with the next call."""
         while True:
-            step = await self._root.env.pool.aside(self.poll)
+            step = await self._aside()
             if step is not None:
                 return step
             if self._ended:
                 raise StopAsyncIteration
             await self._root.env.clock.pause(self._wait_seconds)
+
+    async def _aside(self) -> Step | None:
+        """Poll while others run. A poll that somebody stopped waiting for goes on, and its step is kept."""
+        asked = self._asked or asyncio.ensure_future(self._root.env.pool.aside(self.poll))
+        self._asked = asked
+        try:
+            step = await asyncio.shield(asked)
+        finally:
+            if asked.done() and (asked.cancelled() or asked.exception() is not None):
+                self._asked = None
+        self._asked = None
+        return step
 
     # -- how the next step is found -----------------------------------------------------------------------------------
 

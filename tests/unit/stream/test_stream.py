@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 from datetime import datetime, timezone
 
@@ -10,7 +11,9 @@ import pytest
 from unit.stream.build import Waiting, again, expire, roll_back, rows, table_of, write
 
 from paimon_py import SnapshotExpiredError, Table, UnsupportedError, UsageError
-from paimon_py.errors import OptionError
+from paimon_py.env import SerialPool
+from paimon_py.errors import OptionError, StorageError
+from paimon_py.testing.fault_store import FaultStore
 
 MILLIS = 1_700_000_000_000
 
@@ -188,6 +191,48 @@ def test_waiting_comes_through_the_clock_and_async_does_not_block(life):
 
     assert asyncio.run(follow()) == [[(9, "z", "+I")], [(10, "z", "+I")]]
     assert clock.waits == [3.0] * 3
+
+
+def test_whoever_stops_waiting_for_a_step_loses_nothing(life):
+    class Slow(SerialPool):
+        async def aside(self, function):
+            step = function()
+            await asyncio.sleep(0.001)
+            return step
+
+    life._root.env.pool = Slow()
+
+    async def follow():
+        stream = life.stream(from_=1, until="now")
+        found = []
+        while len(found) < 3:
+            waiting = asyncio.ensure_future(stream.__anext__())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                found.append((await waiting).snapshot_id)
+            found.append((await stream.__anext__()).snapshot_id)
+        return found
+
+    assert asyncio.run(follow()) == [1, 2, 3]
+
+
+def test_an_async_stream_goes_on_after_an_error(life):
+    stream = life.stream(from_=1, until="now")
+    store = life._root.store
+
+    async def follow():
+        found = []
+        life._root.snapshots._store = FaultStore(store, 1)
+        with pytest.raises(StorageError):
+            await stream.__anext__()
+        life._root.snapshots._store = store
+        async for step in stream:
+            found.append(step.snapshot_id)
+        return found
+
+    assert asyncio.run(follow()) == [1, 2, 3]
 
 
 # -- what befalls the snapshots -------------------------------------------------------------------------------------------
