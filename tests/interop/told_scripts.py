@@ -51,6 +51,8 @@ def drawn(suite: str, seed: int) -> Script | None:
     if producer == "full-compaction":
         options["write-only"] = "true"  # Java's core compacts where a script says so, its engines every time
     steps = [one for step in script.steps if step[0] not in ON_ROWS for one in told_first(step, producer)]
+    if "deletion-vectors.enabled" in options:
+        steps = [one for step in steps for one in apart(step)]
     about = f"{script.about} {producer}"
     return dataclasses.replace(script, options=options, steps=steps, about=about)
 
@@ -67,6 +69,11 @@ def told_first(step: tuple, producer: str) -> list[tuple]:
     if step[0] == "overwrite" and producer == "full-compaction":
         return [(*step[:2], [row for row in step[2] if not {row.get("_kind"), row.get("op")} & {"-U", "-D"}])]
     return [step]
+
+
+def apart(step: tuple) -> list[tuple]:
+    """A writer for each round: one of Java that goes on looks keys up in copies of files, and finds rows that died since."""
+    return [("write", rows) for rows in step[1]] if step[0] == "rounds" else [step]
 
 
 def is_allowed(producer: str, options: dict[str, str]) -> bool:
