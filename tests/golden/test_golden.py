@@ -81,6 +81,22 @@ def test_table_of_this_scope_reads_as_in_java(case, tmp_path):
         assert scan.count() == table.num_rows
 
 
+@pytest.mark.parametrize("case", [case for case in IN_SCOPE if case.stage == 3], ids=lambda c: c.name)
+def test_changes_are_those_of_java(case, tmp_path):
+    catalog = Catalog.open(golden.unpack(case, tmp_path))
+    for read in case.reads:
+        options = read["scan"].get("options", {})
+        mode = options.get("incremental-between-scan-mode", "auto")
+        name = read.get("table", case.table)
+        if "incremental-between" not in options or mode == "diff" or (mode == "changelog" and not read["rows"]):
+            continue
+        first, last = map(int, options["incremental-between"].split(","))
+        scan = catalog.table(name).changes(first, last, mode=mode, columns=read.get("columns"))
+        table = scan.to_arrow()
+        kinds = "_row_kind" if "_row_kind" in table.column_names else None
+        assert golden.compare(case, read, table, kind_column=kinds) is None, read["scan"]
+
+
 @pytest.mark.parametrize("case", INDEXED, ids=lambda c: c.name)
 def test_file_indexes_of_java_spare_rows(case, tmp_path):
     warehouse = golden.unpack(case, tmp_path)
