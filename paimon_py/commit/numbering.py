@@ -94,8 +94,9 @@ def offsets(buckets: Sequence[BucketChanges], highest: Mapping[Bucket, int]) -> 
             result.append(0)
             continue
         key = changes.place
-        lowest = min(file.min_sequence for file in (*files, *changes.written.changelog))
+        numbered = (*files, *changes.written.changelog)
+        lowest = min(file.min_sequence for file in numbered)
         offset = max(0, seen[key] + 1 - lowest) if key in seen else 0
         result.append(offset)
-        seen[key] = max(file.max_sequence for file in files) + offset
+        seen[key] = max(file.max_sequence for file in numbered) + offset
     return result

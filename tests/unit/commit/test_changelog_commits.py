@@ -21,6 +21,7 @@ from unit.commit.support import (
 
 from paimon_py.commit.changes import Changes, Edit
 from paimon_py.commit.commit import CommitRequest, commit
+from paimon_py.commit.numbering import offsets
 from paimon_py.errors import CommitConflictError, CorruptionError, UsageError
 from paimon_py.spec.snapshot import CommitKind
 
@@ -82,6 +83,14 @@ def test_a_lost_race_renumbers_rows_and_changelog_alike_and_leaves_one_copy():
     ).entries()
     assert [(entry.file.min_sequence, entry.file.max_sequence) for entry in entries] == [(10, 14)]
     assert data_names(store) == ["a", renumbered("b", 10), "changelog-a", renumbered("changelog-b", 10)]
+
+
+def test_numbers_of_one_commit_come_once_even_if_only_its_changelog_has_them():
+    """An older `sequence.field` stands in the changelog alone: its number may be the smallest or the largest."""
+    first = bucket_changes(row_file("a", sequences=(1, 1)), changelog=(row_file("log-a", rows=3, sequences=(0, 2)),))
+    second = bucket_changes(row_file("b", sequences=(1, 1)), changelog=(row_file("log-b", rows=2, sequences=(0, 1)),))
+    assert offsets([first, second], {first.place: 9}) == [10, 13]
+    assert offsets([first, second], {}) == [0, 3]
 
 
 def test_a_renumbered_bucket_loses_the_changelog_of_its_compaction():
