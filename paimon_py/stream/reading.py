@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
@@ -18,13 +17,13 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.split import Split
 from paimon_py.scan.view import View, WithKinds
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 
-_THERE = pa.array(["+I", "+U"])
-"""Kinds of rows that a table has; the others are marks of rows that it has no more."""
+_ADDED = "+I"
 
 
 class Reading:
@@ -76,12 +75,13 @@ class Reading:
         if producer == "full-compaction":
             levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
             files = FileChoice(level=levels - 1)
-        return msgspec.structs.replace(self.request, files=files)
+        return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain)
 
     def batches(self, split: Split | bytes) -> Iterator[pa.RecordBatch]:
         """The rows of a split of a step, also one that came from another process (as a value or its bytes).
 
-        Shapes: out — batches of `schema`, none empty; rows of a whole snapshot have the kind that they are stored with.
+        Shapes: out — batches of `schema`, none empty; rows of a whole snapshot of a table are additions. (In Java they
+            are +I or +U, which depends on how far their files are compacted.)
         Raises: UsageError for a split of a stream of another schema; else as `read_split`.
         """
         value = split if isinstance(split, Split) else Split.from_bytes(split)
@@ -92,7 +92,7 @@ class Reading:
             )
         found = read_split(self._root, self.whole_request if value.since is None else self.request, value)
         if value.since is None and self._is_plain:
-            found = (batch.filter(pc.is_in(batch.column(ROW_KIND_COLUMN), _THERE)) for batch in found)
+            found = (batch.append_column(ROW_KIND_FIELD, pa.repeat(_ADDED, batch.num_rows)) for batch in found)
         yield from map(self._shown[0].apply, self._view.show(self._shown[1], found))
 
     @lazy_property

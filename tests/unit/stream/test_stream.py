@@ -38,7 +38,7 @@ def all_rows(stream):
 FIRST = [(1, "a", "+I"), (2, "a", "+I")]
 SECOND = [(1, "b", "+U")]
 THIRD = [(2, None, "-D"), (3, "c", "+I")]
-WHOLE = [(1, "b", "+U"), (3, "c", "+I")]
+WHOLE = [(1, "b", "+I"), (3, "c", "+I")]
 
 
 def at(seconds):
