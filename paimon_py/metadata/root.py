@@ -64,6 +64,14 @@ class TableRoot:
             self.schemas.latest()
         return snapshot
 
+    def kept(self, snapshot_id: int) -> Snapshot:
+        """A snapshot, or what outlives it for those who read its changes (options `changelog.*`).
+
+        Raises: as `snapshots.get`
+        """
+        found = self.snapshots.find(snapshot_id) or self.changelogs.find(snapshot_id)
+        return self.snapshots.get(snapshot_id) if found is None else found
+
     def missing(self, base: Base, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
         """The error for a file that a snapshot names and that is not there. Cost: a get, and the tags."""
         return missing_error(self.store, self.path, base, error, self.manifests.file_names)

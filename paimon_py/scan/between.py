@@ -37,9 +37,16 @@ class Between(msgspec.Struct, frozen=True):
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state (any more).
         """
         mode = mode_of(self.mode, schema)
-        last = root.latest() if self.end is None else _state(root, "end", self.end)
-        start = _state(root, "start", self.start)
+        states = mode == "diff"
+        last = root.latest() if self.end is None else _state(root, "end", self.end, whole=states)
+        start = None
+        if states or not isinstance(self.start, int):
+            start = _state(root, "start", self.start, whole=states)
         since, until = (0 if state is None else state.id for state in (start, last))
+        if isinstance(self.start, int):
+            since = self.start
+        if since > until and isinstance(self.start, int) and self.end is None:
+            root.snapshots.get(since)
         if since > until:
             raise UsageError(
                 f"the changes between {self.start!r} and {self.end!r} end before they begin: the first end is snapshot "
@@ -47,11 +54,10 @@ class Between(msgspec.Struct, frozen=True):
             )
         if last is None or since == until:
             return None
-        if mode != "diff":
+        if not states:
             _check_one_history(root, self.start, start)
             _check_one_history(root, self.end, last)
-            if root.snapshots.find(since + 1) is None:
-                root.snapshots.get(since + 1)
+            root.kept(since + 1)
         refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
         return Ends(since=since, start=start, last=last, mode=mode, refuses_none=refuses)
 
@@ -80,12 +86,14 @@ def _end(which: str, value: object) -> End:
     return value
 
 
-def _state(root: TableRoot, which: str, end: End) -> Snapshot | None:
-    """The snapshot of an end; None for the empty table."""
+def _state(root: TableRoot, which: str, end: End, *, whole: bool) -> Snapshot | None:
+    """The snapshot of an end; None for the empty table. `whole`: its files are needed, not only what changed."""
     if isinstance(end, str):
         return root.tags.get(end).snapshot
     if isinstance(end, int):
-        return root.snapshots.get(end) if end else None
+        if not end:
+            return None
+        return root.snapshots.get(end) if whole else root.kept(end)
     assert isinstance(end, datetime)
     millis = millis_of(f"the {which} of changes", end)
     try:

@@ -94,9 +94,9 @@ def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapsho
         overwritten.
     """
     numbers = range(ends.since + 1, ends.last.id)
-    found: Iterable[Snapshot] = map(root.snapshots.get, numbers)
+    found: Iterable[Snapshot] = map(root.kept, numbers)
     if "://" in root.path:
-        found = root.env.pool.map(root.snapshots.get, numbers)
+        found = root.env.pool.map(root.kept, numbers)
     return [snapshot for snapshot in itertools.chain(found, [ends.last]) if _counts(snapshot, source)]
 
 

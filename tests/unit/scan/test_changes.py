@@ -169,6 +169,20 @@ def test_changes_whose_snapshots_have_expired_name_the_retention(life):
     with pytest.raises(SnapshotExpiredError, match=r"snapshot 1 .*snapshot\.num-retained\.min"):
         life.changes(1, mode="diff").to_arrow()
     assert len(rows(life.changes(2))) == 2
+    assert len(rows(life.changes(1))) == 4, "the state before the changes need not be there"
+
+
+def test_changes_outlive_their_snapshots_where_changelogs_are_kept(life):
+    whole = rows(life.changes(0))
+    (kept := Path(life.location, "changelog")).mkdir()
+    for number in (1, 2):
+        Path(life.location, "snapshot", f"snapshot-{number}").rename(kept / f"changelog-{number}")
+    Path(life.location, "snapshot", "EARLIEST").write_text("3")
+    assert rows(life.changes(0)) == whole
+    assert len(rows(life.changes(0, 2))) == 5
+    assert len(rows(life.changes(1, 2))) == 2
+    with pytest.raises(SnapshotExpiredError, match="snapshot 1 "):
+        life.changes(1, mode="diff").to_arrow()
 
 
 def test_a_tag_of_another_history_is_refused(life):
