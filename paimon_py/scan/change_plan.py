@@ -43,15 +43,26 @@ class ChangeSource(enum.Enum):
     CHANGELOG = "changelog"
 
 
-def plan_step(root: TableRoot, request: Request, snapshot: Snapshot, source: ChangeSource) -> Planned:
-    """Decide what to read of the changes of one snapshot.
+def plan_step(
+    root: TableRoot, request: Request, snapshot: Snapshot, source: ChangeSource, *, waiting: bool = False
+) -> Planned:
+    """Decide what to read of the changes of one snapshot. `waiting`: also rows that wait for their bucket.
 
     Cost: two gets that are not cached, and as many as the snapshot has further manifests; about 5 µs per file.
     Raises:
         SnapshotExpiredError: the snapshot was expired meanwhile.
         UnsupportedError: files that need a feature which is not built; no data file is touched.
     """
-    return plan_span(root, request, [snapshot], source, since=snapshot.id - 1)
+    return _Planner(root, request, waiting=waiting).plan([snapshot], source, snapshot.id - 1)
+
+
+def plan_waiting(root: TableRoot, request: Request, snapshot: Snapshot) -> Planned:
+    """Decide what to read of the rows of a snapshot that wait for their bucket, as changes.
+
+    Cost: as a plan of the snapshot.
+    Raises: as `plan_step`
+    """
+    return _Planner(root, request, waiting=True).plan_waiting(snapshot)
 
 
 def plan_span(
@@ -106,8 +117,9 @@ def _counts(snapshot: Snapshot, source: ChangeSource) -> bool:
 
 
 class _Planner:
-    def __init__(self, root: TableRoot, request: Request) -> None:
+    def __init__(self, root: TableRoot, request: Request, *, waiting: bool = False) -> None:
         self._root = root
+        self._waiting = waiting
         self._schema = request.schema
         self._predicate = request.predicate
         self._counts: dict[str, int] = {}
@@ -118,11 +130,20 @@ class _Planner:
     def plan(self, snapshots: Sequence[Snapshot], source: ChangeSource, since: int) -> Planned:
         entries = self._entries(snapshots, source)
         total = len(entries)
-        entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
+        if not self._waiting:
+            entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
+        return self._planned(entries, total, snapshots[-1].id, since)
+
+    def plan_waiting(self, snapshot: Snapshot) -> Planned:
+        entries = self._root.manifests.live_entries(snapshot, EntryFilter(manifests=self._wanted))
+        entries = entries.take(np.flatnonzero(entries.bucket == POSTPONE_BUCKET))
+        return self._planned(entries, len(entries), snapshot.id, snapshot.id - 1)
+
+    def _planned(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
         prune.check_entries(entries)
         entries, pushed = self._pruned(entries)
         grouped = change_sections(entries, indexed=self._asks_indexes)
-        place = PlanOrigin(snapshot_id=snapshots[-1].id, schema_id=self._schema.id, since=since)
+        place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since)
         splits = splits_of(entries, grouped, None, place, _packing(self._schema))
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
 

@@ -9,6 +9,7 @@ import enum
 
 import msgspec
 
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import CommitKind, Snapshot
@@ -31,12 +32,14 @@ class Follow(msgspec.Struct, frozen=True):
         has_changelog: the table makes changelog files.
         keyed: the table has a primary key.
         overwrites: overwrites are read as well.
+        waiting: rows are read when they are written, though they wait for their bucket: nothing tells of them later.
         delay_millis: how long a snapshot is left alone after it was committed.
     """
 
     has_changelog: bool
     keyed: bool
     overwrites: bool
+    waiting: bool
     delay_millis: int
 
     @classmethod
@@ -48,6 +51,7 @@ class Follow(msgspec.Struct, frozen=True):
             has_changelog=options.get_enum("changelog-producer") != "none",
             keyed=keyed,
             overwrites=options.get_bool("streaming-read-overwrite" if keyed else "streaming-read-append-overwrite"),
+            waiting=bucket_mode(schema) is BucketMode.POSTPONED and options.get_enum("changelog-producer") == "none",
             delay_millis=options.find_duration("streaming.read.snapshot.delay") or 0,
         )
 

@@ -14,7 +14,7 @@ from paimon_py.doors import names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.change_plan import ChangeSource, plan_step
+from paimon_py.scan.change_plan import ChangeSource, plan_step, plan_waiting
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import millis_of
@@ -179,6 +179,9 @@ class Stream:
             self._ended = self._end.is_at(0) or self._end.is_past(self._root.env.clock.millis())
             return None
         planned = plan_snapshot(self._root, self._reading.whole_request, snapshot)
+        if self._follow.waiting:
+            others = plan_waiting(self._root, self._reading.request, snapshot)
+            planned = msgspec.structs.replace(planned, splits=(*planned.splits, *others.splits))
         self._go_on_after(Base.of(snapshot))
         self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
         return self._made(snapshot, planned, first=0)
@@ -209,7 +212,7 @@ class Stream:
         if source is Reads.REPLACED:
             return self._replaced(snapshot)
         of = ChangeSource.DELTA if source is Reads.DELTA else ChangeSource.CHANGELOG
-        return plan_step(self._root, self._reading.request, snapshot, of)
+        return plan_step(self._root, self._reading.request, snapshot, of, waiting=self._follow.waiting)
 
     def _replaced(self, snapshot: Snapshot) -> Planned:
         """What an overwrite took away, put there or changed, with the old values."""

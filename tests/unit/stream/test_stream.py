@@ -158,6 +158,22 @@ def test_overwrites_of_append_tables_are_read_if_asked_for():
     assert all_rows(stream) == [[(1, "a", "+I")], [(2, "b", "+I")], [(3, "c", "+I")]]
 
 
+def test_rows_that_wait_for_their_bucket_are_read_when_they_are_written():
+    table = table_of(bucket="-2", **{"write-only": "false"})
+    write(table, (1, "a"), (2, "a"))
+    position = table.stream(from_="latest")
+    assert sorted(rows(table.stream().poll())) == [(1, "a", "+I"), (2, "a", "+I")]
+    table.compact()
+    write(table, (1, None, "-D"), (3, "c"))
+    table.compact()
+    write(table, (4, "d"))
+    assert all_rows(table.stream(from_=1)) == [FIRST, [(1, None, "-D"), (3, "c", "+I")], [(4, "d", "+I")]]
+    assert all_rows(position) == [[(1, None, "-D"), (3, "c", "+I")], [(4, "d", "+I")]]
+    assert sorted(rows(table.stream().poll())) == [(2, "a", "+I"), (3, "c", "+I"), (4, "d", "+I")]
+    assert [rows(step) for step in table.stream(where="k = 4", until="now")] == [[(4, "d", "+I")]]
+    assert [rows(step) for step in table.stream(from_=1, where="v = 'd'", until="now") if rows(step)] == [[(4, "d", "+I")]]
+
+
 def test_an_empty_table_is_waited_for():
     for given in ({}, {"from_": "latest"}, {"from_": "earliest"}, {"from_": 1}, {"from_": at(0)}):
         table = table_of()
