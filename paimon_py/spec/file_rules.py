@@ -29,18 +29,18 @@ _STATS_BY_LEVEL = "metadata.stats-mode.per.level"
 _AVRO_NAME = re.compile(r"[^\W\d]\w*")
 
 
-def data_formats(options: Options) -> set[str]:
-    """Every format in which new files of the table may be written, in small letters."""
-    named = (options.find_str(name) for name in _FORMAT_OPTIONS)
-    return {name.lower() for name in (*named, *options.get_map("file.format.per.level").values()) if name}
+def data_formats(options: Options) -> dict[str, str]:
+    """Every format in which new files of the table may be written, in small letters, with the option that says so."""
+    by_level = "file.format.per.level"
+    asked = [(name, by_level) for name in options.get_map(by_level).values()]
+    asked += [(options.find_str(option) or "", option) for option in reversed(_FORMAT_OPTIONS)]
+    return {name.lower(): option for name, option in asked if name}
 
 
 def _formats(_schema: TableSchema, options: Options) -> None:
     known = (*FORMATS, *OTHER_FORMATS)
-    for name in data_formats(options):
+    for name, option in data_formats(options).items():
         if name not in known:
-            named = (o for o in _FORMAT_OPTIONS if (options.find_str(o) or "").lower() == name)
-            option = next(named, "file.format.per.level")
             raise OptionError(
                 f"option {option!r}: there is no file format {name!r}; use one of {', '.join(FORMATS)}",
                 option=option,

@@ -146,7 +146,7 @@ def _kept_twice(schema: TableSchema, options: Options) -> str | None:
 
 
 def _format(_schema: TableSchema, options: Options) -> str | None:
-    return next((f"file.format={name}" for name in sorted(data_formats(options)) if name in OTHER_FORMATS), None)
+    return next((f"{option}={name}" for name, option in data_formats(options).items() if name in OTHER_FORMATS), None)
 
 
 def _type(schema: TableSchema, _options: Options) -> str | None:

@@ -137,6 +137,8 @@ NOT_READABLE = [
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
     ({"type": "format-table"}, "type=format-table"),
     ({"file.format": "csv"}, "file.format=csv"),
+    ({"changelog-file.format": "csv"}, "changelog-file.format=csv"),
+    ({"file.format.per.level": "0:csv"}, "file.format.per.level=csv"),
     ({"branch": "b1"}, "branch"),
     ({"query-auth.enabled": "true"}, "query-auth.enabled"),
     ({"scan.fallback-branch": "b"}, "scan.fallback-branch"),
