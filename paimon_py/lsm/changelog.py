@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import AnyArray, Ints, Mask, from_numpy, numpy_values, validity_mask
-from paimon_py.lsm.aggregates.elements import codes_of
+from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.groups import Merged
 from paimon_py.lsm.words import combined
 from paimon_py.spec.options import Options

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, validity_mask
 from paimon_py.lsm.aggregates.base import ADD_REVERSED, RETRACT, Fold
-from paimon_py.lsm.aggregates.elements import Elements, codes_of, elements_of, given, rebuilt
+from paimon_py.lsm.aggregates.elements import Elements, elements_of, given, rebuilt
 from paimon_py.lsm.aggregates.texts import in_rank
+from paimon_py.lsm.codes import codes_of
 from paimon_py.spec.aggregate_rules import Aggregate
 from paimon_py.spec.types import ArrayType, DataType, MapType
 

@@ -7,22 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from paimon_py.codec.binary_row import encode
 from paimon_py.codec.columns import (
     Ints,
     Mask,
     child_range,
-    combine,
     from_numpy,
-    nulls_or_none,
-    numpy_values,
     ranges,
     validity_bitmap,
 )
 from paimon_py.lsm.aggregates.base import RETRACT, Actions, Steps
-from paimon_py.spec.types import Atomic, DataType, Root
 
 
 class Elements(NamedTuple):
@@ -82,24 +76,3 @@ def given(steps: Steps, present: Mask) -> Mask:
     found = np.zeros(len(steps.starts), np.bool_)
     found[steps.groups()[wanted]] = True
     return found
-
-
-def codes_of(columns: Sequence[pa.Array], types: Sequence[DataType]) -> Ints:
-    """Numbers that are equal where the rows are: nulls equal nulls, NaN equals NaN, -0.0 differs from 0.0.
-
-    Cost: one dictionary; nested types and several columns are written as binary rows first.
-    """
-    column, data_type = columns[0], types[0]
-    if len(columns) > 1 or not isinstance(data_type, Atomic):
-        column = encode(columns, types)
-    elif data_type.root in (Root.FLOAT, Root.DOUBLE):
-        column = _bits(column)
-    encoded = combine(pc.dictionary_encode(column, null_encoding="encode"))
-    return numpy_values(encoded.indices).astype(np.int64)
-
-
-def _bits(column: pa.Array) -> pa.Array:
-    floats = numpy_values(column)
-    same = np.where(np.isnan(floats), floats.dtype.type("nan"), floats)
-    bits, kind = (same.view(np.int32), pa.int32()) if same.dtype.itemsize == 4 else (same.view(np.int64), pa.int64())
-    return from_numpy(bits, kind, nulls_or_none(column))

@@ -19,8 +19,9 @@ from paimon_py.codec.columns import Ints, Mask, child_range, from_numpy, numpy_v
 from paimon_py.errors import SchemaError
 from paimon_py.lsm.aggregates.base import ADD_REVERSED, RETRACT, SET, Fold, Steps
 from paimon_py.lsm.aggregates.collections import histories_of
-from paimon_py.lsm.aggregates.elements import assembled, codes_of, elements_of, rebuilt
+from paimon_py.lsm.aggregates.elements import assembled, elements_of, rebuilt
 from paimon_py.lsm.aggregates.texts import in_rank
+from paimon_py.lsm.codes import codes_of
 from paimon_py.lsm.order import sort_parts
 from paimon_py.lsm.words import parts_of
 from paimon_py.spec.aggregate_rules import Aggregate, nested_row
