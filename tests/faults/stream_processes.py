@@ -23,7 +23,9 @@ import pyarrow as pa
 from paimon_py import Catalog, Table
 
 KEYS = 40
-LIFE_SECONDS_MAX = 0.35
+LIFE_SECONDS_MAX = 1.5
+DEATHS = 0.1
+"""How probable a follower's death is before a step is stored, before it is acknowledged, and after."""
 CASES = {
     "none": {},
     "input": {"changelog-producer": "input"},
@@ -103,9 +105,18 @@ def follow(directory: Path, batches: int, *, consumer: bool, last: bool) -> None
             time.sleep(0.005)
             continue
         rows = sorted(json.dumps(row) for row in step.to_arrow().to_pylist())
+        perhaps_die(last)
         sink.take(step.next_snapshot_id, {"full": step.is_full, "rows": rows, "position": step.position})
+        perhaps_die(last)
         if consumer:
             step.acknowledge()
+            perhaps_die(last)
+
+
+def perhaps_die(last: bool) -> None:
+    """End as by a kill, where that matters and another process would hardly hit."""
+    if not last and random.random() < DEATHS:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def forked(work) -> int:
@@ -123,7 +134,7 @@ def forked(work) -> int:
 def run(directory: Path, seed: int, kills: int, case: str) -> dict:
     rng = random.Random(seed)
     consumer = seed % 2 == 0
-    batches = 10 + 2 * kills
+    batches = 10 + 4 * kills
     create(directory, case)
     works = {
         "writer": lambda: write(directory, seed, batches),

@@ -36,6 +36,7 @@ def play(directory, case, seed, kills):
     assert sorted(number for number, kind in users if kind == "APPEND") == list(range(1, told["batches"] + 1))
     check_rows(table, seed, told["batches"])
     check_steps(directory, table, case)
+    return told
 
 
 def check_rows(table, seed, batches):
@@ -91,4 +92,4 @@ def test_a_few_kills_lose_and_double_nothing(case, seed, tmp_path):
 @pytest.mark.full
 @pytest.mark.parametrize(("case", "seed"), RUNS)
 def test_many_kills_lose_and_double_nothing(case, seed, tmp_path):
-    play(tmp_path, case, seed, KILLS)
+    assert play(tmp_path, case, seed, KILLS)["steps"] > 5
