@@ -47,6 +47,8 @@ from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 
 RAW_BATCH_ROWS = 65_536
+_CHANGE_BATCH_ROWS = 131_072
+"""Most files of changes hold no more rows, and come as one batch each."""
 
 
 def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | None = None) -> Iterator[pa.RecordBatch]:
@@ -168,6 +170,7 @@ class _SplitReader:
         self._keys = None
         if request.predicate is not None and schema.primary_keys:
             self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
+        self._raw_rows = RAW_BATCH_ROWS if split.since is None else _CHANGE_BATCH_ROWS
         self._beyond = None
         if self._keys is not None and split.since is None:
             self._beyond = reach(self._keys, schema.key_fields[0].name)
@@ -203,7 +206,7 @@ class _SplitReader:
         if not fields:
             yield from self._uncolumned(section)
         elif section.raw:
-            yield from self._run(section, fields, section.files, RAW_BATCH_ROWS)
+            yield from self._run(section, fields, section.files, self._raw_rows)
         elif len(section.runs) == 1:
             for batch in self._run(section, fields, section.files, RAW_BATCH_ROWS):
                 yield batch if self._kinds else keep(batch, _additions)
