@@ -33,6 +33,7 @@ class ManifestCache:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._places: dict[str, _Place] = {}
+        self._at_most = 0  # bytes held, or more: only when that is too much all are counted
 
     def load(self, names: Sequence[str], fetch: Fetch) -> EntryColumns:
         """The entries of the manifests `names`, in that order; `fetch` is called once, for those not held."""
@@ -61,9 +62,23 @@ class ManifestCache:
         for name, place in zip(names, _places(counts, columns), strict=True):
             self._places.pop(name, None)
             self._places[name] = place
-        while self.nbytes > self.max_bytes:
-            held = list(self._places.items())
-            self._places = {name: place for name, place in held if place.batch is not held[0][1].batch}
+        self._at_most += columns.nbytes
+        if self._at_most > self.max_bytes:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """If too much is held, drop the oldest batches until there is room for a quarter more."""
+        held, left = list(self._places.items()), self.nbytes
+        dropped: set[int] = set()
+        if left > self.max_bytes:
+            newest = id(held[-1][1].batch)
+            for _, place in held:
+                batch = id(place.batch)
+                if 4 * left > 3 * self.max_bytes and batch not in dropped and batch != newest:
+                    dropped.add(batch)
+                    left -= place.batch.nbytes
+            self._places = {name: place for name, place in held if id(place.batch) not in dropped}
+        self._at_most = left
 
 
 def _places(counts: Sequence[int], columns: EntryColumns) -> list[_Place]:
