@@ -141,11 +141,11 @@ def run(directory: Path, seed: int, kills: int, case: str) -> dict:
         "follower": lambda: follow(directory, batches, consumer=consumer, last=False),
     }
     living: dict[str, tuple[int, float]] = {}
-    killed, ended = 0, []
+    killed, ended, seen, stuck = 0, [], 0, 0
     while killed < kills:
         for name, work in works.items():
             if name not in living:
-                living[name] = (forked(work), time.monotonic() + rng.uniform(0, LIFE_SECONDS_MAX))
+                living[name] = (forked(work), time.monotonic() + rng.uniform(0, LIFE_SECONDS_MAX * (1 + stuck)))
         name = min(living, key=lambda one: living[one][1])
         process, until = living.pop(name)
         time.sleep(max(0, until - time.monotonic()))
@@ -155,6 +155,8 @@ def run(directory: Path, seed: int, kills: int, case: str) -> dict:
             ended.append((name, code))
             continue
         killed += 1
+        stored = len(Sink(directory / "steps").numbers())
+        seen, stuck = stored, stuck + 1 if stored == seen else 0  # on a busy machine lives have to be longer
         if consumer:
             check_place(directory)
     for process, _ in living.values():
