@@ -14,7 +14,6 @@ from paimon_py.spec.options import OPTIONS, check_values, is_default
 _SNAPSHOTS = "commits expire no snapshots, table.expire_snapshots() does"
 _CHANGELOGS = "commits expire no changelogs, table.expire_changelogs() does"
 _PARTITIONS = "partitions do not expire"
-_TAGS = "tags do not expire"
 _DONE = "partitions are not marked as done"
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
@@ -36,8 +35,7 @@ IDLE: Mapping[str, str] = {
     "partition.expiration-batch-size": _PARTITIONS,
     "end-input.check-partition-expire": _PARTITIONS,
     "compaction.skip-expired-partitions": "partitions that have expired are compacted too",
-    "tag.num-retained-max": _TAGS,
-    "tag.default-time-retained": _TAGS,
+    "tag.num-retained-max": "tags do not expire by number",
     "tag.create-success-file": "new tags get no success file",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
