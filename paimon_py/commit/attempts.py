@@ -172,7 +172,10 @@ class Attempts:
         except FileMissingError as error:  # whoever commits the same changes at the same time may have replaced files
             root.schemas.latest()
             if root.snapshots.latest() == latest:
-                raise
+                return Conflict(
+                    f"{error.path} is not there any more: others committed the same changes and rolled back, or"
+                    " discarded them; write the rows again and commit what that returns"
+                )
             return LostRace(str(error))
         snapshot = next_snapshot(
             latest,

@@ -167,7 +167,8 @@ class Oracle:
             or lineage.lost
         )
         below = lineage.there.get(snapshot.id - 1)
-        if below is not None and below.stray and any(call.what == "roll back" for call in self.world.calls):
+        cut_off = below is not None and (below.stray or below.wrong)
+        if cut_off and any(call.what == "roll back" for call in self.world.calls):
             self.unjudged = True  # built on what a rollback has cut off and nobody has withdrawn yet
         info = Info(snapshot, effect, parent, stray)
         lineage.all.append(info)

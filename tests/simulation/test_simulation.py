@@ -93,6 +93,32 @@ def test_many_seeds_interleave_fail_and_end():
     assert seen >= {*world.FAULTS, "to", "jump", "done", "failed", "unknown", "died", "raced", "already"}
 
 
+# -- what seeds found -------------------------------------------------------------------------------------------------
+
+FOUND = {
+    "a rename right after the first snapshot was published": Script(
+        "dynamic, eager", "fresh", ((("write", 4),), (("rename",),)), (Event(0, 26, "to", 1),)
+    ),
+    "files of changes that others committed and rolled back": Script(
+        "keyed, vectors apart",
+        "some",
+        ((("merge_manifests",), ("commit_both", 0, 4)), (("commit_both", 0, 4), ("roll_back", 2), ("upsert", 5, 2))),
+        (Event(0, 42, "to", 1),),
+    ),
+    "an index that was dropped beside a compaction task": Script(
+        "append, indexed",
+        "indexed",
+        ((("index", False),), (("write", 1, 4), ("tasks", True, 2))),
+        (Event(0, 33, "to", 1), Event(1, 31, "to", 0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_seeds_found_stays_mended(name):
+    check(FOUND[name])
+
+
 # -- the oracle can say no --------------------------------------------------------------------------------------------
 
 
