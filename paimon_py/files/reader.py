@@ -55,9 +55,7 @@ class FileReader:
         self._path = path
         self._file = file
         self._known = known
-        constants = {}
-        if known is not None:
-            constants = {file_schema.field(name).id: known.column(name) for name in known.schema.names}
+        constants = _by_id(file_schema, known)
         self._fields = tuple(field for field in readable_fields(file_schema) if field.id not in constants)
         self._evolution = Evolution(self._fields, read_fields, constants)
         self._by_page = by_page
@@ -152,6 +150,10 @@ class FileReader:
         if found is not None and found != self._file.row_count:
             message = f"{self._place} has {found} rows, its manifest entry says {self._file.row_count}"
             raise CorruptionError(message, path=self._place)
+
+
+def _by_id(schema: TableSchema, known: pa.RecordBatch | None) -> dict[int, pa.Array]:
+    return {} if known is None else {schema.field(name).id: known.column(name) for name in known.schema.names}
 
 
 def _may_hold_decimals(kind: DataType) -> bool:
