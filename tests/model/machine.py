@@ -200,8 +200,8 @@ class Life:
         """Files that a writer has flushed since it was last looked at."""
         if self.filling is None or not self.mode.flushes:
             return
-        for key, files in self.filling._buckets.files.items():
-            self._place_new(key, files)
+        for key, edit in self.filling._buckets.written.items():
+            self._place_new(key, edit.added)
 
     def _take_new(self, changes):
         for bucket in changes.buckets:
@@ -220,20 +220,20 @@ class Life:
 
     # -- what the code under test is seen doing ---
 
-    def saw_task(self, run, root, schema, task):
+    def saw_task(self, run, root, schema, task, **more):
         """A compaction is carried out.
 
         That of a writer may be wrong if others have committed meanwhile: then it must not be published.
         """
         if self.filling is not None:
-            for key, files in self.filling._buckets.files.items():
-                self._place_new(key, files)
+            for key, edit in self.filling._buckets.written.items():
+                self._place_new(key, edit.added)
         key = (task.partition, task.bucket)
         if self.overwriting is None:
             known = self.history_levels(task.base.id).get(key, {})
             above = [level for name, level in known.items() if level > task.output_level]
             assert not (task.drop_deletes and above) or self.mode.marks, "deletes end above older rows"
-        changes = run(root, schema, task)
+        changes = run(root, schema, task, **more)
         try:
             assert not self.doubts.keys() & {file.name for file in task.files}, "made of a compaction that was wrong"
             self.model.carry_out(task, self.steps_taken, changes, self.now_seconds)
@@ -246,7 +246,7 @@ class Life:
 
     def saw_renumbering(self, run, files, bucket, offset):
         moved = run(files, bucket, offset)
-        for old, new in zip(bucket.written.added, moved, strict=True):
+        for old, new in zip(bucket.written.added, moved.added, strict=True):
             if old.name != new.name:
                 self.model.files[new.name] = self.model.files[old.name]
                 self.renamed[old.name] = new.name

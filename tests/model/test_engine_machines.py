@@ -207,7 +207,7 @@ def watched(monkeypatch):
 
     monkeypatch.setattr(compaction_run, "steps_of", steps)
     for module in (compaction_run, paimon_py.compaction.compact):
-        monkeypatch.setattr(module, "run_task", lambda *given: SEEN.life.saw_task(run_task, *given))
+        monkeypatch.setattr(module, "run_task", lambda *given, **more: SEEN.life.saw_task(run_task, *given, **more))
     commit = table_writing.commit
     for module in (table_writing, paimon_py.compaction.compact):
         monkeypatch.setattr(module, "commit", lambda *given, **more: SEEN.life.saw_commit(commit, *given, **more))

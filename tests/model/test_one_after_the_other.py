@@ -84,7 +84,7 @@ def live(warehouse, options, seed, count, partition_by):
     catalog = Catalog.open(str(warehouse))
     catalog.create_database("db", exist_ok=True)
     options = {**options, "snapshot.num-retained.min": "100000", "snapshot.num-retained.max": "100000"}
-    with pytest.warns(PaimonWarning, match="snapshots do not expire"):
+    with pytest.warns(PaimonWarning, match="commits expire no snapshots"):
         table = catalog.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=partition_by, options=options)
     first = {k: k for k in range(KEYS)}
     done = {table.write_arrow(rows(first)).snapshot_ids[0]: ("write", first)}

@@ -293,8 +293,8 @@ READING = (
     ),
     plant(
         "a limit leaves out files before rows are filtered",
-        "return planned if self._order or self._where is not None else planned.up_to(self._limit)",
-        "return planned if self._order else planned.up_to(self._limit)",
+        "whole = self._order or self._where is not None or not self._view.one_for_one(self._request)",
+        "whole = self._order or not self._view.one_for_one(self._request)",
         "unit/scan/test_scan.py",
         "unit/scan/test_pushdown_life.py",
     ),
