@@ -109,7 +109,7 @@ class Stream:
         while not self._ended:
             if self._line is None:
                 step = self._begin()
-                if step is not None or self._line is None:
+                if step is not None or self._line is None or self._ended:
                     return step
             snapshot = self._next(self._line)
             if snapshot is None:
