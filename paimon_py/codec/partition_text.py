@@ -20,7 +20,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 
-__all__ = ["iso_local", "partition_directory", "partition_texts"]
+__all__ = ["civil", "iso_local", "partition_directory", "partition_texts"]
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _DAYS_OF_400_YEARS = 146_097
@@ -90,7 +90,7 @@ def _renderer(arrow_type: pa.DataType, kind: Atomic, legacy: bool) -> Callable[.
 
         return lambda value: java_float(value, single=root is Root.FLOAT)
     if root is Root.DATE:
-        return str if legacy else lambda days: _plain_date(*_civil(days))
+        return str if legacy else lambda days: _plain_date(*civil(days))
     if root is Root.TIME:
         return str if legacy else lambda millis: _time_text(millis, precision)
     if root is Root.TIMESTAMP or (root is Root.TIMESTAMP_LTZ and legacy):
@@ -110,7 +110,7 @@ def _renderer(arrow_type: pa.DataType, kind: Atomic, legacy: bool) -> Callable[.
 def iso_local(nanos: int) -> str:
     """`LocalDateTime.toString` of nanoseconds since 1970: seconds and fraction only if needed."""
     days, clock = divmod(nanos, _DAY_NANOS)
-    year, month, day = _civil(days)
+    year, month, day = civil(days)
     seconds, fraction = divmod(clock, 1_000_000_000)
     text = f"{_iso_year(year)}-{month:02d}-{day:02d}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
     if seconds % 60 or fraction:
@@ -123,7 +123,7 @@ def iso_local(nanos: int) -> str:
     return text
 
 
-def _civil(days: int) -> tuple[int, int, int]:
+def civil(days: int) -> tuple[int, int, int]:
     """Year, month, day of a number of days since 1970 in the proleptic Gregorian calendar, any year."""
     cycles, rest = divmod(days + _EPOCH_ORDINAL - 1, _DAYS_OF_400_YEARS)
     date = datetime.date.fromordinal(rest + 1)
@@ -155,5 +155,5 @@ def _padded_timestamp(nanos: int, precision: int) -> str:
     digits = f"{fraction:09d}"
     while len(digits) > precision and digits.endswith("0"):
         digits = digits[:-1]
-    text = f"{_plain_date(*_civil(days))} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    text = f"{_plain_date(*civil(days))} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{text}.{digits}" if digits else text

@@ -55,6 +55,24 @@ class ExpiredChangelogs(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
+class ExpiredPartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """What expiry of partitions did, or would do.
+
+    Attributes:
+        partitions: the values by key of the partitions that went, in their order.
+        snapshot_ids: the snapshots that dropped them, one for each batch.
+        left: how many more have expired and wait for the next call (`partition.expiration-max-num`).
+        undated: partitions that never expire by their values, which say no time: `update-time` lets them go.
+        dry_run: nothing was dropped, all of this is what would happen.
+    """
+
+    partitions: tuple[dict[str, object], ...] = ()
+    snapshot_ids: tuple[int, ...] = ()
+    left: int = 0
+    undated: tuple[dict[str, object], ...] = ()
+    dry_run: bool = False
+
+
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     """What a rollback did.
 

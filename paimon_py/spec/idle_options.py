@@ -13,7 +13,7 @@ from paimon_py.spec.options import OPTIONS, check_values, is_default
 
 _SNAPSHOTS = "commits expire no snapshots, table.expire_snapshots() does"
 _CHANGELOGS = "commits expire no changelogs, table.expire_changelogs() does"
-_PARTITIONS = "partitions do not expire"
+_PARTITIONS = "commits drop no partitions, table.expire_partitions() does"
 _DONE = "partitions are not marked as done"
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"

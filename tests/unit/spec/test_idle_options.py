@@ -72,8 +72,14 @@ def test_every_option_is_acted_on_refused_idle_or_beside_the_point():
 
 def test_an_option_that_is_acted_on_is_not_idle():
     # verbs of expiry act on them, and commits do not; the last one may not change, and does nothing
-    by_call = {name for name in IDLE if re.match(r"(snapshot|changelog)\.(num|time)-retained|snapshot\.expire\.limit", name)}
+    by_call = {name for name in IDLE if re.match(_BY_CALL, name)}
     assert acted_on() & set(IDLE) == {*by_call, "consumer.expiration-time", "blob-field"}
+
+
+_BY_CALL = (
+    r"(snapshot|changelog)\.(num|time)-retained|snapshot\.expire\.limit"
+    r"|partition\.expiration-(strategy|time|max-num|batch-size)$"
+)
 
 
 @pytest.mark.parametrize(("name", "text"), [
@@ -96,4 +102,6 @@ def test_idle_options_come_with_what_does_not_happen():
     for wrong in ("1 fortnight", 5):
         with pytest.raises(OptionError, match="snapshot.time-retained"):
             idle_options({"snapshot.time-retained": wrong})
-    assert idle_options({"partition.expiration-time": "1 d"}) == {"partition.expiration-time": "partitions do not expire"}
+    assert idle_options({"end-input.check-partition-expire": "true"}) == {
+        "end-input.check-partition-expire": "commits drop no partitions, table.expire_partitions() does"
+    }

@@ -1,0 +1,102 @@
+"""How many rows, files and bytes each partition of a snapshot has, and when its newest file was made.
+
+Source: Java `PartitionEntry`, `AbstractFileStoreScan.readPartitionEntries`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
+from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.metadata.entry_filter import EntryFilter
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.partition import Partition
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.storage.store import FileMissingError
+
+_MANIFESTS_AT_ONCE = 64
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of whoever wrote the file
+_SUMS = ("record_count", "file_size_in_bytes", "file_count")
+
+
+def partition_files(root: TableRoot, snapshot: Snapshot, chosen: PartitionChoice | None = None) -> pa.Table:
+    """The partitions of a snapshot that have files, or some of them, one in each row.
+
+    Returns: `partition` (serialized), and as int64 `record_count`, `file_size_in_bytes`, `file_count`,
+        `creation_time_millis` (of the newest file ever, by the wall clock of whoever made it; ABSENT if none says) and
+        `total_buckets`.
+
+    Cost: all manifests that may hold the partitions; memory for the entries of 64 of them beside what is cached.
+    Raises: SnapshotExpiredError, CorruptionError
+    """
+    wanted = EntryFilter(partitions=chosen)
+    try:
+        files = root.manifests.base_and_delta(snapshot)
+        parts = [
+            _counted(root.manifests.read_entries(files[at : at + _MANIFESTS_AT_ONCE], wanted))
+            for at in range(0, len(files), _MANIFESTS_AT_ONCE)
+        ]
+    except FileMissingError as error:
+        raise root.missing(Base.of(snapshot), error) from error
+    counted = _joined(pa.concat_tables([_counted(EntryColumns.empty()), *parts]))
+    return counted.filter(pc.greater(counted["file_count"], 0))
+
+
+def list_partitions(root: TableRoot, schema: TableSchema, snapshot: Snapshot | None) -> list[Partition]:
+    """The partitions of a snapshot, in the order of their values. Cost, Raises: as `partition_files`"""
+    if snapshot is None:
+        return []
+    found = partition_files(root, snapshot)
+    columns = partition_columns(schema, found["partition"])
+    if columns.num_columns:
+        order = pc.sort_indices(columns, [(name, "ascending") for name in columns.column_names])
+        found, columns = found.take(order), columns.take(order)
+    values = columns.to_pylist() if columns.num_columns else [{}] * found.num_rows
+    return [
+        Partition(
+            partition=value,
+            last_file_creation_time=None if made == ABSENT else _EPOCH + timedelta(milliseconds=made),
+            **{name: row[name] for name in (*_SUMS, "total_buckets")},
+        )
+        for value, made, row in zip(values, found["creation_time_millis"].to_pylist(), found.to_pylist(), strict=True)
+    ]
+
+
+def partition_columns(schema: TableSchema, partitions: pa.ChunkedArray) -> pa.Table:
+    """Serialized partitions as one column for each key."""
+    fields = schema.partition_fields
+    columns = decode(partitions.to_pylist(), [field.type for field in fields])
+    return pa.table(dict(zip([field.name for field in fields], columns, strict=True)))
+
+
+def _counted(entries: EntryColumns) -> pa.Table:
+    sign = 1 - 2 * (entries.kind == FileKind.DELETE).astype("int64")
+    return _joined(
+        pa.table(
+            {
+                "partition": entries.partitions(),
+                "record_count": sign * entries.row_count,
+                "file_size_in_bytes": sign * entries.size_bytes,
+                "file_count": sign,
+                "creation_time_millis": entries.creation_time_millis,
+                "total_buckets": entries.total_buckets,
+            }
+        )
+    )
+
+
+def _joined(rows: pa.Table) -> pa.Table:
+    """Rows of the same partition as one."""
+    grouped = rows.group_by("partition", use_threads=False).aggregate(
+        [*((name, "sum") for name in _SUMS), ("creation_time_millis", "max"), ("total_buckets", "last")]
+    )
+    names = {f"{name}_sum": name for name in _SUMS}
+    names |= {"creation_time_millis_max": "creation_time_millis", "total_buckets_last": "total_buckets"}
+    return grouped.rename_columns([names.get(name, name) for name in grouped.column_names]).select(rows.column_names)

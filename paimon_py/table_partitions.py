@@ -1,0 +1,94 @@
+"""The verbs that look after partitions: listing, expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from paimon_py.doors import names_place
+from paimon_py.errors import UsageError
+from paimon_py.maintain.expired import ExpiredPartitions
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.partition import Partition
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_writable
+
+
+@names_place(lambda table: table._root.path)
+class TablePartitions:
+    """What `Table` offers for its partitions."""
+
+    _root: TableRoot
+    _schema: TableSchema
+
+    def partitions(self) -> list[Partition]:
+        """The partitions of the latest snapshot that have files, in the order of their values.
+
+        A table without partition keys is one partition without values.
+
+        Cost: all manifests of the snapshot that were not read before; no data file.
+        Raises: CorruptionError, StorageError
+        """
+        from paimon_py.metadata.partition_files import list_partitions
+
+        return list_partitions(self._root, self._schema, self._root.latest())
+
+    def expire_partitions(
+        self,
+        *,
+        older_than: datetime | timedelta | int | None = None,
+        strategy: str | None = None,
+        timestamp_pattern: str | None = None,
+        timestamp_formatter: str | None = None,
+        max_partitions: int | None = None,
+        batch_size: int | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> ExpiredPartitions:
+        """Drop the partitions whose time is over. What is not said is what the table's options say.
+
+        Rows that others add to such a partition meanwhile go with it; where the time of the last change decides, the
+        partition stays then. Files go when the snapshots that name them expire.
+
+        Args:
+            older_than: partitions of a greater age, or of an earlier time, go (`partition.expiration-time`). Times of
+                partitions are read by the clock on the wall of this machine.
+            strategy: "values-time" reads the time from the values, "update-time" takes when the newest file was made
+                (`partition.expiration-strategy`).
+            timestamp_pattern: a text with `$key` where values stand; the first key if nothing is said
+                (`partition.timestamp-pattern`).
+            timestamp_formatter: how that text is read, as a pattern of Java such as `yyyyMMdd`; a date such as
+                2024-05-14, perhaps with a time, if nothing is said (`partition.timestamp-formatter`).
+            max_partitions: the most partitions that go in this call (`partition.expiration-max-num`).
+            batch_size: the most that go with one commit (`partition.expiration-batch-size`).
+            dry_run: drop nothing, say what would go.
+            progress: called after each commit with how many went, how many will, and "partitions".
+
+        Returns: which partitions went, and which never will.
+
+        Raises:
+            UsageError: the table has no partitions, nothing says when they expire, or a pattern is none.
+            CommitConflictError: others changed the same partitions again and again.
+            CommitUnknownError: the store did not say whether a commit happened; nothing was deleted.
+        """
+        from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions, require_expiry
+
+        check_writable(self._schema)
+        said = {
+            "partition.expiration-strategy": strategy,
+            "partition.timestamp-pattern": timestamp_pattern,
+            "partition.timestamp-formatter": timestamp_formatter,
+            "partition.expiration-max-num": _count("max_partitions", max_partitions),
+            "partition.expiration-batch-size": _count("batch_size", batch_size),
+        }
+        options = {**self._schema.options, **{name: value for name, value in said.items() if value is not None}}
+        expiry = PartitionExpiry.of(self._schema, options, self._root.env.clock, older_than=older_than)
+        return expire_partitions(
+            self._root, self._schema, require_expiry(expiry, self._schema), dry_run=dry_run, progress=progress
+        )
+
+
+def _count(name: str, number: int | None) -> str | None:
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")
+    return None if number is None else str(number)
