@@ -1,8 +1,8 @@
-"""The verbs that look after partitions: listing, expiry."""
+"""The verbs that look after partitions: listing, expiry, marks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from paimon_py.doors import names_place
@@ -86,6 +86,27 @@ class TablePartitions:
         return expire_partitions(
             self._root, self._schema, require_expiry(expiry, self._schema), dry_run=dry_run, progress=progress
         )
+
+    def mark_partitions_done(self, partitions: Sequence[Mapping[str, object]]) -> list[str]:
+        """Say that partitions are complete, by a file `_SUCCESS` in the directory of each, as Java does.
+
+        A partition that was marked before keeps the time when that was, and gets a new time of its last mark.
+
+        Args:
+            partitions: such as `[{"month": 3}]`; the first keys alone mark the directory above the partitions.
+
+        Returns: the paths of the files.
+
+        Raises:
+            UsageError: the table has no partitions, a name is not a partition key, a value does not fit.
+            UnsupportedError: `partition.mark-done-action` asks for something else than success-file.
+            StorageError: some files may be written; the call may be repeated.
+        """
+        from paimon_py.maintain.mark_done import check_actions, mark_done
+
+        check_writable(self._schema)
+        check_actions(self._schema.options)
+        return mark_done(self._root, self._schema, partitions)
 
 
 def _count(name: str, number: int | None) -> str | None:

@@ -14,7 +14,6 @@ from paimon_py.spec.options import OPTIONS, check_values, is_default
 _SNAPSHOTS = "commits expire no snapshots, table.expire_snapshots() does"
 _CHANGELOGS = "commits expire no changelogs, table.expire_changelogs() does"
 _PARTITIONS = "commits drop no partitions, table.expire_partitions() does"
-_DONE = "partitions are not marked as done"
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
 
@@ -41,8 +40,7 @@ IDLE: Mapping[str, str] = {
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
     "consumer.expiration-time": "commits forget no consumers; expire_consumers() does",
     "consumer.changelog-only": "consumers keep snapshots too, not changelogs alone",
-    "partition.end-input-to-done": _DONE,
-    "partition.mark-done-action": _DONE,
+    "partition.end-input-to-done": "commits mark no partitions as done, table.mark_partitions_done() does",
     "metastore.partitioned-table": _METASTORE,
     "metastore.tag-to-partition": _METASTORE,
     "visibility-callback.enabled": "commits do not wait until rows are visible",

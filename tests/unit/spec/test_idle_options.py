@@ -33,14 +33,14 @@ DECIDED = {
 }
 
 OF_REFUSED = re.compile(
-    r"(blob|variant|vector|global-index|scalar-index|full-text-index|data-evolution|row-tracking|chain-table|format-table"
+    r"partition\.mark-done-action\.|(blob|variant|vector|global-index|scalar-index|full-text-index|data-evolution|row-tracking|chain-table|format-table"
     r"|materialized-table|lookup\.blob|commit\.callback|incremental-)"
     r"|scan\.fallback-(snapshot|delta)|scan\.fallback-branch\.|tag\.(creation|period|automatic|batch)"
 )
 """They say more of what is refused by name, as a kind of table, a type, or another option."""
 
 OF_IDLE = re.compile(
-    r"partition\.timestamp-|partition\.mark-done-action\.|tag\.callback\.#|tag\.time-expire|metastore\.tag-to-partition\."
+    r"partition\.timestamp-|tag\.callback\.#|tag\.time-expire|metastore\.tag-to-partition\."
     r"|visibility-callback\.(timeout|check)|manifest-sort\.(max|partition)|postpone\.batch-write-fixed-bucket\."
 )
 """They say more of an idle option, and nothing without it."""
@@ -85,7 +85,7 @@ _BY_CALL = (
 @pytest.mark.parametrize(("name", "text"), [
     ("snapshot.time-retained", "60 min"), ("snapshot.num-retained.min", "10"), ("snapshot.num-retained.max", "2147483647"),
     ("snapshot.expire.execution-mode", "SYNC"), ("commit.force-compact", "False"), ("manifest-sort.enabled", "false"),
-    ("tag.callbacks", ""), ("partition.mark-done-action", "success-file"),
+    ("tag.callbacks", ""),
 ])  # fmt: skip
 def test_defaults_however_they_are_written_are_not_idle(name, text):
     assert is_default(name, text)

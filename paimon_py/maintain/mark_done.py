@@ -1,0 +1,114 @@
+"""Marking partitions as done: a file `_SUCCESS` beside the buckets tells others that a partition is complete.
+
+Source: Java `PartitionMarkDoneAction`, `SuccessFileMarkDoneAction`, `SuccessFile`, `PartitionPathUtils`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.json import decode_object, pretty
+from paimon_py.codec.partition_choice import choice_of
+from paimon_py.codec.partition_text import partition_texts
+from paimon_py.codec.python_values import python_array
+from paimon_py.doors import decoding_metadata
+from paimon_py.errors import CorruptionError, OptionError, UnsupportedError, UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bounds import is_long
+from paimon_py.spec.layout import join, partition_path
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import FileMissingError
+
+_ACTION = "partition.mark-done-action"
+_FILE = "success-file"
+_SUCCESS = "_SUCCESS"
+_CREATED, _MODIFIED = "creationTime", "modificationTime"
+_ELSEWHERE = {
+    "done-partition": "adds a partition to a metastore, and paimon_py works without one",
+    "mark-event": "tells a metastore, and paimon_py works without one",
+    "http-report": "calls a web server; call yours when mark_partitions_done returns",
+    "custom": "runs a Java class; run your own code when mark_partitions_done returns",
+}
+
+
+def check_actions(options: Mapping[str, str]) -> None:
+    """Make sure that marking partitions as done means writing a file, and nothing else.
+
+    Raises:
+        UnsupportedError: the option `partition.mark-done-action` asks for more.
+        OptionError: it holds something else.
+    """
+    text = Options(options).get_str(_ACTION)
+    for action in text.split(","):
+        name = action.strip().lower()
+        if name in _ELSEWHERE:
+            raise UnsupportedError(
+                f"{_ACTION} = {text!r}: {name} {_ELSEWHERE[name]}. Set the option to {_FILE}",
+                feature=f"{_ACTION} = {name}",
+            )
+        if name != _FILE:
+            known = ", ".join((_FILE, *_ELSEWHERE))
+            raise OptionError(f"{_ACTION} lists some of {known}, not {name!r}", option=_ACTION, value=text)
+
+
+def mark_done(root: TableRoot, schema: TableSchema, partitions: Sequence[Mapping[str, object]]) -> list[str]:
+    """Write the file that says that a partition is done, for each of some; one that is there gets a new time.
+
+    Returns: the paths of the files. Cost: a get and a put for each.
+    Raises:
+        UsageError: names that are no partition keys, values that do not fit, or a key left out before another one.
+        CorruptionError: a file of that name holds something else.
+        StorageError: the files before are written; the call may be repeated.
+    """
+    choice_of(schema, "mark_partitions_done", () if partitions is None else partitions)
+    paths = [join(root.path, _directory(schema, partition), _SUCCESS) for partition in partitions]
+    for path in paths:
+        now = root.env.clock.millis()
+        created = _created(root, path)
+        times = {_CREATED: now if created is None else created, _MODIFIED: now}
+        root.store.put(path, pretty(times), within=root.path)
+    return paths
+
+
+def _created(root: TableRoot, path: str) -> int | None:
+    """When a partition was marked for the first time, None if it never was."""
+    try:
+        data = root.store.get(path)
+    except FileMissingError:
+        return None
+    with decoding_metadata(path):
+        found = decode_object(data, path).get(_CREATED)
+        if not is_long(found):
+            raise CorruptionError(
+                f"{path} says {_CREATED} = {found!r}, which is no time; delete the file and mark the partition again",
+                path=path,
+            )
+        return int(found)
+
+
+def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:
+    """The directory of a partition, or of those that begin with some values."""
+    fields = [field for field in schema.partition_fields if field.name in partition]
+    if fields != list(schema.partition_fields[: len(fields)]):
+        raise UsageError(
+            f"mark_partitions_done takes the first keys of {', '.join(schema.partition_keys)}, and these are not: "
+            f"{dict(partition)}"
+        )
+    options = Options(schema.options)
+    legacy = options.get_bool("partition.legacy-name")
+    texts = [_text(field, partition[field.name], legacy=legacy) for field in fields]
+    return partition_path([field.name for field in fields], texts, options.get_str("partition.default-name"))
+
+
+def _text(field: Field, value: object, *, legacy: bool) -> str | None:
+    try:
+        array = python_array([value], to_arrow_type(field.type))
+    except (OverflowError, ValueError, TypeError, pa.ArrowException) as error:
+        raise UsageError(f"partition value {field.name}={value!r} does not fit: {error}") from error
+    text: str | None = partition_texts(array, field.type, legacy=legacy)[0].as_py()
+    return text
