@@ -83,12 +83,12 @@ def _created(root: TableRoot, path: str) -> int | None:
         return None
     with decoding_metadata(path):
         found = decode_object(data, path).get(_CREATED)
-        if not is_long(found):
+        if not isinstance(found, int) or not is_long(found):
             raise CorruptionError(
                 f"{path} says {_CREATED} = {found!r}, which is no time; delete the file and mark the partition again",
                 path=path,
             )
-        return int(found)
+        return found
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:
