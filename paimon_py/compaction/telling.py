@@ -63,7 +63,7 @@ class TellingEngine(msgspec.Struct, frozen=True):
         merged = self.engine(groups, columns)
         levels = numpy_values(combined(columns[LEVEL]))[groups.order]
         places = np.flatnonzero(levels == self.telling.top)
-        keys = np.searchsorted(groups.firsts, places, side="right") - 1
+        keys = np.cumsum(groups.starts)[places] - 1
         before = np.full(len(groups), -1, np.int64)
         before[keys] = groups.order[places]
         told = (before < 0) | (groups.ends - groups.firsts > 1)

@@ -23,7 +23,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.types import Atomic, Field
 
-_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = 0, 1, 2, 3
+_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = np.arange(4, dtype=np.int8)
 
 
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,17 +70,18 @@ def change_rows(
         after_kinds = kinds[merged.rows]
     is_after = told & ((after_kinds & 1) == 0)
     is_before = told & (before >= 0)
-    is_before[is_before] = (kinds[before[is_before]] & 1) == 0
+    if kinds.any():
+        is_before[is_before] = (kinds[before[is_before]] & 1) == 0
     both = np.flatnonzero(is_before & is_after)
     if rules.compared is not None and len(both):
         same = both[~_differ(columns, before, merged, both, rules.compared)]
         is_before[same] = is_after[same] = False
-    new_kinds = after_kinds if rules.keeps_kinds else np.int8(_INSERT)
+    new_kinds = after_kinds if rules.keeps_kinds else _INSERT
     made = _pairs(np.where(is_after, _UPDATE_BEFORE, _DELETE), np.where(is_before, _UPDATE_AFTER, new_kinds))
     places = np.flatnonzero(_pairs(is_before, is_after))
     rows = _pairs(before, merged.rows)[places]
     index = from_numpy(rows, pa.int64())
-    arrays: dict[str, pa.Array] = {VALUE_KIND: from_numpy(made[places].astype(np.int8), pa.int8())}
+    arrays: dict[str, pa.Array] = {VALUE_KIND: from_numpy(made[places], pa.int8())}
     for name in rules.columns:
         if name in merged.columns and name != VALUE_KIND:
             column = columns[name]
@@ -93,7 +94,9 @@ def change_rows(
 
 def _pairs(first: AnyArray, second: AnyArray) -> AnyArray:
     """What belongs to the row before and to the row after, key by key."""
-    return np.stack((first, second), axis=1).ravel()
+    pairs = np.empty((len(first), 2), first.dtype)
+    pairs[:, 0], pairs[:, 1] = first, second
+    return pairs.ravel()
 
 
 def insertions(batch: pa.RecordBatch, rules: ChangeRules) -> pa.RecordBatch:
