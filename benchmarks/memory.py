@@ -4,6 +4,8 @@ Wide rows, if nothing else is said: 22 columns, about 210 bytes a row.
 
 - `stream`: a streamed merged read of eleven runs in one bucket, at two table sizes.
 - `diff`: every key of the last state of that table beside the first one, merged with each other, at two table sizes.
+- `full-step`: the first step of a stream of that table, all rows merged, at two table sizes.
+- `step`: the step of a stream that holds one commit of 1 M and of 5 M rows, from the changelog of their input.
 - `load`: one writer with default options takes 20 M rows in scattered order, in batches of 65,536, made as it goes.
 - `moves`: 5 M rows go to a table whose keys move between partitions; a second writer moves every tenth of them.
 - `compact`: a full compaction of 50 runs of 100,000 rows, every other row of which is updated by the next run.
@@ -26,13 +28,16 @@ from benchmarks import data
 from benchmarks.__main__ import Failed, machine, run, store
 from benchmarks.workspace import Workspace, fresh_table
 
-LIMITS_MB = {"stream": 500, "diff": 500, "load": 600, "moves": 700, "compact": 600, "merge": 200, "change": 200}
+LIMITS_MB = {
+    "stream": 500, "diff": 500, "full-step": 300, "step": 300, "load": 600, "moves": 700, "compact": 600, "merge": 200,
+    "change": 200,
+}  # fmt: skip
 RUNS = 50
 BATCH_ROWS = 65_536
 _TWO_SIZES = (5_000_000, 10_000_000)
 DEFAULT_ROWS = {
-    "stream": _TWO_SIZES, "diff": _TWO_SIZES, "load": (20_000_000,), "moves": (5_000_000,), "compact": (5_000_000,),
-    "merge": _TWO_SIZES, "change": _TWO_SIZES,
+    "stream": _TWO_SIZES, "diff": _TWO_SIZES, "full-step": _TWO_SIZES, "step": (1_000_000, 5_000_000),
+    "load": (20_000_000,), "moves": (5_000_000,), "compact": (5_000_000,), "merge": _TWO_SIZES, "change": _TWO_SIZES,
 }  # fmt: skip
 
 
@@ -42,6 +47,10 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
     shutil.rmtree(scratch, ignore_errors=True)
     if what in ("stream", "diff"):
         return {"table": str(space.wide(rows))}
+    if what == "full-step":
+        return {"table": str(space.wide(rows)), "from": "full"}
+    if what == "step":
+        return {"table": str(space.told(rows)), "from": "earliest"}
     if what == "load":
         table = fresh_table(scratch, data.wide(np.arange(1), 1).schema, keyed=True)
         return {"table": str(table), "rows": rows, "batch_rows": BATCH_ROWS}
@@ -63,7 +72,7 @@ def settings_of(what: str, rows: int, space: Workspace) -> dict[str, Any]:
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--what", default="stream,diff,load,moves,compact,merge,change")
+    parser.add_argument("--what", default="stream,diff,full-step,step,load,moves,compact,merge,change")
     parser.add_argument("--rows", default="", help="numbers of rows instead of the usual ones")
     parser.add_argument("--peers", default="ours,rust")
     parser.add_argument("--work", type=Path, help="keep the tables here, and use what is there")
@@ -78,7 +87,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
             peers = options.peers.split(",") if what == "stream" else ["ours"]
             for rows, peer in ((rows, peer) for rows in counts for peer in peers):
                 try:
-                    got = run(peer, what, settings_of(what, rows, space))
+                    got = run(peer, what.replace("full-", ""), settings_of(what, rows, space))
                 except Failed as error:
                     print(f"| {what} | {rows} | {peer} | {error} |", flush=True)
                     continue

@@ -145,6 +145,19 @@ class Workspace:
 
         return self._table(f"wide-{rows}", fill, schema=data.wide(np.arange(1), 1).schema)
 
+    def told(self, rows: int) -> Path:
+        """`rows` wide rows in scattered order, loaded in one commit, with the changelog of the input."""
+
+        def fill(table: Table) -> None:
+            with table.writer() as writer:
+                for start in range(0, rows, 500_000):
+                    numbers = np.arange(start, min(start + 500_000, rows))
+                    writer.write_arrow(data.wide(data.scattered(numbers, rows), start))
+                table.commit(writer.changes())
+
+        options = {"changelog-producer": "input", "write-only": "true"}
+        return self._table(f"told-{rows}", fill, schema=data.wide(np.arange(1), 1).schema, options=options)
+
     def _parts(self) -> range:
         return range(0, 10 * self.million, self.million)
 

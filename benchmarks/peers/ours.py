@@ -37,6 +37,12 @@ def diff(inputs, settings):
     return sum(batch.num_rows for batch in Table.open(settings["table"]).changes(1, mode="diff").to_reader())
 
 
+def step(inputs, settings):
+    """The first step of a stream."""
+    step = Table.open(settings["table"]).stream(from_=settings["from"]).poll()
+    return sum(batch.num_rows for batch in step.to_reader())
+
+
 _OPENED = {}
 
 

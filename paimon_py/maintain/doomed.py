@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import numpy_values
+from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import StorageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
@@ -105,7 +105,7 @@ class Doomed:
         if not bool(deletes.any()):
             return
         names = entries.names()
-        returned = numpy_values(pc.is_in(names, value_set=names.filter(pa.array(~deletes))))
+        returned = numpy_values(pc.is_in(names, value_set=names.filter(from_numpy(~deletes, pa.bool_()))))
         for entry in entries.take(np.flatnonzero(deletes & ~returned)).entries():
             if written or entry.file.source is FileSource.COMPACT:
                 self._add(entry)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values, text_array
 from paimon_py.commit.changes import Bucket
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import KIND_FIELD
@@ -31,6 +31,7 @@ from paimon_py.rows.matches import Probe
 from paimon_py.rows.update_check import UpdateCheck
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import Request
+from paimon_py.scan.row_kinds import row_kinds, texts_of
 from paimon_py.scan.split import Split
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups
@@ -238,7 +239,7 @@ class KeyedRows:
             batch = pa.RecordBatch.from_arrays([*batch.columns, kinds], names=[*batch.schema.names, ROW_KIND_COLUMN])
         elif kind == "-D":
             place = batch.schema.get_field_index(self._kind_field)
-            batch = batch.set_column(place, self._kind_field, pa.repeat(pa.scalar(kind), batch.num_rows))
+            batch = batch.set_column(place, self._kind_field, texts_of(np.full(batch.num_rows, _KINDS[kind], np.int8)))
         if kind == "+I":
             writer.write_arrow(batch)
         else:
@@ -265,8 +266,8 @@ def _told(batch: pa.RecordBatch, field: str) -> pa.RecordBatch:
     """New rows in a table where a column holds the kinds."""
     place = batch.schema.get_field_index(field)
     if place < 0:
-        return batch.append_column(field, pa.repeat(pa.scalar("+I"), batch.num_rows))
-    if pc.any(pc.is_in(batch.column(place), value_set=pa.array(["-U", "-D"]))).as_py():
+        return batch.append_column(field, row_kinds(batch))
+    if pc.any(pc.is_in(batch.column(place), value_set=text_array(["-U", "-D"]))).as_py():
         raise UsageError(
             f"a row to insert has '-U' or '-D' in column {field!r}, which holds the kinds of rows (option"
             " 'rowkind.field'); leave it out. Nothing was changed"

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, text_array
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.arrow import prepare
 from paimon_py.lsm.groups import Groups, Merged
@@ -25,16 +25,17 @@ from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.words import combined
 from paimon_py.scan.request import Request, keep, keys_only
-from paimon_py.scan.row_kinds import ROW_KIND_FIELD
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 
 _Tell = Literal["net", "old", "new", "stored"]
 ReadRun = Callable[[Request, Split], Iterator[pa.RecordBatch]]
 
+_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = np.arange(4, dtype=np.int8)
 _STATE = "_STATE"
 _STATE_FIELD = pa.field(_STATE, pa.int8(), nullable=False)
-_ALIVE = pa.array(["+I", "+U"])
+_ALIVE = text_array(["+I", "+U"])
 
 
 def read_difference(request: Request, compared: Compared, read: ReadRun) -> Iterator[pa.RecordBatch]:
@@ -80,17 +81,14 @@ def _source(asked: Request, run: Split, state: int, read: ReadRun) -> RunSource:
             if asked.kinds:
                 batch = batch.filter(pc.is_in(batch.column(ROW_KIND_COLUMN), _ALIVE))
             else:
-                batch = batch.append_column(ROW_KIND_FIELD, pa.array([""]).take(_zeros(batch.num_rows)))
-            marked = batch.append_column(_STATE_FIELD, pa.array(np.full(batch.num_rows, state, np.int8)))
+                batch = batch.append_column(ROW_KIND_FIELD, row_kinds(batch))
+            states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
+            marked = batch.append_column(_STATE_FIELD, states)
             for start in range(0, marked.num_rows, batch_rows):
                 yield marked.slice(start, batch_rows)
 
     row_bytes = max(16, 3 * run.size_bytes // max(1, run.row_count)) + 8 * len(asked.columns)
     return RunSource(run.files[0].name, run.row_count, row_bytes, batches)
-
-
-def _zeros(count: int) -> pa.Array:
-    return from_numpy(np.zeros(count, np.int8), pa.int8())
 
 
 class _Difference(msgspec.Struct, frozen=True):
@@ -119,22 +117,21 @@ class _Difference(msgspec.Struct, frozen=True):
         changed[both] = ~self._same(columns, oldest, newest[both])
         gone = states[newest] == 0
         if self.tell == "stored":
-            kinds = combined(columns[ROW_KIND_COLUMN]).take(from_numpy(newest, pa.int64()))
-            valid = from_numpy(changed & ~gone, pa.bool_())
-            return Merged(newest, {ROW_KIND_COLUMN: pc.if_else(valid, kinds, pa.scalar(None, pa.string()))})
-        places = np.where(gone, 2, 0).astype(np.int8)
-        places[both] = 1
+            shown = np.where(changed & ~gone, newest, -1)
+            kinds = combined(columns[ROW_KIND_COLUMN]).take(from_numpy(shown, pa.int64(), shown >= 0))
+            return Merged(newest, {ROW_KIND_COLUMN: kinds})
+        kind = np.where(gone, _DELETE, _INSERT)
+        kind[both] = _UPDATE_AFTER
         rows = newest
         if self.tell == "old":
             rows = groups.oldest_rows
-            places[both] = 3
+            kind[both] = _UPDATE_BEFORE
             there: Mask = gone.copy()
             there[both] = True
             changed &= there
         elif self.tell == "new":
             changed &= ~gone
-        texts = pa.array(["+I", "+U", "-D", "-U"]).take(from_numpy(places, pa.int8(), changed))
-        return Merged(rows, {ROW_KIND_COLUMN: texts})
+        return Merged(rows, {ROW_KIND_COLUMN: texts_of(kind, changed)})
 
     def _same(self, columns: Mapping[str, pa.ChunkedArray], before: Ints, after: Ints) -> Mask:
         found: Mask = np.ones(len(before), np.bool_)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.columns import AnyArray, numpy_values
+from paimon_py.codec.columns import AnyArray, Int32s, Mask, numpy_values, validity_bitmap
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, VALUE_KIND
 
@@ -23,7 +25,7 @@ def row_kinds(batch: pa.RecordBatch) -> pa.Array:
     """
     place = batch.schema.get_field_index(VALUE_KIND)
     if place < 0:
-        return _texts(np.zeros(batch.num_rows, np.int8))
+        return texts_of(np.zeros(batch.num_rows, np.int8))
     return kind_texts(batch.column(place))
 
 
@@ -36,10 +38,21 @@ def kind_texts(kinds: pa.Array) -> pa.Array:
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(ROW_KINDS):
         wrong = numbers[(numbers < 0) | (numbers >= len(ROW_KINDS))][0]
         raise CorruptionError(f"a row has the kind {wrong}, which is none of {', '.join(ROW_KINDS)}")
-    return _texts(numbers)
+    return texts_of(numbers)
 
 
-def _texts(numbers: AnyArray) -> pa.Array:
-    """Texts of two bytes each: they lie one after the other, so that nothing has to be measured."""
-    offsets = np.arange(0, 2 * len(numbers) + 2, 2, dtype=np.int32)
-    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(_LETTERS[numbers]))
+def texts_of(numbers: AnyArray, valid: Mask | None = None) -> pa.Array:
+    """The texts of kinds from 0 to 3, NULL where they are not `valid`.
+
+    They have two bytes each and lie one after the other, so that nothing has to be measured.
+    """
+    letters = _LETTERS[numbers] if numbers.any() else np.full(len(numbers), _LETTERS[0])
+    bitmap, nulls = validity_bitmap(valid)
+    buffers = [bitmap, pa.py_buffer(_offsets(len(numbers))), pa.py_buffer(letters)]
+    return pa.Array.from_buffers(pa.string(), len(numbers), buffers, null_count=nulls)
+
+
+@functools.lru_cache(maxsize=2)
+def _offsets(texts: int) -> Int32s:
+    """Where texts of two bytes begin and end. Most batches have the same length, so two of them are kept."""
+    return np.arange(0, 2 * texts + 2, 2, dtype=np.int32)

@@ -17,13 +17,11 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request
-from paimon_py.scan.row_kinds import ROW_KIND_FIELD
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Split
 from paimon_py.scan.view import View, WithKinds
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-
-_ADDED = "+I"
 
 
 class Reading:
@@ -92,7 +90,7 @@ class Reading:
             )
         found = read_split(self._root, self.whole_request if value.since is None else self.request, value)
         if value.since is None and self._is_plain:
-            found = (batch.append_column(ROW_KIND_FIELD, pa.repeat(_ADDED, batch.num_rows)) for batch in found)
+            found = (batch.append_column(ROW_KIND_FIELD, row_kinds(batch)) for batch in found)
         yield from map(self._shown[0].apply, self._view.show(self._shown[1], found))
 
     @lazy_property

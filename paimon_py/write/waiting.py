@@ -11,10 +11,9 @@ from functools import partial
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_field
-from paimon_py.codec.columns import from_numpy
+from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import UnsupportedError
 from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD
 from paimon_py.files.stats import StatsMode
@@ -93,11 +92,12 @@ class WaitingWriter(AppendWriter):
 
     def _check_retract(self, batch: pa.RecordBatch, kinds: pa.Array) -> None:
         """Add a row and take it back, so that no compaction meets a kind that it cannot merge."""
-        at = pc.index(pc.bit_wise_and(kinds, pa.scalar(1, pa.int8())), pa.scalar(1, pa.int8())).as_py()
-        if at < 0:
+        removals = np.flatnonzero(numpy_values(kinds) & 1)
+        if not len(removals):
             return
+        at = int(removals[0])
         buffer = MergeBuffer(merge_order(self._schema), engine_of(self._schema), 0, None)
-        buffer.add(batch.slice(at, 1), pa.array([0], pa.int8()))
+        buffer.add(batch.slice(at, 1), from_numpy(np.zeros(1, np.int8), pa.int8()))
         buffer.add(batch.slice(at, 1), kinds.slice(at, 1))
         for _ in buffer.drain():
             pass
