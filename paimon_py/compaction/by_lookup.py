@@ -179,7 +179,7 @@ class LevelsAbove:
         sources = [
             self._source_above(level, run, merging, names, reach) for level, run in reversed(above) if reach is not None
         ]
-        sources += [_source(run, merging) for run in oldest_first(section)]
+        sources += [_source(run, merging, placed=bool(names)) for run in oldest_first(section)]
         plan = Plan(
             order=merging.order,
             engine=_Looking(merging, self.rules, tuple(names), self.found),
@@ -254,11 +254,11 @@ class _Looking(msgspec.Struct, frozen=True):
         """
         order, firsts = groups.order, groups.firsts
         levels = numpy_values(combined(columns[LEVEL]))[order]
-        files = numpy_values(combined(columns[FILE]))[order]
         number: Ints = np.cumsum(groups.starts) - 1
-        above = files >= 0
         speaks = _speaking(levels, number, firsts)
         keep: Mask = np.ones(len(order), np.bool_)
+        files: Ints = numpy_values(combined(columns[FILE]))[order] if self.names else np.empty(0, np.int64)
+        above = files >= 0
         if above.any():
             is_ours = np.logical_or.reduceat(~above, firsts)[number]
             replaced = speaks & above & is_ours
@@ -278,10 +278,11 @@ class _Looking(msgspec.Struct, frozen=True):
             return Merged(np.empty(0, np.int64))
         merged = self.merging.engine(Groups(kept.order, kept.starts, merging=np.arange(len(keys))), columns)
         if self.merging.telling is not None:
-            before = np.full(len(firsts), -1, np.int64)
-            before[number[speaks]] = order[speaks]
-            told = before < 0 if self.rules.first_wins else np.logical_or.reduceat(levels == 0, firsts)
-            self.merging.telling.merged(columns, before[keys], merged, told[keys])
+            places, before = np.flatnonzero(speaks), np.full(len(firsts), -1, np.int64)
+            before[number[places]] = order[places]
+            before = before[keys]
+            told = before < 0 if self.rules.first_wins else kept.ends - kept.firsts > (before >= 0)
+            self.merging.telling.merged(columns, before, merged, told)
         return merged
 
     def _note(self, files: Ints, positions: Ints) -> None:
@@ -299,27 +300,30 @@ def _speaking(levels: AnyArray, number: Ints, firsts: Ints) -> Mask:
     return high
 
 
-def _source(run: SortedRun, merging: Merging) -> RunSource:
-    schema = _schema(merging)
+def _source(run: SortedRun, merging: Merging, *, placed: bool) -> RunSource:
+    """A run of the compaction. `placed`: beside runs above, where the rows come from."""
+    schema = _schema(merging, placed=placed)
     fields = merging.file_fields
 
     def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:
         for file in run.files:
             for batch in merging.read(file, fields, batch_rows):
-                nowhere = _constant(batch.num_rows, -1, np.int64, pa.int64())
+                nowhere = _constant(batch.num_rows, -1, np.int64, pa.int64()) if placed else None
                 yield _labelled(batch, schema, file.level, -1, nowhere)
 
     return RunSource(run.files[0].name, run.row_count, guessed_row_bytes(run, len(fields)), batches)
 
 
-def _schema(merging: Merging) -> pa.Schema:
+def _schema(merging: Merging, *, placed: bool = True) -> pa.Schema:
     schema = to_arrow_schema(merging.file_fields)
-    for name, kind in ((LEVEL, pa.int32()), (FILE, pa.int32()), (POSITION, pa.int64())):
+    for name, kind in ((LEVEL, pa.int32()), (FILE, pa.int32()), (POSITION, pa.int64()))[: 3 if placed else 1]:
         schema = schema.append(pa.field(name, kind))
     return schema
 
 
-def _labelled(batch: pa.RecordBatch, schema: pa.Schema, level: int, file: int, positions: pa.Array) -> pa.RecordBatch:
+def _labelled(
+    batch: pa.RecordBatch, schema: pa.Schema, level: int, file: int, positions: pa.Array | None
+) -> pa.RecordBatch:
     """The batch with where its rows come from; columns that were not read are null, system columns zero."""
     count = batch.num_rows
     names = set(batch.schema.names)
