@@ -87,8 +87,9 @@ def change_rows(
             column = columns[name]
             both_sides = pa.chunked_array([*column.chunks, merged.columns[name]], type=column.type)
             mixed = np.where(places & 1, len(column) + (places >> 1), rows)
-            arrays[name] = both_sides.take(from_numpy(mixed, pa.int64()))
-    kept = pa.table({name: columns[name] for name in rules.columns if name not in arrays}).take(index)
+            arrays[name] = pc.take(both_sides, from_numpy(mixed, pa.int64()), boundscheck=False)
+    stored = pa.table({name: columns[name] for name in rules.columns if name not in arrays})
+    kept = pc.take(stored, index, boundscheck=False)
     return pa.table({name: arrays[name] if name in arrays else kept.column(name) for name in rules.columns})
 
 

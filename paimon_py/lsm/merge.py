@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.errors import CorruptionError
@@ -101,7 +102,7 @@ def gather(table: pa.Table, rows: Ints) -> pa.Table:
     first, last = int(rows[0]), int(rows[-1])
     if last - first == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all()):
         return table.slice(first, len(rows))
-    return table.take(from_numpy(rows, pa.int64()))
+    return pc.take(table, from_numpy(rows, pa.int64()), boundscheck=False)
 
 
 def _first_budget(sources: Sequence[RunSource], plan: Plan) -> int:
