@@ -89,6 +89,10 @@ class Pool(Protocol):
         """What a function returns or raises, while others run."""
         ...
 
+    def behind(self, function: Callable[[], object]) -> None:
+        """Run a function that raises nothing, perhaps while the caller goes on; the process waits for its end."""
+        ...
+
 
 class SpillFile(Protocol):
     """A file that is written once, read any number of times, and deleted by whoever made it."""
@@ -167,6 +171,9 @@ class SerialPool:
     async def aside(self, function: Callable[[], R]) -> R:
         return function()
 
+    def behind(self, function: Callable[[], object]) -> None:
+        function()
+
 
 class ThreadPool:
     """Runs on a few threads, made for each call so that nothing outlives it."""
@@ -187,6 +194,11 @@ class ThreadPool:
         import asyncio
 
         return await asyncio.to_thread(function)
+
+    def behind(self, function: Callable[[], object]) -> None:
+        import threading
+
+        threading.Thread(target=function, name="paimon-behind").start()
 
 
 class TemporarySpill:

@@ -224,9 +224,10 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStreams):
             CommitConflictError: others changed the same rows again and again; nothing was changed.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
+        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        return verbs.delete(self._root, self._schema, where)
+        return cared_for(self._root, self._schema, verbs.delete(self._root, self._schema, where))
 
     def update(self, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
         """Set columns of the rows for which `where` is true, as one commit.
@@ -238,9 +239,10 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStreams):
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
+        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        return verbs.update(self._root, self._schema, where, values)
+        return cared_for(self._root, self._schema, verbs.update(self._root, self._schema, where, values))
 
     def upsert(self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None) -> RowsResult:
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
@@ -278,6 +280,7 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStreams):
 
         Raises: as `update`, and UsageError if two rows of the source want to change one row.
         """
+        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
         from paimon_py.rows.clauses import MergeClauses
 
@@ -285,7 +288,7 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStreams):
             matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
             by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
         )  # fmt: skip
-        return verbs.merge(self._root, self._schema, source, on, asked)
+        return cared_for(self._root, self._schema, verbs.merge(self._root, self._schema, source, on, asked))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ class TableCare(ABC):
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
         from paimon_py.compaction.compact import Compactor
+        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.metadata.idle_warning import warn_of_idle_options
 
         check_compactable(self._schema)
@@ -84,7 +85,7 @@ class TableCare(ABC):
 
             published = publish_waiting(self._root, self._schema, chosen)
         compactor = Compactor(self._root, self._schema, full=full, chosen=chosen, clustering=clustering)
-        return joined(published, compactor.run(progress))
+        return cared_for(self._root, self._schema, joined(published, compactor.run(progress)))
 
     def rescale(self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None) -> CommitResult:
         """Write partitions anew with another number of buckets, as one overwrite; rows stay what they are.
@@ -104,6 +105,7 @@ class TableCare(ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
+        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.maintain.rescale import check_rescalable, rescale
 
         check_writable(self._schema)
@@ -111,7 +113,7 @@ class TableCare(ABC):
         chosen = choice_of(self._schema, "rescale", partitions)
         if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
-        return rescale(self._root, self._schema, buckets, chosen)
+        return cared_for(self._root, self._schema, rescale(self._root, self._schema, buckets, chosen))
 
     def compaction_tasks(
         self,
@@ -182,10 +184,11 @@ class TableCare(ABC):
             UnsupportedError: the table uses a feature that paimon_py cannot write.
         """
         from paimon_py.compaction.index_rewrite import rewrite_indexes
+        from paimon_py.maintain.after_commit import cared_for
 
         check_writable(self._schema)
         chosen = choice_of(self._schema, "rewrite_file_index", partitions, where)
-        return rewrite_indexes(self._root, self._schema, chosen)
+        return cared_for(self._root, self._schema, rewrite_indexes(self._root, self._schema, chosen))
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.

@@ -17,6 +17,7 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.doors import listed
 from paimon_py.errors import UsageError
+from paimon_py.maintain.after_commit import cared_for
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
@@ -59,8 +60,8 @@ def write(
     request = CommitRequest(overwrite=mode, watermark=watermark, is_new=True)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        return on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS)
-    return _written(root, schema, data, request)
+        return cared_for(root, schema, on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS))
+    return cared_for(root, schema, _written(root, schema, data, request))
 
 
 def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> RowsResult:
@@ -68,7 +69,7 @@ def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> Ro
     if not schema.primary_keys or on is not None:
         from paimon_py.rows import verbs
 
-        return verbs.upsert(root, schema, data, on)
+        return cared_for(root, schema, verbs.upsert(root, schema, data, on))
     from paimon_py.rows.rules import check_replacing
 
     check_replacing(schema, "upsert")
@@ -94,7 +95,7 @@ def publish(
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
     (check_compactable if compacts_only and not writes else check_writable)(schema)
     warn_of_idle_options(root, schema.options)
-    return commit(root, schema, given, request)
+    return cared_for(root, schema, commit(root, schema, given, request))
 
 
 def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:
@@ -102,7 +103,8 @@ def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> Com
     check_writable(schema)
     warn_of_idle_options(root, schema.options)
     changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=())
-    return commit(root, schema, changes, CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True))
+    request = CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True)
+    return cared_for(root, schema, commit(root, schema, changes, request))
 
 
 def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:

@@ -18,7 +18,7 @@ def expire_changelogs(
 ) -> ExpiredChangelogs:
     """Let kept changelogs go, and the files that only they name; the newest one stays.
 
-    Cost: two lists, a get for each changelog that goes, for its list and manifests; a delete per file.
+    Cost: two lists, a get for each changelog that goes or whose time is asked, for its list and manifests; a delete per file.
     Raises:
         CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
     """
@@ -26,10 +26,20 @@ def expire_changelogs(
     latest = root.snapshots.latest_id()
     if not ids or latest is None or earliest is None:
         return ExpiredChangelogs(reason="no changelog is kept longer than its snapshot", dry_run=dry_run)
-    found = {number: root.changelogs.find(number) for number in ids}
+    found: dict[int, Snapshot | None] = {}
+
+    def get(number: int) -> Snapshot | None:
+        if number not in found:
+            found[number] = root.changelogs.find(number)
+        return found[number]
+
+    def time_of(number: int) -> int | None:
+        changelog = get(number)
+        return None if changelog is None else changelog.time_millis
+
     consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
-    kept = first_kept_changelog(ids, latest, retention, consumers, lambda number: _time_of(found.get(number)))
-    going = [one for number, one in found.items() if number < kept.snapshot_id and one is not None]
+    kept = first_kept_changelog(ids, latest, retention, consumers, time_of)
+    going = [one for number in ids if number < kept.snapshot_id and (one := get(number)) is not None]
     doomed = Doomed(root, schema)
     for changelog in going:
         if changelog.changelog_manifest_list is None:
@@ -40,7 +50,7 @@ def expire_changelogs(
             doomed.add_lists(changelog.changelog_manifest_list)
     beside = kept_beside(root)
     if going:
-        following, oldest = found.get(kept.snapshot_id), root.snapshots.find(earliest)
+        following, oldest = get(kept.snapshot_id), root.snapshots.find(earliest)
         if following is not None:
             doomed.spare_metadata(following, missing_ok=True)
         doomed.spare([] if oldest is None else [oldest])
@@ -62,6 +72,3 @@ def expire_changelogs(
         dry_run=dry_run,
     )
 
-
-def _time_of(changelog: Snapshot | None) -> int | None:
-    return None if changelog is None else changelog.time_millis

@@ -18,6 +18,7 @@ from paimon_py.maintain.retention import FirstKept, Lasting, Retention, first_ke
 from paimon_py.metadata.hints import raise_hint
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 
@@ -37,13 +38,13 @@ def expire_snapshots(root: TableRoot, schema: TableSchema, retention: Retention,
     if not ids:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
     known = _Known(root)
-    consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
-    kept = first_kept(ids[0], ids[-1], retention, consumers, known.time_of)
+    lasting = lasting_changes(schema.options)
+    kept = first_kept(ids[0], ids[-1], retention, _held(root, schema, lasting), known.time_of)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     following = known.get(kept.snapshot_id)
     if not going or not following:
         return _result(ids, kept, [], None, dry_run=dry_run)
-    beside, lasting = kept_beside(root), lasting_changes(schema.options)
+    beside = kept_beside(root)
     doomed = _doomed(root, schema, going, following[0], lasting)
     doomed.spare(beside.near(going[0].id, kept.snapshot_id))
     if dry_run:
@@ -56,6 +57,13 @@ def expire_snapshots(root: TableRoot, schema: TableSchema, retention: Retention,
         root.store.delete(snapshot_path(root.path, snapshot.id))
     doomed.spare(kept_beside(root).without(beside))
     return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete())
+
+
+def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
+    """The next snapshot of each consumer; of none where kept changelogs are all that consumers need."""
+    if lasting is not Lasting.NOTHING and Options(schema.options).get_bool("consumer.changelog-only"):
+        return {}
+    return {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
 
 
 def _doomed(

@@ -117,6 +117,18 @@ def first_kept(
     return FirstKept(max(end, earliest), reason)
 
 
+def may_go(oldest: int, millis: int | None, latest: int, retention: Retention) -> bool | None:
+    """Whether numbers and times let the oldest snapshot, or kept changelog, go; None if only the time can tell.
+
+    `millis`: the time that decides: of the snapshot that follows, or of the changelog itself.
+    """
+    if oldest > latest - retention.count_min:
+        return False
+    if oldest <= latest - retention.count_max:
+        return True
+    return None if millis is None else millis < retention.older_than_millis
+
+
 def first_kept_changelog(
     ids: Sequence[int],
     latest: int,

@@ -101,6 +101,10 @@ class Consumers:
         self.require(name)
         self._store.delete(consumer_path(self._path, name))
 
+    def written(self) -> list[int]:
+        """When each consumer was last written, in epoch milliseconds, as far as the store says. Cost: one list."""
+        return [status.modified_millis for status in self._files() if status.modified_millis is not None]
+
     def expire(self, older_than_millis: int) -> list[str]:
         """Forget consumers whose file was last written before a time, in epoch milliseconds.
 

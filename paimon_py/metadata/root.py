@@ -16,6 +16,7 @@ from paimon_py.metadata.missing import missing_change_error, missing_error, why_
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
+from paimon_py.metadata.upkeep import Upkeep
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.store import FileMissingError, Store
@@ -36,7 +37,7 @@ class TableRoot:
 
     __slots__ = (
         "changelogs", "committer", "consumers", "env", "files", "manifests", "path", "schemas", "snapshots", "store",
-        "tags", "warned_of",
+        "tags", "upkeep", "warned_of",
     )  # fmt: skip
 
     def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
@@ -52,6 +53,7 @@ class TableRoot:
         self.consumers = Consumers(store, path, env.clock)
         self.manifests = Manifests(store, path, env)
         self.committer: Committer | None = None
+        self.upkeep = Upkeep()
         self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once
 
     def latest(self) -> Snapshot | None:

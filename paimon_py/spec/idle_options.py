@@ -11,22 +11,12 @@ from collections.abc import Mapping
 
 from paimon_py.spec.options import OPTIONS, check_values, is_default
 
-_SNAPSHOTS = "commits expire no snapshots, table.expire_snapshots() does"
-_CHANGELOGS = "commits expire no changelogs, table.expire_changelogs() does"
 _PARTITIONS = "commits drop no partitions, table.expire_partitions() does"
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
 
 IDLE: Mapping[str, str] = {
-    "snapshot.num-retained.min": _SNAPSHOTS,
-    "snapshot.num-retained.max": _SNAPSHOTS,
-    "snapshot.time-retained": _SNAPSHOTS,
-    "snapshot.expire.execution-mode": _SNAPSHOTS,
-    "snapshot.expire.limit": _SNAPSHOTS,
     "snapshot.clean-empty-directories": "empty directories stay",
-    "changelog.num-retained.min": _CHANGELOGS,
-    "changelog.num-retained.max": _CHANGELOGS,
-    "changelog.time-retained": _CHANGELOGS,
     "partition.expiration-strategy": _PARTITIONS,
     "partition.expiration-time": _PARTITIONS,
     "partition.expiration-check-interval": _PARTITIONS,
@@ -38,8 +28,6 @@ IDLE: Mapping[str, str] = {
     "tag.create-success-file": "new tags get no success file",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
-    "consumer.expiration-time": "commits forget no consumers; expire_consumers() does",
-    "consumer.changelog-only": "consumers keep snapshots too, not changelogs alone",
     "partition.end-input-to-done": "commits mark no partitions as done, table.mark_partitions_done() does",
     "metastore.partitioned-table": _METASTORE,
     "metastore.tag-to-partition": _METASTORE,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from paimon_py import Catalog, CommitConflictError, PaimonWarning, Table, col
+from paimon_py import Catalog, CommitConflictError, Table, col
 
 CONTEXT = multiprocessing.get_context("spawn")
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), pa.field("n", pa.int64())])
@@ -84,8 +84,7 @@ def live(warehouse, options, seed, count, partition_by):
     catalog = Catalog.open(str(warehouse))
     catalog.create_database("db", exist_ok=True)
     options = {**options, "snapshot.num-retained.min": "100000", "snapshot.num-retained.max": "100000"}
-    with pytest.warns(PaimonWarning, match="commits expire no snapshots"):
-        table = catalog.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=partition_by, options=options)
+    table = catalog.create_table("db.t", SCHEMA, primary_key=["p", "k"], partition_by=partition_by, options=options)
     first = {k: k for k in range(KEYS)}
     done = {table.write_arrow(rows(first)).snapshot_ids[0]: ("write", first)}
     answers = CONTEXT.Queue()

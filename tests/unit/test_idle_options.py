@@ -14,7 +14,7 @@ from paimon_py import Catalog, PaimonWarning, SetOption, Table
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
 ROWS = pa.table({"k": [1, 2], "v": ["x", "y"]}, schema=SCHEMA)
-IDLE = {"snapshot.num-retained.max": "12", "partition.expiration-time": "7 d"}
+IDLE = {"metastore.partitioned-table": "true", "commit.force-compact": "true"}
 
 WRITES = {
     "write_arrow": lambda table, _: table.write_arrow(ROWS),
@@ -46,8 +46,8 @@ def test_a_new_table_is_warned_of_by_name_in_warnings_and_in_the_log(catalog, ca
     message = str(caught[0].message)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert message.startswith(f"{table.location}: paimon_py does nothing yet for these options: ")
-    assert "snapshot.num-retained.max = '12': commits expire no snapshots" in message
-    assert "partition.expiration-time = '7 d': partitions do not expire" in message
+    assert "metastore.partitioned-table = 'true': no metastore is told" in message
+    assert "commit.force-compact = 'true': commits do not compact more" in message
     assert [(record.name, record.getMessage()) for record in caplog.records] == [("paimon_py", message)]
 
 
@@ -71,20 +71,20 @@ def test_a_table_that_is_opened_warns_when_it_is_written_and_not_when_it_is_read
     changes = changes_of(table)
     again = Table.open(table.location, QUICK, env=env())
     assert again.scan().to_arrow().num_rows == again.lookup([(1,), (2,)]).num_rows == 2
-    with pytest.warns(PaimonWarning, match="snapshot.num-retained.max = '12'.*; partition.expiration-time"):
+    with pytest.warns(PaimonWarning, match="metastore.partitioned-table = 'true'.*; commit.force-compact"):
         WRITES[verb](again, changes)
     WRITES[verb](again, changes)
 
 
 def test_an_alter_warns_of_what_it_sets(catalog):
-    table = catalog.create_table("d.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "snapshot.time-retained": "1 h"})
-    with pytest.warns(PaimonWarning, match="snapshot.time-retained = '2 h': commits expire no snapshots, table.expire_snapshots.. does$") as caught:
-        table.alter(SetOption("snapshot.time-retained", "2 h"), SetOption("snapshot.num-retained.min", "10"))
+    table = catalog.create_table("d.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "clustering.history-partition.limit": "5"})
+    with pytest.warns(PaimonWarning, match="clustering.history-partition.limit = '6': clustering does without it$") as caught:
+        table.alter(SetOption("clustering.history-partition.limit", "6"), SetOption("manifest-sort.enabled", "False"))
     assert len(caught) == 1
     table.write_arrow(ROWS)
-    with pytest.warns(PaimonWarning, match="snapshot.time-retained = '3 h'"):
-        table.alter(SetOption("snapshot.time-retained", "3 h"))
-    table.alter(SetOption("snapshot.time-retained", "60 min"))
+    with pytest.warns(PaimonWarning, match="clustering.history-partition.limit = '7'"):
+        table.alter(SetOption("clustering.history-partition.limit", "7"))
+    table.alter(SetOption("clustering.history-partition.limit", "5"))
 
 
 def test_a_warning_that_is_an_error_leaves_everything_as_it_was(tmp_path, catalog):

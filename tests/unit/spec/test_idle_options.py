@@ -73,12 +73,11 @@ def test_every_option_is_acted_on_refused_idle_or_beside_the_point():
 def test_an_option_that_is_acted_on_is_not_idle():
     # verbs of expiry act on them, and commits do not; the last one may not change, and does nothing
     by_call = {name for name in IDLE if re.match(_BY_CALL, name)}
-    assert acted_on() & set(IDLE) == {*by_call, "consumer.expiration-time", "blob-field"}
+    assert acted_on() & set(IDLE) == {*by_call, "blob-field"}
 
 
 _BY_CALL = (
-    r"(snapshot|changelog)\.(num|time)-retained|snapshot\.expire\.limit"
-    r"|partition\.expiration-(strategy|time|max-num|batch-size)$"
+    r"partition\.expiration-(strategy|time|max-num|batch-size)$"
 )
 
 
@@ -93,15 +92,15 @@ def test_defaults_however_they_are_written_are_not_idle(name, text):
 
 
 def test_idle_options_come_with_what_does_not_happen():
-    options = {"snapshot.num-retained.max": "5", "bucket": "2", "commit.force-compact": "true", "strange": "x"}
+    options = {"metastore.partitioned-table": "true", "bucket": "2", "commit.force-compact": "true", "strange": "x"}
     assert idle_options(options) == {
-        "snapshot.num-retained.max": "commits expire no snapshots, table.expire_snapshots() does",
+        "metastore.partitioned-table": "no metastore is told",
         "commit.force-compact": "commits do not compact more than the other options say",
     }
     assert list(idle_options({"snapshot.expire.clean-empty-directories": "true"})) == ["snapshot.expire.clean-empty-directories"]
     for wrong in ("1 fortnight", 5):
-        with pytest.raises(OptionError, match="snapshot.time-retained"):
-            idle_options({"snapshot.time-retained": wrong})
+        with pytest.raises(OptionError, match="scan.plan-auto-tag-for-read.time-retained"):
+            idle_options({"scan.plan-auto-tag-for-read.time-retained": wrong})
     assert idle_options({"end-input.check-partition-expire": "true"}) == {
         "end-input.check-partition-expire": "commits drop no partitions, table.expire_partitions() does"
     }

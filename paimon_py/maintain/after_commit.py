@@ -1,0 +1,148 @@
+"""What commits do for their table: consumers, snapshots and changelogs expire by its options.
+
+A commit that lets nothing go asks the store for nothing: what was seen before is remembered (`metadata/upkeep.py`), and
+says when there is something to do next. The commit is published by then: what fails here is told, and never takes the
+place of its result.
+
+Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from paimon_py.errors import PaimonError
+from paimon_py.maintain.expire_changelogs import expire_changelogs
+from paimon_py.maintain.expire_snapshots import expire_snapshots
+from paimon_py.maintain.retention import Lasting, Retention, lasting_changes, may_go, retention_of
+from paimon_py.metadata.idle_warning import warn
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.upkeep import Oldest
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+
+class Done(Protocol):
+    """What every result of a commit says."""
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The newest snapshot of the commit, None if there is none."""
+        ...
+
+
+Result = TypeVar("Result", bound=Done)
+
+
+def cared_for(root: TableRoot, schema: TableSchema, result: Result) -> Result:
+    """The result of a commit, after the care that the options of the table ask for.
+
+    Tables with the option `write-only` leave all care to others. With `snapshot.expire.execution-mode` = `async` the
+    care is taken while the caller goes on.
+
+    Cost: none while nothing is due; for the first commit of a table object a few gets, once the table has more
+        snapshots than `snapshot.num-retained.min`.
+    Raises: PaimonWarning where warnings are errors, if care fails; the commit is published nevertheless.
+    """
+    options = Options(schema.options)
+    if result.snapshot_id is None or options.get_bool("write-only"):
+        return result
+    care = _Care(root, schema, result.snapshot_id)
+    if options.get_enum("snapshot.expire.execution-mode") == "async":
+        care.begin()
+    else:
+        care.take()
+    return result
+
+
+class _Care:
+    """The care after one commit."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, latest: int) -> None:
+        """`latest`: the newest snapshot of the commit."""
+        self._root = root
+        self._schema = schema
+        self._options = Options(schema.options)
+        self._latest = latest
+        self._memory = root.upkeep
+
+    def begin(self) -> None:
+        """Take the care behind the caller, unless that of an earlier commit still goes on."""
+        if not self._memory.at_work:
+            self._memory.at_work = True
+            self._root.env.pool.behind(self._run)
+
+    def _run(self) -> None:
+        try:
+            self.take()
+        finally:
+            self._memory.at_work = False
+
+    def take(self) -> None:
+        """Consumers first: who is gone holds nothing."""
+        self._attempt("consumers did not expire", self._consumers)
+        self._attempt("snapshots did not expire", self._snapshots)
+
+    def _attempt(self, what: str, duty: Callable[[], None]) -> None:
+        try:
+            duty()
+        except PaimonError as error:
+            warn(
+                f"{self._root.path}: snapshot {self._latest} was committed, but {what}: {error}; a later commit tries again"
+            )
+
+    def _consumers(self) -> None:
+        life = self._options.find_duration("consumer.expiration-time")
+        now, due = self._root.env.clock.millis(), self._memory.consumers_due
+        if life is None or (due is not None and now < due <= now + life):
+            return
+        written = self._root.consumers.written()
+        if any(millis < now - life for millis in written):
+            self._root.consumers.expire(now - life)
+        self._memory.consumers_due = min((millis for millis in written if millis >= now - life), default=now) + life + 1
+
+    def _snapshots(self) -> None:
+        retention = self._retention("snapshot")
+        went = self._is_due(retention) and self._expired(retention)
+        lasting = lasting_changes(self._schema.options)
+        if lasting is not Lasting.NOTHING:
+            self._changelogs(self._retention("changelog"), went=went)
+
+    def _retention(self, what: str) -> Retention:
+        return retention_of(self._schema.options, self._root.env.clock.millis(), what)
+
+    def _is_due(self, retention: Retention) -> bool:
+        """Whether numbers and times let the oldest snapshot go; asks the store only for what is not remembered."""
+        if self._latest <= retention.count_min:
+            return False
+        memory, snapshots = self._memory, self._root.snapshots
+        if memory.snapshot is None or memory.snapshot.id > self._latest:
+            memory.snapshot = Oldest(snapshots.earliest_id() or self._latest)
+        oldest = memory.snapshot
+        answer = may_go(oldest.id, oldest.millis, self._latest, retention)
+        if answer is None:
+            following = snapshots.find(oldest.id + 1)
+            if following is None:  # others let it expire
+                return True
+            memory.snapshot = Oldest(oldest.id, following.time_millis)
+            answer = may_go(oldest.id, following.time_millis, self._latest, retention)
+        return bool(answer)
+
+    def _expired(self, retention: Retention) -> bool:
+        """Let snapshots go. Whether some went."""
+        done = expire_snapshots(self._root, self._schema, retention, dry_run=False)
+        remembered = self._memory.snapshot
+        if done.earliest_id is not None and (remembered is None or remembered.id != done.earliest_id):
+            self._memory.snapshot = Oldest(done.earliest_id)
+        return bool(done.snapshot_ids)
+
+    def _changelogs(self, retention: Retention, *, went: bool) -> None:
+        """Let changelogs go, once snapshots went, or the oldest one that is remembered may go."""
+        oldest = self._memory.changelog
+        if not went and oldest is not None and may_go(oldest.id, oldest.millis, self._latest, retention) is False:
+            return
+        done = expire_changelogs(self._root, self._schema, retention, dry_run=False)
+        earliest = None if done.earliest_id == done.latest_id else done.earliest_id
+        found = None if earliest is None else self._root.changelogs.find(earliest)
+        self._memory.changelog = Oldest(self._latest) if found is None else Oldest(found.id, found.time_millis)
