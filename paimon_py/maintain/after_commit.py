@@ -88,14 +88,13 @@ class _Care:
         try:
             duty()
         except PaimonError as error:
-            warn(
-                f"{self._root.path}: snapshot {self._latest} was committed, but {what}: {error}; a later commit tries again"
-            )
+            done = f"{self._root.path}: snapshot {self._latest} was committed"
+            warn(f"{done}, but {what}: {error}; a later commit tries again")
 
     def _consumers(self) -> None:
         life = self._options.find_duration("consumer.expiration-time")
         now, due = self._root.env.clock.millis(), self._memory.consumers_due
-        if life is None or (due is not None and now < due <= now + life):
+        if life is None or (due is not None and now < due <= now + life + 1):
             return
         written = self._root.consumers.written()
         if any(millis < now - life for millis in written):
@@ -139,6 +138,8 @@ class _Care:
 
     def _changelogs(self, retention: Retention, *, went: bool) -> None:
         """Let changelogs go, once snapshots went, or the oldest one that is remembered may go."""
+        if self._latest <= retention.count_min:
+            return
         oldest = self._memory.changelog
         if not went and oldest is not None and may_go(oldest.id, oldest.millis, self._latest, retention) is False:
             return

@@ -18,7 +18,7 @@ def expire_changelogs(
 ) -> ExpiredChangelogs:
     """Let kept changelogs go, and the files that only they name; the newest one stays.
 
-    Cost: two lists, a get for each changelog that goes or whose time is asked, for its list and manifests; a delete per file.
+    Cost: two lists, a get for each changelog that goes and for its list and manifests; a delete per file.
     Raises:
         CorruptionError, StorageError: a changelog, tag, branch or consumer cannot be read; nothing was deleted.
     """

@@ -20,8 +20,8 @@ class Upkeep(msgspec.Struct):
 
     Attributes:
         snapshot: the oldest snapshot.
-        changelog: the oldest changelog that is kept longer than its snapshot; the latest snapshot if there was none that
-            may ever go, for others may have kept some since.
+        changelog: the oldest changelog that is kept longer than its snapshot; the latest snapshot if there was
+            none that may ever go: others may keep some from then on.
         consumers_due: no consumer expires before this time, in epoch milliseconds.
         at_work: whether care that was begun in the background still goes on.
     """
