@@ -20,7 +20,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 
-__all__ = ["civil", "iso_local", "partition_directory", "partition_texts"]
+__all__ = ["civil", "iso_local", "padded_timestamp", "partition_directory", "partition_texts", "unit_nanos"]
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _DAYS_OF_400_YEARS = 146_097
@@ -94,10 +94,10 @@ def _renderer(arrow_type: pa.DataType, kind: Atomic, legacy: bool) -> Callable[.
     if root is Root.TIME:
         return str if legacy else lambda millis: _time_text(millis, precision)
     if root is Root.TIMESTAMP or (root is Root.TIMESTAMP_LTZ and legacy):
-        nanos = _UNIT_NANOS[arrow_type.unit]
+        nanos = unit_nanos(arrow_type)
         if legacy:
             return lambda value: iso_local(value * nanos)
-        return lambda value: _padded_timestamp(value * nanos, precision)
+        return lambda value: padded_timestamp(value * nanos, precision)
     if root is Root.TIMESTAMP_LTZ:
         raise UnsupportedError(
             "partitions by TIMESTAMP WITH LOCAL TIME ZONE with 'partition.legacy-name' = 'false': their names depend "
@@ -121,6 +121,11 @@ def iso_local(nanos: int) -> str:
             digits = digits[:-3]
         text += f".{digits}"
     return text
+
+
+def unit_nanos(kind: pa.DataType) -> int:
+    """Nanoseconds in a step of a timestamp type."""
+    return _UNIT_NANOS[kind.unit]
 
 
 def civil(days: int) -> tuple[int, int, int]:
@@ -149,7 +154,8 @@ def _time_text(millis: int, precision: int) -> str:
     return f"{text}.{digits[:precision]}"
 
 
-def _padded_timestamp(nanos: int, precision: int) -> str:
+def padded_timestamp(nanos: int, precision: int) -> str:
+    """Nanoseconds since 1970 as `2024-01-02 03:04:05.678`, with at least so many digits after the point."""
     days, clock = divmod(nanos, _DAY_NANOS)
     seconds, fraction = divmod(clock, 1_000_000_000)
     digits = f"{fraction:09d}"

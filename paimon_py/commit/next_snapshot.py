@@ -86,7 +86,7 @@ def next_snapshot(
         delta_record_count=delta,
         changelog_record_count=changelog,
         watermark=_watermark(latest, author.watermark),
-        statistics=latest.statistics if latest and same_schema else None,
+        statistics=part.statistics or (latest.statistics if latest and same_schema else None),
         properties=dict(author.properties) if author.properties else None,
         next_row_id=(latest.next_row_id or 0) if latest else 0,
         operation=author.operation,

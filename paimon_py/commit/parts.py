@@ -19,7 +19,8 @@ from paimon_py.spec.snapshot import CommitKind
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One snapshot's worth of changes; DELETEs stand before ADDs in its manifest (format.md §5.4).
 
-    `index`: the table's index files from now on, None if they stay what they are.
+    `index`: the table's index files from now on, None if they stay what they are. `statistics`: name of the table's
+    statistics from now on, None if they stay.
     """
 
     kind: CommitKind
@@ -27,6 +28,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     adds: tuple[ManifestEntry, ...] = ()
     changelog: tuple[ManifestEntry, ...] = ()
     index: tuple[IndexEntry, ...] | None = None
+    statistics: str | None = None
 
     @property
     def entries(self) -> tuple[ManifestEntry, ...]:

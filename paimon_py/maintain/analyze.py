@@ -1,0 +1,185 @@
+"""ANALYZE: how many rows a table has, and what the values of its columns are like.
+
+The table is read once, a batch at a time. What is found goes into a file, and a snapshot of kind ANALYZE names the file
+and changes nothing else. Later snapshots take the file over as long as the schema stays the same.
+
+Source: format.md §4.2; Java `FileStoreCommitImpl.commitStatistics`; Spark's `PaimonAnalyzeTableColumnCommand` and
+`CommandUtils.computeColumnStats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import scalar_array
+from paimon_py.codec.distinct import DistinctCount
+from paimon_py.codec.statistics_json import bound_text, statistics_from_json, statistics_to_json
+from paimon_py.commit.attempts import Attempts
+from paimon_py.commit.next_snapshot import Author
+from paimon_py.commit.parts import Part
+from paimon_py.commit.rounds import on_latest
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.metadata.partition_files import partition_files
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.statistics import delete_statistics, write_statistics
+from paimon_py.scan.plan_snapshot import plan_snapshot
+from paimon_py.scan.projection import listed_names
+from paimon_py.scan.read import count_split, read_split
+from paimon_py.scan.request import Request
+from paimon_py.spec.option_names import did_you_mean
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.spec.statistics import ColumnStatistics, Statistics, can_be_analyzed, has_bounds, size_of
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, Field
+
+Progress = Callable[[int, int, str], object]
+_ROUNDS = 3
+"""How often the table is read if the snapshot expires meanwhile."""
+
+
+def columns_to_analyze(schema: TableSchema, columns: Sequence[str] | None, *, all_columns: bool) -> tuple[Field, ...]:
+    """The columns that a caller wants to know of: some, or all that can be analyzed.
+
+    Raises:
+        UsageError: a name is no column, or both some and all are asked for.
+        UnsupportedError: a column that cannot be analyzed was named.
+    """
+    if all_columns:
+        if columns is not None:
+            raise UsageError("analyze takes columns=[…] or all_columns=True, not both")
+        return tuple(field for field in schema.fields if can_be_analyzed(field.type))
+    names = listed_names(columns) or ()
+    for name in names:
+        if name not in schema.names:
+            near = did_you_mean(name, schema.names) if isinstance(name, str) else ""
+            raise UsageError(f"the table has no column {name!r}{near}")
+    found = tuple(schema.field(name) for name in dict.fromkeys(names))
+    for field in found:
+        if not can_be_analyzed(field.type):
+            raise UnsupportedError(
+                f"column {field.name!r} is {sql_type(field.type)}: only numbers, texts, binaries, dates and times have "
+                "statistics; leave the column out",
+                feature=f"statistics of {sql_type(field.type)}",
+            )
+    return found
+
+
+def analyze(
+    root: TableRoot, schema: TableSchema, columns: Sequence[Field], progress: Progress | None = None
+) -> Statistics | None:
+    """Look at the latest snapshot, and publish what was found. None, and no snapshot, if it is empty.
+
+    Cost: without columns metadata alone where nothing is to be merged; else the columns are read, and merged. Memory
+        for a batch, and 128 kB for each column.
+    Raises:
+        CommitRetriesExhaustedError, CommitUnknownError: see `Attempts.publish`.
+        SnapshotExpiredError: the snapshot expired while it was read, three times.
+        StorageError, CorruptionError: nothing was published.
+    """
+    found = on_latest(root, lambda latest, _: _measured(root, schema, columns, latest, progress), rounds=_ROUNDS)
+    if found is None:
+        return None
+    name = write_statistics(root, found)
+    author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
+    with uncommitted(lambda: delete_statistics(root, name)):
+        Attempts(root, schema, author).publish(lambda _: Part(kind=CommitKind.ANALYZE, statistics=name))
+    return statistics_from_json(statistics_to_json(found), name, schema)
+
+
+def _measured(
+    root: TableRoot, schema: TableSchema, columns: Sequence[Field], snapshot: Snapshot | None, progress: Progress | None
+) -> Statistics | None:
+    if snapshot is None:
+        return None
+    counters = {field.name: _Counter(field) for field in columns}
+    rows = 0
+    for counted, batch in _read(root, schema, snapshot, tuple(counters), progress):
+        rows += counted
+        if batch is not None:
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                counters[name].add(column)
+    size = pc.sum(partition_files(root, snapshot)["file_size_in_bytes"]).as_py() or 0
+    total = snapshot.total_record_count or 0
+    return Statistics(
+        snapshot_id=snapshot.id,
+        schema_id=schema.id,
+        merged_record_count=rows,
+        merged_record_size=int(size * rows / total) if total else 0,
+        columns={name: counter.result() for name, counter in counters.items()},
+    )
+
+
+def _read(
+    root: TableRoot, schema: TableSchema, snapshot: Snapshot, columns: tuple[str, ...], progress: Progress | None
+) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+    """Numbers of rows, with the rows themselves if there are columns to read."""
+    request = Request(schema=schema, columns=columns)
+    splits = plan_snapshot(root, request, snapshot).splits
+    for done, split in enumerate(splits, 1):
+        if columns:
+            for batch in read_split(root, request, split):
+                yield batch.num_rows, batch
+        else:
+            yield count_split(root, request, split), None
+        if progress is not None:
+            progress(done, len(splits), "splits")
+
+
+class _Counter:
+    """What is found of one column."""
+
+    def __init__(self, field: Field) -> None:
+        assert isinstance(field.type, Atomic)
+        self._field, self._kind = field, field.type
+        self._distinct = DistinctCount()
+        self._bounds: list[pa.Scalar] = []
+        self._rows = self._nulls = self._length = self._longest = 0
+        self._has_nan = False
+
+    def add(self, column: pa.Array) -> None:
+        """Take values and nulls into account."""
+        self._rows += len(column)
+        self._nulls += column.null_count
+        self._distinct.add(column)
+        if column.null_count == len(column):
+            return
+        if not has_bounds(self._kind):
+            lengths = pc.utf8_length(column) if pa.types.is_string(column.type) else pc.binary_length(column)
+            self._length += pc.sum(lengths).as_py()
+            self._longest = max(self._longest, pc.max(lengths).as_py())
+            return
+        if pa.types.is_floating(column.type):
+            nan = pc.is_nan(column)
+            self._has_nan |= bool(pc.any(nan).as_py())
+            column = column.filter(pc.invert(nan))
+        found = pc.min_max(column)
+        self._bounds += [bound for bound in (found["min"], found["max"]) if bound.is_valid]
+
+    def result(self) -> ColumnStatistics:
+        """What is known now, bounds as texts."""
+        known = self._rows - self._nulls
+        fixed = has_bounds(self._kind)
+        least, greatest = self._texts() if fixed else (None, None)
+        size = size_of(self._kind) if fixed else 0
+        return ColumnStatistics(
+            column_id=self._field.id,
+            distinct_count=min(self._distinct.result(), known),
+            min=least,
+            max=greatest,
+            null_count=self._nulls,
+            avg_len=size if fixed else -(-self._length // max(known, 1)),
+            max_len=size if fixed else self._longest,
+        )
+
+    def _texts(self) -> tuple[str | None, str | None]:
+        """The least and the greatest value; NaN is greater than all others."""
+        if not self._bounds:
+            return ("NaN", "NaN") if self._has_nan else (None, None)
+        found = pc.min_max(scalar_array(self._bounds, self._bounds[0].type))
+        greatest = bound_text(found["max"], self._kind)
+        return bound_text(found["min"], self._kind), "NaN" if self._has_nan else greatest

@@ -1,0 +1,49 @@
+"""The statistics files of a table: what snapshots name, one by one.
+
+Source: format.md §4.2; Java `StatsFileHandler`, `StatsFile`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.codec.statistics_json import schema_id_of, statistics_from_json, statistics_to_json
+from paimon_py.errors import StorageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import statistics_path
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.statistics import Statistics
+from paimon_py.storage.store import FileMissingError
+
+
+def read_statistics(root: TableRoot, snapshot: Snapshot) -> Statistics | None:
+    """The statistics that a snapshot names, None if there are none.
+
+    Raises:
+        SnapshotExpiredError: the snapshot was expired meanwhile.
+        CorruptionError: the file is damaged, or missing although the snapshot is there.
+    """
+    if snapshot.statistics is None:
+        return None
+    path = statistics_path(root.path, snapshot.statistics)
+    try:
+        data = root.store.get(path)
+    except FileMissingError as error:
+        raise root.missing(Base.of(snapshot), error) from error
+    return statistics_from_json(data, path, root.schemas.get(schema_id_of(data, path)))
+
+
+def write_statistics(root: TableRoot, statistics: Statistics) -> str:
+    """Write a new statistics file, which no snapshot names yet; bounds are given as texts. Returns: its name.
+
+    Raises: StorageError, FileMissingError if the directory of the table is gone; nothing was written then.
+    """
+    name = f"stat-{root.env.ids.uuid()}-0"
+    root.store.put(statistics_path(root.path, name), statistics_to_json(statistics), within=root.path)
+    return name
+
+
+def delete_statistics(root: TableRoot, name: str) -> None:
+    """Delete a statistics file that no snapshot names; one that cannot be deleted stays as an orphan."""
+    try:
+        root.store.delete(statistics_path(root.path, name))
+    except StorageError:
+        return

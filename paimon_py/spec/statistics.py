@@ -1,0 +1,74 @@
+"""Statistics of a table, as ANALYZE makes them: values.
+
+Source: format.md §4.2; Java `Statistics`, `ColStats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from paimon_py.spec.types import Atomic, DataType, Root
+
+_SIZES = {
+    Root.TINYINT: 1, Root.BOOLEAN: 1, Root.SMALLINT: 2, Root.INT: 4, Root.FLOAT: 4, Root.DATE: 4, Root.TIME: 4,
+    Root.BIGINT: 8, Root.DOUBLE: 8, Root.TIMESTAMP: 8, Root.TIMESTAMP_LTZ: 8, Root.DECIMAL: 16,
+}  # fmt: skip
+_LONG_DECIMAL = 18
+_TEXTS = frozenset({Root.CHAR, Root.VARCHAR, Root.BINARY, Root.VARBINARY})
+
+
+class ColumnStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the values of a column; None is unknown.
+
+    Attributes:
+        column_id: the column's field id.
+        distinct_count: different values but NULL, estimated where there are many.
+        min, max: bounds; a text where Python has no such value. Texts and binaries have none by paimon_py and Spark.
+        null_count: rows with NULL.
+        avg_len, max_len: length of values in bytes, of texts in characters.
+    """
+
+    column_id: int
+    distinct_count: int | None = None
+    min: object = None
+    max: object = None
+    null_count: int | None = None
+    avg_len: int | None = None
+    max_len: int | None = None
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What was known of a table when it was analyzed; None is unknown.
+
+    Attributes:
+        snapshot_id: the snapshot that was analyzed.
+        schema_id: the schema that has the columns.
+        merged_record_count: its rows, as readers see them.
+        merged_record_size: bytes of the files, less the share of rows that later ones replace or delete.
+        columns: by name.
+    """
+
+    snapshot_id: int
+    schema_id: int
+    merged_record_count: int | None = None
+    merged_record_size: int | None = None
+    columns: Mapping[str, ColumnStatistics] = msgspec.field(default_factory=dict)
+
+
+def can_be_analyzed(kind: DataType) -> bool:
+    """Whether columns of a type have statistics: all but nested, VARIANT and BLOB ones."""
+    return isinstance(kind, Atomic) and (kind.root in _SIZES or kind.root in _TEXTS)
+
+
+def has_bounds(kind: DataType) -> bool:
+    """Whether columns of a type have a least and a greatest value in statistics, as in Spark."""
+    return isinstance(kind, Atomic) and kind.root in _SIZES
+
+
+def size_of(kind: Atomic) -> int:
+    """Bytes of a value of a type of fixed size, as Spark counts them."""
+    if kind.root is Root.DECIMAL and (kind.precision or 0) <= _LONG_DECIMAL:
+        return 8
+    return _SIZES[kind.root]

@@ -1,0 +1,65 @@
+"""The verbs that count what is in a table: ANALYZE and its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from paimon_py.doors import names_place
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.statistics import Statistics
+from paimon_py.spec.supported import check_readable, check_writable
+
+
+@names_place(lambda table: table._root.path)
+class TableStatistics:
+    """What `Table` offers to count its rows and the values of its columns, for those who plan queries."""
+
+    _root: TableRoot
+    _schema: TableSchema
+
+    def analyze(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        all_columns: bool = False,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> Statistics | None:
+        """Count rows and bytes of the latest snapshot, and look at the values of columns; store what was found.
+
+        The statistics are stored as Java and Spark do, with a snapshot that changes nothing else, and stay with the
+        table until the schema changes or it is analyzed again.
+
+        Args:
+            columns: the names of those to look at; none if nothing is said.
+            all_columns: look at all that can be analyzed: not at nested ones, VARIANT and BLOB.
+            progress: called after each split with how many were read, how many there are, and "splits".
+
+        Returns: what was stored; None of an empty table, of which nothing is stored.
+
+        Cost: without columns metadata alone where nothing is to be merged; else the columns are read, batch by batch.
+        Raises:
+            UsageError: a name is no column.
+            UnsupportedError: a column that cannot be analyzed was named.
+            CommitUnknownError: the store did not say whether the statistics were published; nothing was deleted.
+        """
+        from paimon_py.maintain.analyze import analyze, columns_to_analyze
+
+        check_readable(self._schema)
+        check_writable(self._schema)
+        wanted = columns_to_analyze(self._schema, columns, all_columns=all_columns)
+        return analyze(self._root, self._schema, wanted, progress)
+
+    def statistics(self, snapshot_id: int | None = None) -> Statistics | None:
+        """The statistics that the latest snapshot has, or the one with this id; None if there are none.
+
+        They may be of an older snapshot, which they name.
+
+        Raises:
+            SnapshotNotFoundError, SnapshotExpiredError: there is no such snapshot.
+            CorruptionError: the file is damaged or missing.
+        """
+        from paimon_py.metadata.statistics import read_statistics
+
+        snapshot = self._root.latest() if snapshot_id is None else self._root.snapshots.get(snapshot_id)
+        return None if snapshot is None else read_statistics(self._root, snapshot)
