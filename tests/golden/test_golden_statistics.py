@@ -46,3 +46,26 @@ def test_the_same_partitions_expire_as_by_java(tmp_path):
     assert sorted(table.scan().to_arrow().to_pylist(), key=str) == sorted(left.to_pylist(), key=str)
     ours, theirs = table.snapshot(2).value, case.data["snapshots"][1]
     assert (ours.commit_kind, ours.total_record_count, ours.delta_record_count) == ("OVERWRITE", theirs["totalRecordCount"], theirs["deltaRecordCount"])
+
+
+LISTED = [
+    case for case in golden.cases(str(CORPUS)) if any(read.get("table", "").endswith("$partitions") for read in case.reads)
+]
+
+
+@pytest.mark.parametrize("case", LISTED, ids=lambda case: case.name)
+def test_partitions_are_those_that_java_lists(case, tmp_path):
+    table = Catalog.open(golden.unpack(case, tmp_path)).table(case.table)
+    for read in case.reads:
+        names = [name for name, _ in read["schema"]]
+        if not read.get("table", "").endswith("$partitions") or "filter" in read or "record_count" not in names:
+            continue
+        theirs = [dict(zip(names, row)) for row in read["rows"]]
+        ours = {"/".join(f"{key}={value}" for key, value in one.partition.items()): one for one in table.partitions()}
+        assert sorted(ours) == sorted(row["partition"] for row in theirs)
+        for row in theirs:
+            one = ours[row["partition"]]
+            assert (one.record_count, one.file_count) == (row["record_count"], row["file_count"])
+            assert one.file_size_in_bytes == row["file_size_in_bytes"]
+            assert one.last_file_creation_time == datetime.fromisoformat(row["last_update_time"])
+            assert one.total_buckets == row.get("total_buckets", one.total_buckets)
