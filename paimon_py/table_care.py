@@ -71,6 +71,7 @@ class TableCare(ABC):
         """
         from paimon_py.compaction.compact import Compactor
         from paimon_py.maintain.after_commit import cared_for
+        from paimon_py.maintain.expire_partitions import unexpired
         from paimon_py.metadata.idle_warning import warn_of_idle_options
 
         check_compactable(self._schema)
@@ -78,7 +79,7 @@ class TableCare(ABC):
         if progress is not None and not callable(progress):
             raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
         clustering = sort_clustering(self._schema, order_by, strategy)
-        chosen = choice_of(self._schema, "compact", partitions, where)
+        chosen = unexpired(self._root, self._schema, choice_of(self._schema, "compact", partitions, where))
         published = CommitResult()
         if bucket_mode(self._schema) is BucketMode.POSTPONED:
             from paimon_py.maintain.publish_waiting import publish_waiting
@@ -129,10 +130,11 @@ class TableCare(ABC):
         Carry each out with `run_compaction` and commit all results with one `commit`.
         """
         from paimon_py.compaction.plan import plan_compaction
+        from paimon_py.maintain.expire_partitions import unexpired
 
         check_compactable(self._schema)
         clustering = sort_clustering(self._schema, order_by, strategy)
-        chosen = choice_of(self._schema, "compact", partitions, where)
+        chosen = unexpired(self._root, self._schema, choice_of(self._schema, "compact", partitions, where))
         return plan_compaction(self._root, self._schema, full=full, chosen=chosen, clustering=clustering)
 
     def run_compaction(self, task: CompactionTask | bytes) -> Changes:

@@ -6,10 +6,16 @@ and NULL in a key that the pattern does not name hid the time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from paimon_py.codec.binary_row import decode
 from paimon_py.codec.date_pattern import DEFAULT_PATTERN, DatePattern
+from paimon_py.codec.partition_text import partition_texts
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 
 
 class PartitionTime(msgspec.Struct, frozen=True):
@@ -26,8 +32,29 @@ class PartitionTime(msgspec.Struct, frozen=True):
     dates: DatePattern
 
     @classmethod
-    def of(cls, keys: tuple[str, ...], pattern: str | None, formatter: str | None) -> PartitionTime:
+    def of_options(cls, schema: TableSchema, options: Options) -> PartitionTime:
         """What the options `partition.timestamp-pattern` and `partition.timestamp-formatter` say.
+
+        Raises: as `of`
+        """
+        formatter = options.find_str("partition.timestamp-formatter")
+        return cls.of(schema.partition_keys, options.find_str("partition.timestamp-pattern"), formatter)
+
+    @classmethod
+    def required_by(cls, schema: TableSchema) -> PartitionTime | None:
+        """Where the time must stand in the values of every partition that is written, None if it need not.
+
+        Raises: as `of`
+        """
+        options = Options(schema.options)
+        named = options.is_set("partition.timestamp-pattern") or options.is_set("partition.timestamp-formatter")
+        if not (named and schema.partition_keys and options.get_bool("partition.timestamp-format.strict")):
+            return None
+        return cls.of_options(schema, options)
+
+    @classmethod
+    def of(cls, keys: tuple[str, ...], pattern: str | None, formatter: str | None) -> PartitionTime:
+        """The time by a pattern, None for the first key, and a formatter, None for a plain date or date and time.
 
         Raises: OptionError, UnsupportedError: the formatter is none of Java's, or one that is not read here.
         """
@@ -60,3 +87,14 @@ class PartitionTime(msgspec.Struct, frozen=True):
                 return None
             parts.append(value + part[len(key) :])
         return "".join(parts)
+
+
+def time_texts(schema: TableSchema, partitions: Sequence[bytes]) -> list[tuple[str | None, ...]]:
+    """The values of serialized partitions as `PartitionTime` takes them.
+
+    Raises: UnsupportedError: a type whose texts Java does not define.
+    """
+    fields = schema.partition_fields
+    columns = decode(partitions, [field.type for field in fields])
+    texts = [partition_texts(column, field.type, legacy=True) for column, field in zip(columns, fields, strict=True)]
+    return list(zip(*(column.to_pylist() for column in texts), strict=True))

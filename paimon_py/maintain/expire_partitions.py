@@ -18,11 +18,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Mask, numpy_values
 from paimon_py.codec.partition_choice import PartitionChoice
-from paimon_py.codec.partition_text import partition_texts
-from paimon_py.codec.partition_time import PartitionTime
+from paimon_py.codec.partition_time import PartitionTime, time_texts
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import commit
 from paimon_py.commit.conflicts import Conflict
@@ -102,8 +100,7 @@ def _time(schema: TableSchema, options: Options) -> PartitionTime | None:
         raise OptionError(
             f"{_STRATEGY} is values-time or update-time, not {strategy!r}", option=_STRATEGY, value=strategy
         )
-    pattern = options.find_str("partition.timestamp-pattern")
-    return PartitionTime.of(schema.partition_keys, pattern, options.find_str("partition.timestamp-formatter"))
+    return PartitionTime.of_options(schema, options)
 
 
 def expire_partitions(
@@ -185,7 +182,7 @@ def _found(root: TableRoot, schema: TableSchema, expiry: PartitionExpiry, snapsh
         return _Found(nothing, partition_columns(schema, nothing))
     found = partition_files(root, snapshot)
     partitions = found["partition"].combine_chunks()
-    texts = _texts(schema, partitions)
+    texts = time_texts(schema, partitions.to_pylist())
     undated: Mask = np.zeros(len(partitions), np.bool_)
     if expiry.time is None:
         is_old = _untouched(found, expiry)
@@ -207,12 +204,20 @@ def _untouched(found: pa.Table, expiry: PartitionExpiry) -> Mask:
     return numpy_values(found["creation_time_millis"].combine_chunks()) < expiry.before_millis
 
 
-def _texts(schema: TableSchema, partitions: pa.Array) -> list[tuple[str | None, ...]]:
-    """The values of partitions as Java prints what it holds."""
-    fields = schema.partition_fields
-    columns = decode(partitions.to_pylist(), [field.type for field in fields])
-    texts = [partition_texts(column, field.type, legacy=True) for column, field in zip(columns, fields, strict=True)]
-    return list(zip(*(column.to_pylist() for column in texts), strict=True))
+def unexpired(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> PartitionChoice | None:
+    """Of some partitions, or all (None), those that have not expired by their values, where the table asks for that.
+
+    Cost: none unless `compaction.skip-expired-partitions` is set; else all manifests of the latest snapshot, which stay
+        cached.
+    Raises: OptionError, UnsupportedError as `PartitionExpiry.of`; SnapshotExpiredError, CorruptionError
+    """
+    if not Options(schema.options).get_bool("compaction.skip-expired-partitions"):
+        return chosen
+    expiry, latest = PartitionExpiry.of(schema, schema.options, root.env.clock), root.latest()
+    if expiry is None or expiry.time is None or latest is None:
+        return chosen
+    gone = set(_found(root, schema, expiry, latest).expired.to_pylist())
+    return PartitionChoice.of_rows(set(partition_files(root, latest, chosen)["partition"].to_pylist()) - gone)
 
 
 def require_expiry(expiry: PartitionExpiry | None, schema: TableSchema) -> PartitionExpiry:

@@ -23,7 +23,6 @@ IDLE: Mapping[str, str] = {
     "partition.expiration-max-num": _PARTITIONS,
     "partition.expiration-batch-size": _PARTITIONS,
     "end-input.check-partition-expire": _PARTITIONS,
-    "compaction.skip-expired-partitions": "partitions that have expired are compacted too",
     "tag.num-retained-max": "tags do not expire by number",
     "tag.create-success-file": "new tags get no success file",
     "tag.callbacks": "nothing is called after a tag was made",

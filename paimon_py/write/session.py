@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.codec.partition_time import PartitionTime, time_texts
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
@@ -66,6 +67,7 @@ class Writer:
         relieve = None if self._compaction is None else self._compaction.relieve
         self._buckets = OpenBuckets(self._open, settings.buffer_bytes - self._routing.memory_bytes, relieve)
         self._chosen = PartitionChoice()
+        self._times = PartitionTime.required_by(schema)
         self._checked: set[bytes] = set()
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._end: str | None = None
@@ -269,6 +271,11 @@ class Writer:
         if not self._chosen(binary_array([partition])).all():
             place = self._table.partition_directory(partition)
             raise UsageError(f"rows of partition {place} lie outside the partition to overwrite, {self._chosen.text}")
+        if self._times is not None and self._times.nanos(time_texts(self._schema, [partition])[0]) is None:
+            raise UsageError(
+                f"the values of {self._table.label(partition)} say no time that partition.timestamp-pattern and "
+                "partition.timestamp-formatter read, and partition.timestamp-format.strict asks for one"
+            )
         found = self._known().total_buckets.get(partition)
         wanted = self._routing.total_buckets
         if found is not None and found != wanted:

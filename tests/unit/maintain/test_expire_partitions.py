@@ -185,3 +185,43 @@ def test_whatever_fails_partitions_are_there_or_gone(every):
 
     share = lambda call, mode: (call + MODES.index(mode)) % every == 0  # noqa: E731
     assert for_each_fault(original.copy, lambda store: opened(store).expire_partitions(), check, share=share) > 10
+
+
+def files(store):
+    return {one.partition["dt"]: one.file_count for one in opened(store).partitions()}
+
+
+def test_compaction_passes_over_what_has_expired_where_the_table_asks_for_it():
+    options = {"partition.expiration-time": "7 d", "compaction.skip-expired-partitions": "true"}
+    store = made(options, ("dt",), ("dt", "k"))
+    for number in range(3):
+        write(store, ("2023-11-01", 0, number), ("2023-11-14", 0, number), ("no day", 0, number))
+    assert len(opened(store).compaction_tasks(full=True)) == 2
+    opened(store).compact(full=True, partitions=[{"dt": "2023-11-01"}, {"dt": "2023-11-14"}])
+    assert files(store) == {"2023-11-01": 3, "2023-11-14": 1, "no day": 3}
+    opened(store).compact(full=True)
+    assert files(store) == {"2023-11-01": 3, "2023-11-14": 1, "no day": 1}
+    opened(store, NOW - 10 * DAY).compact(full=True)
+    assert files(store) == {"2023-11-01": 1, "2023-11-14": 1, "no day": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"partition.timestamp-formatter": "yyyyMMdd"}, True),
+        ({"partition.timestamp-pattern": "$dt"}, False),
+        ({"partition.timestamp-pattern": "$dt $h:00:00"}, True),
+        ({}, False),
+    ],
+)
+def test_strict_tables_take_no_partition_without_a_time(options, refused):
+    store = made({"partition.timestamp-format.strict": "true", **options})
+    if not refused:
+        write(store, ("2023-11-14", None, 1))
+        assert days(store) == ["2023-11-14"]
+        return
+    with pytest.raises(UsageError, match="format.strict"):
+        write(store, ("2023-11-14", None, 1))
+    assert store.list(PATH)[0].name == "schema" and len(store.list(PATH)) == 1
+    write(store, ("20231114" if "yyyyMMdd" in options.values() else "2023-11-14", 7, 1))
+    assert len(days(store)) == 1

@@ -40,7 +40,7 @@ OF_REFUSED = re.compile(
 """They say more of what is refused by name, as a kind of table, a type, or another option."""
 
 OF_IDLE = re.compile(
-    r"partition\.timestamp-|tag\.callback\.#|tag\.time-expire|metastore\.tag-to-partition\."
+    r"tag\.callback\.#|tag\.time-expire|metastore\.tag-to-partition\."
     r"|visibility-callback\.(timeout|check)|manifest-sort\.(max|partition)|postpone\.batch-write-fixed-bucket\."
 )
 """They say more of an idle option, and nothing without it."""
