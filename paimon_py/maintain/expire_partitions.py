@@ -205,7 +205,7 @@ def _untouched(found: pa.Table, expiry: PartitionExpiry) -> Mask:
 
 
 def unexpired(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> PartitionChoice | None:
-    """Of some partitions, or all (None), those that have not expired by their values, where the table asks for that.
+    """Leave out of some partitions, or of all (None), what has expired by its values, where the table asks for that.
 
     Cost: none unless `compaction.skip-expired-partitions` is set; else all manifests of the latest snapshot, which stay
         cached.
