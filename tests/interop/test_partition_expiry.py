@@ -28,6 +28,11 @@ FORMATS = {
     "yyyyDDDHHmm": ("%Y%j%H%M", "%Y366%H%M", "%Y%j%H60"),
     "y/M/d": ("%Y/%-m/%-d", "%Y/%m/%d", "%Y/02/31"),
 }
+MODES = (
+    ([], {}), (["n"], {"bucket": "2"}), (["n"], {}), (["n"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
+    ([], {"deletion-vectors.enabled": "true"}), (["n"], {"bucket": "1", "file.format": "orc", "changelog-producer": "input"}),
+)  # fmt: skip
+"""More of a primary key than the partition keys, and options."""
 ODD = ("", "no day", None, "-1", "2024", "__DEFAULT_PARTITION__")
 
 
@@ -94,7 +99,8 @@ def texts(partitions) -> list[list[str]]:
 def test_the_same_partitions_go(version, seed, java, tmp_path):
     rng = random.Random(seed)
     columns, options, rows = (by_change if seed % 3 == 2 else by_values)(rng)
-    options |= {"bucket": "-1", "write-only": "true", "partition.expiration-time": "7 d"}
+    keys, more = MODES[seed % len(MODES)] if version == "2.0.0" else MODES[0]
+    options |= {"bucket": "-1", "write-only": "true", "partition.expiration-time": "7 d", **more}
     old = version == "0.9.0"  # in no order, all at once, and stops at NULL
     if old:
         rows = [row for row in rows if None not in row.values()]
@@ -103,11 +109,13 @@ def test_the_same_partitions_go(version, seed, java, tmp_path):
     if rng.random() < 0.5 and version == "2.0.0":
         options["partition.expiration-batch-size"] = str(rng.randrange(1, 4))
     made = Pair(java(version), tmp_path / "made", "t")
-    kind = Kind([*columns, ["n", "INT"]], [], [name for name, _ in columns], options)
+    names = [name for name, _ in columns]
+    kind = Kind([*columns, ["n", "INT"]], keys and [*names, *keys], names, options)
     made.create(kind, "o" if version == "2.0.0" else "j")
     for number, moment in enumerate(sorted(ages(rng))):
         part = [{**row, "n": number} for row in rng.sample(rows, rng.randrange(1, len(rows)))]
-        at(made.path, moment).write_arrow(arrow_rows(made.table().schema, made.columns(), part, kinds=False))
+        part = [row for row in part if not keys or None not in row.values()]
+        at(made.path, moment).write_arrow(arrow_rows(made.table().schema, made.columns(), part, kinds=bool(keys)))
     for name in ("ours", "theirs"):
         shutil.copytree(made.warehouse, tmp_path / name)
     ours, theirs = (Pair(java(version), tmp_path / name, "t") for name in ("ours", "theirs"))

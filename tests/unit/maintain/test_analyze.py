@@ -15,10 +15,11 @@ from paimon_py import AddColumn, Catalog, CommitUnknownError, CorruptionError, S
 from paimon_py.codec.distinct import DistinctCount
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.statistics import read_statistics
 from paimon_py.spec.statistics import ColumnStatistics
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.table import Table
-from paimon_py.testing.fault_store import MODES, for_each_fault
+from paimon_py.testing.fault_store import MODES, FaultStore, for_each_fault
 
 PATH = "/w/d.db/t"
 COLUMNS = [("k", "INT NOT NULL"), ("v", "STRING"), ("n", "BIGINT")]
@@ -228,6 +229,51 @@ def test_whatever_fails_statistics_are_there_or_not(every):
 
     share = lambda call, mode: (call + MODES.index(mode)) % every == 0  # noqa: E731
     assert for_each_fault(original.copy, lambda store: opened(store).analyze(["k"]), check, share=share) > 8
+
+
+class Meanwhile(FaultStore):
+    """Somebody writes right before snapshot 2 is published."""
+
+    def put_new(self, path, data, **extra):
+        if path.endswith("/snapshot-2") and not self.store.list(f"{PATH}/snapshot")[-1].name.endswith("-2"):
+            opened(self.store).write_arrow(rows(9))
+        return super().put_new(path, data, **extra)
+
+
+def test_what_others_commit_meanwhile_stays_and_takes_statistics_over():
+    store = made()
+    opened(store).write_arrow(rows(1, 2))
+    found = opened(Meanwhile(store)).analyze(["k"])
+    assert (found.snapshot_id, found.merged_record_count) == (1, 2)
+    kinds = [one.commit_kind for one in opened(store).snapshots()]
+    assert kinds == ["APPEND", "APPEND", "ANALYZE"] and opened(store).scan().count() == 3
+    assert opened(store).statistics() == found and len(stored(store)) == 1
+
+
+def test_a_tag_keeps_the_statistics_of_its_snapshot():
+    store = made()
+    opened(store).write_arrow(rows(1, 2))
+    found = opened(store).analyze(["k"])
+    opened(store).create_tag("kept")
+    opened(store).write_arrow(rows(3))
+    opened(store).analyze()
+    opened(store).expire_snapshots(retain_min=1, retain_max=1)
+    assert len(stored(store)) == 2
+    assert read_statistics(opened(store)._root, opened(store)._root.tags.get("kept").snapshot) == found
+    opened(store).delete_tag("kept")
+    assert stored(store) == [opened(store).snapshot().value.statistics]
+
+
+def test_streams_and_row_operations_pass_over_a_snapshot_that_only_analyzes():
+    store = made()
+    opened(store).write_arrow(rows(1, 2))
+    stream = opened(store).stream(from_="full")
+    assert stream.poll().to_arrow().num_rows == 2
+    opened(store).analyze(["k"])
+    assert stream.poll() is None
+    opened(store).delete("k = 1")
+    assert stream.poll().to_arrow().num_rows == 1
+    assert opened(store).changes(1, 2).to_arrow().num_rows == 0 and opened(store).statistics().merged_record_count == 2
 
 
 # -- distinct values ---------------------------------------------------------------------------------------------------

@@ -118,6 +118,23 @@ def test_the_time_of_the_last_change_decides():
     assert days(store) == ["b"]
 
 
+class EastClock(Clock):
+    """The clock on the wall is eight hours ahead."""
+
+    def local_millis(self):
+        return self.millis() + 8 * 3_600_000
+
+
+def test_times_are_those_of_the_clock_on_the_wall():
+    store = made({"partition.expiration-time": "1 h"}, ("dt",))
+    table = opened(store)
+    table._root.env = Env(EastClock(NOW), None, SerialPool())  # 2023-11-15 06:13:20 there
+    table.write_arrow(pa.table({"dt": ["2023-11-15 05:13:21", "2023-11-15 05:13:20", "2023-11-15 05:13:19"], "h": [0] * 3, "k": [1] * 3}, SCHEMA))
+    assert [one.last_file_creation_time.hour for one in table.partitions()] == [6, 6, 6]
+    assert table.expire_partitions(strategy="update-time").partitions == ()
+    assert table.expire_partitions().partitions == ({"dt": "2023-11-15 05:13:19"},)
+
+
 @pytest.mark.parametrize(
     ("options", "partition_by", "given", "word"),
     [
