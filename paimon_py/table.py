@@ -34,6 +34,7 @@ from paimon_py.views import Snapshot
 
 if TYPE_CHECKING:
     from paimon_py.lookup.lookups import Lookups
+    from paimon_py.system.made_table import MadeTable
     from paimon_py.system.table import SystemTable
     from paimon_py.write.session import Writer
 
@@ -367,17 +368,16 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStatistics, TableStre
         span = between(start, end, mode, self._schema)
         return Scan(self._root, self._schema, columns=columns, where=where, limit=limit, between=span)
 
-    def system(self, name: str) -> SystemTable:
-        """A system table of this table: "audit_log", "binlog" or "ro"; read like a table, never written.
+    def system(self, name: str) -> SystemTable | MadeTable:
+        """A system table of this table, such as "audit_log" or "snapshots"; read like a table, never written.
 
         Raises:
             UnsupportedError: a system table that is not built.
             UsageError: there is no system table of this name.
         """
-        from paimon_py.system.kinds import kind_of
-        from paimon_py.system.table import SystemTable
+        from paimon_py.system.kinds import system_table
 
-        return SystemTable(self._root, self._schema, self._name, kind_of(name))
+        return system_table(self._root, self._schema, self._name, name)
 
     def lookup(self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop") -> pa.Table:
         """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.

@@ -80,6 +80,17 @@ def pretty(value: Any) -> bytes:
     return "".join(parts).encode("utf-8", "replace")
 
 
+def flat(value: Any) -> str:
+    """JSON in one line without blanks, as Java's system tables show lists and objects; None is `null`."""
+    if isinstance(value, str):
+        return '"' + value.translate(_ESCAPES) + '"'
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{flat(str(key))}:{flat(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(flat, value)) + "]"
+    return msgspec.json.encode(value).decode()
+
+
 def schema_from_json(data: bytes, path: str) -> TableSchema:
     """The schema in a schema file.
 

@@ -59,6 +59,10 @@ class Consumers:
         found = (self._read(status.name[len(CONSUMER_PREFIX) :], status.path) for status in self._files())
         return [consumer for consumer in found if consumer is not None]
 
+    def names(self) -> list[str]:
+        """Names of all consumers, sorted. Cost: one list."""
+        return [status.name[len(CONSUMER_PREFIX) :] for status in self._files()]
+
     def find(self, name: str) -> Consumer | None:
         """One consumer, None if there is none of that name. Cost: one get.
 

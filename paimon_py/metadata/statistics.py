@@ -24,11 +24,17 @@ def read_statistics(root: TableRoot, snapshot: Snapshot) -> Statistics | None:
     if snapshot.statistics is None:
         return None
     path = statistics_path(root.path, snapshot.statistics)
+    data = statistics_bytes(root, snapshot)
+    return statistics_from_json(data, path, root.schemas.get(schema_id_of(data, path)))
+
+
+def statistics_bytes(root: TableRoot, snapshot: Snapshot) -> bytes:
+    """The statistics file that a snapshot names, as it is. Raises: as `read_statistics`"""
+    assert snapshot.statistics is not None
     try:
-        data = root.store.get(path)
+        return root.store.get(statistics_path(root.path, snapshot.statistics))
     except FileMissingError as error:
         raise root.missing(Base.of(snapshot), error) from error
-    return statistics_from_json(data, path, root.schemas.get(schema_id_of(data, path)))
 
 
 def write_statistics(root: TableRoot, statistics: Statistics) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +16,6 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan import convert
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
@@ -27,6 +25,7 @@ from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.read import count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, joined
+from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.scan.view import AsIs, View, WithKinds
@@ -35,20 +34,15 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas
-    import polars
-
     from paimon_py.scan.top_n import OrderColumn
 
-_ROWS_MAX = (1 << 63) - 1
 _DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
 """What options of a single scan that choose a state or a span begin with; the others change the table's own."""
 
 
 @names_place(lambda scan: scan._root.path)
-class Scan:
+class Scan(Rows):
     """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
 
     Or the changes between two states, as rows with their kinds (`Table.changes`, the options `incremental-*`), or rows
@@ -125,18 +119,6 @@ class Scan:
         """Whether the rows are changes between two states."""
         return not isinstance(self._extent, Travel)
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._rows())
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as a table in memory."""
-        return _table(self._rows(), self.schema)
-
-    def head(self, n: int = 5) -> pa.Table:
-        """The rows as a table in memory, at most `n` of them."""
-        return self._with_limit(n).to_arrow()
-
     def count(self) -> int:
         """How many rows there are, at most the limit.
 
@@ -150,24 +132,6 @@ class Scan:
             if self._limit is not None and total >= self._limit:
                 return self._limit
         return total
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame."""
-        return convert.to_pandas(self.to_arrow())
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars frame."""
-        return convert.to_polars(self.to_arrow())
-
-    def to_duckdb(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
-        """Make the rows a view of a DuckDB connection; every query of it reads anew.
-
-        Returns: the view as a relation.
-        """
-        return convert.to_duckdb(self, connection, name)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     # -- splits -------------------------------------------------------------------------------------------------------
 
@@ -262,6 +226,10 @@ class Scan:
                     ends = msgspec.structs.replace(ends, removals=True)
                 self._found = (ends,)
         return self._found[0]
+
+    @property
+    def _place(self) -> str:
+        return self._root.path
 
     @lazy_property
     def _shown(self) -> tuple[Projection, Request]:
@@ -372,16 +340,11 @@ class Scan:
                 if not left:
                     return
 
-    def _with_limit(self, n: int) -> Scan:
-        n = _row_count(n, "head")
-        scan = self._copy()
-        scan._limit = n if self._limit is None else min(n, self._limit)
-        return scan
-
-    def _copy(self) -> Scan:
+    def _limited(self, most: int) -> Scan:
         scan = Scan.__new__(Scan)
         scan.__dict__.update(self.__dict__)
         scan.__dict__.pop("_planned", None)
+        scan._limit = most
         return scan
 
     def __getstate__(self) -> dict[str, Any]:
@@ -415,7 +378,7 @@ def _with_options(schema: TableSchema, options: Mapping[str, str] | None) -> Tab
 def _limit_of(limit: object, order_by: object) -> int | None:
     if order_by is not None and limit is None:
         raise UsageError("order_by finds the first rows of an order: say how many with limit=…")
-    return None if limit is None else _row_count(limit, "limit")
+    return None if limit is None else row_count(limit, "limit")
 
 
 def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
@@ -425,15 +388,3 @@ def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> 
         check_dynamic(schema, name, text)
     return options or {}
 
-
-def _row_count(count: object, verb: str) -> int:
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
-        raise UsageError(f"{verb} must be a whole number of rows, not {count!r}")
-    return min(int(count), _ROWS_MAX)
-
-
-def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    found = list(batches)
-    if len(schema) or not found:
-        return pa.Table.from_batches(found, schema)
-    return pa.table({"rows": pa.nulls(sum(batch.num_rows for batch in found))}).select([])

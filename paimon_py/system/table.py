@@ -1,4 +1,4 @@
-"""`SystemTable`: what a user holds of a system table."""
+"""`SystemTable`: what a user holds of a system table that shows rows of the table, and what tells such tables apart."""
 
 from __future__ import annotations
 
@@ -13,14 +13,42 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import between
+from paimon_py.scan.request import FileChoice
 from paimon_py.scan.scan import Scan
-from paimon_py.scan.view import AsIs
+from paimon_py.scan.view import AsIs, View
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_readable
-from paimon_py.system.kinds import Kind
 
 if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """What a system table shows of a table, and of which files.
+
+    Attributes:
+        name: what follows the `$`.
+        view: how rows are shown. A scan or a stream of the system table is one of the table with this view.
+        top_level: of tables with a primary key only files of the top level are read, whose rows need no merging; what
+            changed cannot be told from them.
+    """
+
+    name: str
+    view: View
+    top_level: bool = False
+
+    def files(self, schema: TableSchema) -> FileChoice | None:
+        """The files that are read, None for all."""
+        if not self.top_level or not schema.primary_keys:
+            return None
+        options = Options(schema.options)
+        levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
+        return FileChoice(level=levels - 1)
+
+    def tells_changes(self, schema: TableSchema) -> bool:
+        """Whether changes can be read, and streamed."""
+        return not self.top_level or not schema.primary_keys
 
 
 @names_place(lambda table: table._root.path)

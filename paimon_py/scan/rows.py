@@ -1,0 +1,97 @@
+"""Ways to see rows, for whatever gives them as batches: scans of tables and of system tables alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from paimon_py.doors import names_place
+from paimon_py.errors import UsageError
+from paimon_py.scan import convert
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+
+_ROWS_MAX = (1 << 63) - 1
+
+
+@names_place(lambda rows: rows._place)
+class Rows(ABC):
+    """Rows that are read when they are asked for, as batches of one schema."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns that are returned."""
+
+    @property
+    @abstractmethod
+    def limit(self) -> int | None:
+        """The most rows that are returned, None for all."""
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._rows())
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table in memory."""
+        return _table(self._rows(), self.schema)
+
+    def head(self, n: int = 5) -> pa.Table:
+        """The rows as a table in memory, at most `n` of them."""
+        most = row_count(n, "head")
+        return self._limited(most if self.limit is None else min(most, self.limit)).to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas frame."""
+        return convert.to_pandas(self.to_arrow())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars frame."""
+        return convert.to_polars(self.to_arrow())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
+        """Make the rows a view of a DuckDB connection; every query of it reads anew.
+
+        Returns: the view as a relation.
+        """
+        return convert.to_duckdb(self, connection, name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    @property
+    @abstractmethod
+    def _place(self) -> str:
+        """Directory or URL of the table, for messages."""
+
+    @abstractmethod
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of the schema."""
+
+    @abstractmethod
+    def _limited(self, most: int) -> Rows:
+        """The same with another limit."""
+
+
+def row_count(count: object, verb: str) -> int:
+    """A number of rows that a caller gave, cut to what 64 bits hold.
+
+    Raises: UsageError for anything but a whole number from 0.
+    """
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+        raise UsageError(f"{verb} must be a whole number of rows, not {count!r}")
+    return min(int(count), _ROWS_MAX)
+
+
+def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    found = list(batches)
+    if len(schema) or not found:
+        return pa.Table.from_batches(found, schema)
+    return pa.table({"rows": pa.nulls(sum(batch.num_rows for batch in found))}).select([])
