@@ -103,9 +103,10 @@ class Stage:
         self.changes = []
         self.compactions = []
         one = KINDS[kind]
+        options = {**one.options, "snapshot.num-retained.min": "100000"}  # nothing goes but by the actor that expires
         names = Catalog(self.store, WAREHOUSE, env=self.env("setup"))
         names.create_database("db")
-        names.create_table(NAME, COLUMNS, primary_key=one.key, partition_by=one.partition_by, options=one.options)
+        names.create_table(NAME, COLUMNS, primary_key=one.key, partition_by=one.partition_by, options=options)
 
     def env(self, owner):
         return Env(self.clock, Ids(owner), SerialPool())
