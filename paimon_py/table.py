@@ -229,7 +229,8 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStatistics, TableStre
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        return cared_for(self._root, self._schema, verbs.delete(self._root, self._schema, where))
+        done = verbs.delete(self._root, self._schema, where)
+        return cared_for(self._root, self._schema, done, of_batch=True)
 
     def update(self, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
         """Set columns of the rows for which `where` is true, as one commit.
@@ -244,7 +245,8 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStatistics, TableStre
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        return cared_for(self._root, self._schema, verbs.update(self._root, self._schema, where, values))
+        done = verbs.update(self._root, self._schema, where, values)
+        return cared_for(self._root, self._schema, done, of_batch=True)
 
     def upsert(self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None) -> RowsResult:
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
@@ -290,7 +292,8 @@ class Table(TableCare, TableKeeping, TablePartitions, TableStatistics, TableStre
             matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
             by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
         )  # fmt: skip
-        return cared_for(self._root, self._schema, verbs.merge(self._root, self._schema, source, on, asked))
+        done = verbs.merge(self._root, self._schema, source, on, asked)
+        return cared_for(self._root, self._schema, done, of_batch=True)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from paimon_py.doors import names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import check_name
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.views import Tag
@@ -36,17 +35,15 @@ class TableKeeping:
             AlreadyExistsError: there is a tag of this name.
             SnapshotNotFoundError: there is no such snapshot.
         """
+        from paimon_py.maintain.tags import make_tag
+
         check_name("tag", name)
         value = self._root.snapshots.latest() if snapshot_id is None else self._kept(snapshot_id)
         if value is None:
             raise UsageError(f"{self._root.path} has no snapshot to tag yet")
-        if retain is None:
-            millis = Options(self._schema.options).find_duration("tag.default-time-retained")
-            retain = None if millis is None else timedelta(milliseconds=millis)
-        elif not isinstance(retain, timedelta) or retain <= timedelta(0):
+        if retain is not None and (not isinstance(retain, timedelta) or retain <= timedelta(0)):
             raise UsageError(f"retain is how long the tag is kept, a timedelta above 0, not {retain!r}")
-        now = datetime.fromtimestamp(self._root.env.clock.local_millis() / 1000, timezone.utc)
-        return Tag(self._root, self._root.tags.create(name, value, now=now, time_retained=retain))
+        return Tag(self._root, make_tag(self._root, self._schema, name, value, retain))
 
     def tags(self) -> list[Tag]:
         """All tags, by name."""

@@ -60,8 +60,10 @@ def write(
     request = CommitRequest(overwrite=mode, watermark=watermark, is_new=True)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        return cared_for(root, schema, on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS))
-    return cared_for(root, schema, _written(root, schema, data, request))
+        done = on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS)
+    else:
+        done = _written(root, schema, data, request)
+    return cared_for(root, schema, done, of_batch=True)
 
 
 def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> RowsResult:
@@ -69,7 +71,7 @@ def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> Ro
     if not schema.primary_keys or on is not None:
         from paimon_py.rows import verbs
 
-        return cared_for(root, schema, verbs.upsert(root, schema, data, on))
+        return cared_for(root, schema, verbs.upsert(root, schema, data, on), of_batch=True)
     from paimon_py.rows.rules import check_replacing
 
     check_replacing(schema, "upsert")
@@ -95,7 +97,7 @@ def publish(
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
     (check_compactable if compacts_only and not writes else check_writable)(schema)
     warn_of_idle_options(root, schema.options)
-    return cared_for(root, schema, commit(root, schema, given, request))
+    return cared_for(root, schema, commit(root, schema, given, request), of_batch=writes and identifier is None)
 
 
 def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:

@@ -1,10 +1,10 @@
-"""What commits do for their table: consumers, snapshots and changelogs expire by its options.
+"""What commits do for their table by its options: they make tags, and let tags, partitions, consumers, snapshots expire.
 
 A commit that lets nothing go asks the store for nothing: what was seen before is remembered (`metadata/upkeep.py`), and
 says when there is something to do next. The commit is published by then: what fails here is told, and never takes the
 place of its result.
 
-Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`.
+Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`; Spark `WriteHelper.postCommit`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from paimon_py.errors import PaimonError
+from paimon_py.maintain.auto_tags import tag_batch, tag_by_time
 from paimon_py.maintain.expire_changelogs import expire_changelogs
+from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions
 from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.retention import Lasting, Retention, lasting_changes, may_go, retention_of
+from paimon_py.maintain.tags import expire_tags_by_commit
 from paimon_py.metadata.idle_warning import warn
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.upkeep import Oldest
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.tag_periods import TagRule
 
 
 class Done(Protocol):
@@ -35,21 +39,23 @@ class Done(Protocol):
 Result = TypeVar("Result", bound=Done)
 
 
-def cared_for(root: TableRoot, schema: TableSchema, result: Result) -> Result:
+def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch: bool = False) -> Result:
     """The result of a commit, after the care that the options of the table ask for.
 
-    Tables with the option `write-only` leave all care to others. With `snapshot.expire.execution-mode` = `async` the
-    care is taken while the caller goes on.
+    Tables with the option `write-only` leave all care to others, but for tags of batches. With
+    `snapshot.expire.execution-mode` = `async` the care of streams is taken while the caller goes on.
 
-    Cost: none while nothing is due; for the first commit of a table object a few gets, once the table has more
-        snapshots than `snapshot.num-retained.min`.
+    Args:
+        of_batch: rows were committed that belong to no stream of commits.
+
+    Cost: none while nothing is due; for the first commit of a table object a list, and a few gets once the table has
+        more snapshots than `snapshot.num-retained.min`.
     Raises: PaimonWarning where warnings are errors, if care fails; the commit is published nevertheless.
     """
-    options = Options(schema.options)
-    if result.snapshot_id is None or options.get_bool("write-only"):
+    if result.snapshot_id is None:
         return result
-    care = _Care(root, schema, result.snapshot_id)
-    if options.get_enum("snapshot.expire.execution-mode") == "async":
+    care = _Care(root, schema, result.snapshot_id, of_batch=of_batch)
+    if not of_batch and Options(schema.options).get_enum("snapshot.expire.execution-mode") == "async":
         care.begin()
     else:
         care.take()
@@ -59,12 +65,13 @@ def cared_for(root: TableRoot, schema: TableSchema, result: Result) -> Result:
 class _Care:
     """The care after one commit."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, latest: int) -> None:
+    def __init__(self, root: TableRoot, schema: TableSchema, latest: int, *, of_batch: bool) -> None:
         """`latest`: the newest snapshot of the commit."""
         self._root = root
         self._schema = schema
         self._options = Options(schema.options)
         self._latest = latest
+        self._of_batch = of_batch
         self._memory = root.upkeep
 
     def begin(self) -> None:
@@ -80,9 +87,15 @@ class _Care:
             self._memory.at_work = False
 
     def take(self) -> None:
-        """Consumers first: who is gone holds nothing."""
-        self._attempt("consumers did not expire", self._consumers)
-        self._attempt("snapshots did not expire", self._snapshots)
+        """Do what is due. Tags first, which hold what would go; then who is gone, and holds nothing any more."""
+        if not self._options.get_bool("write-only"):
+            self._attempt("no tag was made", self._tag)
+            self._attempt("tags did not expire", self._tags)
+            self._attempt("partitions did not expire", self._partitions)
+            self._attempt("consumers did not expire", self._consumers)
+            self._attempt("snapshots did not expire", self._snapshots)
+        if self._of_batch and self._options.get_enum("tag.automatic-creation") == "batch":
+            self._attempt("no tag was made", lambda: tag_batch(self._root, self._schema))
 
     def _attempt(self, what: str, duty: Callable[[], None]) -> None:
         try:
@@ -90,6 +103,30 @@ class _Care:
         except PaimonError as error:
             done = f"{self._root.path}: snapshot {self._latest} was committed"
             warn(f"{done}, but {what}: {error}; a later commit tries again")
+
+    def _tag(self) -> None:
+        rule = TagRule.of(self._options)
+        if rule is not None:
+            tag_by_time(self._root, self._schema, rule, self._latest)
+
+    def _tags(self) -> None:
+        if self._latest > 1 and self._options.get_bool("tag.time-expire-enabled"):
+            expire_tags_by_commit(self._root, self._schema)
+
+    def _partitions(self) -> None:
+        """Look for partitions that have expired so long after the last look; begin with a random part of that time."""
+        env, interval = self._root.env, self._options.get_duration("partition.expiration-check-interval")
+        expiry = PartitionExpiry.of(self._schema, self._schema.options, env.clock)
+        if expiry is None:
+            return
+        now, last = env.clock.millis(), self._memory.partitions_checked
+        if last is None:
+            last = self._memory.partitions_checked = now - int(interval * env.ids.jitter())
+        at_once = self._of_batch and self._options.get_bool("end-input.check-partition-expire")
+        if at_once or interval == 0 or now > last + interval:
+            done = expire_partitions(self._root, self._schema, expiry, dry_run=False)
+            self._memory.partitions_checked = now
+            self._latest = max(self._latest, *done.snapshot_ids, 0)
 
     def _consumers(self) -> None:
         life = self._options.find_duration("consumer.expiration-time")

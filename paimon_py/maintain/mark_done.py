@@ -10,24 +10,20 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
-from paimon_py.codec.json import decode_object, pretty
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.codec.partition_text import partition_texts
 from paimon_py.codec.python_values import python_array
-from paimon_py.doors import decoding_metadata
-from paimon_py.errors import CorruptionError, OptionError, UnsupportedError, UsageError
+from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.bounds import is_long
+from paimon_py.metadata.success_file import mark_success
 from paimon_py.spec.layout import join, partition_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.storage.store import FileMissingError
 
 _ACTION = "partition.mark-done-action"
 _FILE = "success-file"
 _SUCCESS = "_SUCCESS"
-_CREATED, _MODIFIED = "creationTime", "modificationTime"
 _ELSEWHERE = {
     "done-partition": "adds a partition to a metastore, and paimon_py works without one",
     "mark-event": "tells a metastore, and paimon_py works without one",
@@ -68,27 +64,8 @@ def mark_done(root: TableRoot, schema: TableSchema, partitions: Sequence[Mapping
     choice_of(schema, "mark_partitions_done", () if partitions is None else partitions)
     paths = [join(root.path, _directory(schema, partition), _SUCCESS) for partition in partitions]
     for path in paths:
-        now = root.env.clock.millis()
-        created = _created(root, path)
-        times = {_CREATED: now if created is None else created, _MODIFIED: now}
-        root.store.put(path, pretty(times), within=root.path)
+        mark_success(root, path)
     return paths
-
-
-def _created(root: TableRoot, path: str) -> int | None:
-    """When a partition was marked for the first time, None if it never was."""
-    try:
-        data = root.store.get(path)
-    except FileMissingError:
-        return None
-    with decoding_metadata(path):
-        found = decode_object(data, path).get(_CREATED)
-        if not isinstance(found, int) or not is_long(found):
-            raise CorruptionError(
-                f"{path} says {_CREATED} = {found!r}, which is no time; delete the file and mark the partition again",
-                path=path,
-            )
-        return found
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:

@@ -1,20 +1,45 @@
-"""Deleting tags: the tag goes first, then the files that only the tag kept.
+"""Making and deleting tags. Of a tag that goes the name goes first, then the files that only the tag kept.
 
-Source: format.md §16.3; Java `TagManager.deleteTag`, `TagDeletion`, `TagTimeExpire`.
+Source: format.md §16.3; Java `TagManager`, `TagDeletion`, `TagTimeExpire`, `SuccessFileTagCallback`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
+from paimon_py.errors import TagNotFoundError
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.success_file import mark_success
+from paimon_py.metadata.upkeep import TagEnd
 from paimon_py.scan.moments import millis_of
-from paimon_py.spec.layout import tag_path
+from paimon_py.spec.layout import tag_path, tag_success_path
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Tag
+from paimon_py.spec.snapshot import Snapshot, Tag
 
 _PARTS = 7
+_LOOK_MILLIS = 60_000
+"""How long after a look at the tags commits look again: others may have made one that does not last."""
+
+
+def make_tag(
+    root: TableRoot, schema: TableSchema, name: str, snapshot: Snapshot, retain: timedelta | None = None
+) -> Tag:
+    """Give a snapshot a name, for as long as is said here or by `tag.default-time-retained`; else for good.
+
+    Raises: as `Tags.create`; CorruptionError: the success file of an older tag of this name is damaged.
+    """
+    options = Options(schema.options)
+    if retain is None:
+        millis = options.find_duration("tag.default-time-retained")
+        retain = None if millis is None else timedelta(milliseconds=millis)
+    now = datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
+    tag = root.tags.create(name, snapshot, now=now, time_retained=retain)
+    root.upkeep.tags_look = None
+    if options.get_bool("tag.create-success-file"):
+        mark_success(root, tag_success_path(root.path, name))
+    return tag
 
 
 def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
@@ -40,6 +65,8 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         doomed.spare([one for one in (before, nearest) if one is not None])
         doomed.spare(kept_beside(root).branches)
     root.tags.delete(tag.name)
+    if Options(schema.options).get_bool("tag.create-success-file"):
+        root.store.delete(tag_success_path(root.path, tag.name))
     doomed.delete()
 
 
@@ -58,8 +85,8 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
         limit = millis_of("older_than", older_than) + to_wall
     gone = []
     for tag in root.tags.list():
-        made = _made(tag)
-        is_over = made is not None and made + (tag.time_retained_seconds or 0) * 1000 < now
+        end, made = _end(tag), _made(tag)
+        is_over = end is not None and end < now
         if not is_over and limit is not None:
             written = made if made is not None else _written(root, tag, to_wall)
             is_over = written is not None and written < limit
@@ -67,6 +94,40 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
             delete_tag(root, schema, tag)
             gone.append(tag.name)
     return gone
+
+
+def expire_tags_by_commit(root: TableRoot, schema: TableSchema) -> None:
+    """Delete the tags that have reached their time, if it is time to look.
+
+    Cost: a list, at most once a minute or where a tag is known to be over; a get for each tag not seen before.
+    Raises: as `delete_tag`
+    """
+    now, memory = root.env.clock.millis(), root.upkeep
+    if memory.tags_look is not None and now < memory.tags_look <= now + _LOOK_MILLIS:
+        return
+    to_utc = now - root.env.clock.local_millis()
+    known, memory.tag_ends = memory.tag_ends, {}
+    for status in root.tags.files():
+        name = root.tags.name_of(status)
+        stamp = (status.size_bytes, status.modified_millis)
+        found = known.get(name)
+        try:
+            if found is None or found.stamp != stamp or status.modified_millis is None:
+                found = TagEnd(stamp, _end(root.tags.get(name)))
+            if found.wall_millis is not None and found.wall_millis + to_utc < now:
+                delete_tag(root, schema, root.tags.get(name))
+                continue
+        except TagNotFoundError:
+            continue
+        memory.tag_ends[name] = found
+    ends = [end.wall_millis + to_utc + 1 for end in memory.tag_ends.values() if end.wall_millis is not None]
+    memory.tags_look = min([now + _LOOK_MILLIS, *ends])
+
+
+def _end(tag: Tag) -> int | None:
+    """When the time of a tag is over, by the clock on the wall; None: never."""
+    made = _made(tag)
+    return None if made is None else made + int((tag.time_retained_seconds or 0) * 1000)
 
 
 def _made(tag: Tag) -> int | None:

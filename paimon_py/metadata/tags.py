@@ -13,7 +13,7 @@ from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
 from paimon_py.errors import AlreadyExistsError, TagNotFoundError
 from paimon_py.spec.layout import TAG_PREFIX, tag_directory, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
-from paimon_py.storage.store import Delete, FileMissingError, Get, List, PutNew, Stat
+from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, PutNew, Stat
 
 
 class TagStore(Get, PutNew, List, Stat, Delete, Protocol):
@@ -31,9 +31,17 @@ class Tags:
 
     def names(self) -> list[str]:
         """Names of all tags, sorted. Cost: one list."""
-        statuses = self._store.list(tag_directory(self._path))
-        names = (status.name for status in statuses if not status.is_directory)
-        return sorted(name[len(TAG_PREFIX) :] for name in names if name.startswith(TAG_PREFIX) and name != TAG_PREFIX)
+        return sorted(self.name_of(status) for status in self.files())
+
+    def files(self) -> list[FileStatus]:
+        """The files of all tags, by name. Cost: one list."""
+        found = [status for status in self._store.list(tag_directory(self._path)) if not status.is_directory]
+        return [one for one in found if one.name.startswith(TAG_PREFIX) and one.name != TAG_PREFIX]
+
+    @staticmethod
+    def name_of(status: FileStatus) -> str:
+        """The name of the tag in a file."""
+        return status.name[len(TAG_PREFIX) :]
 
     def list(self) -> list[Tag]:
         """All tags, sorted by name; one that is deleted meanwhile is left out. Cost: one list, one get per tag."""

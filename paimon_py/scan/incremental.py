@@ -7,7 +7,6 @@ Source: Java `AbstractDataTableScan.createIncrementalStartingScanner`, `Incremen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import msgspec
 
@@ -18,17 +17,13 @@ from paimon_py.scan.moments import moment_of_text
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.tag_periods import TagPeriod
 
 BETWEEN = "incremental-between"
 TIMES = "incremental-between-timestamp"
 AUTO_TAG = "incremental-to-auto-tag"
 INCREMENTAL = (BETWEEN, TIMES, AUTO_TAG)
 """The options that choose a span; a scan has at most one of them."""
-
-_DAY = ("%Y-%m-%d", "%Y%m%d", "%Y%m%d")
-_HOUR = ("%Y-%m-%d %H", "%Y%m%d %H", "%Y%m%d%H")
-_MINUTE = "%Y%m%d%H%M"
-_FORMATTERS = ("with_dashes", "without_dashes", "without_dashes_and_spaces")
 
 
 class Incremental(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,29 +152,14 @@ def _between_times(root: TableRoot, times: tuple[int, int], mode: Mode, latest: 
 
 def _to_auto_tag(root: TableRoot, name: str, options: Options) -> Ends | None:
     """The diff from the automatic tag before `name`; None where there is no such tag, or none before."""
-    named = _time_of(name, options)
+    period = TagPeriod.of(options)
+    named = period.begins(name)
     if named is None:
         message = f"option {AUTO_TAG} names {name!r}, which is no automatic tag by tag.creation-period"
         raise OptionError(message, option=AUTO_TAG, value=name)
     end = _tag(root, name)
-    tags = [(when, tag) for tag in root.tags.list() if (when := _time_of(tag.name, options)) is not None]
+    tags = [(when, tag) for tag in root.tags.list() if (when := period.begins(tag.name)) is not None]
     earlier = [(when, tag.snapshot) for when, tag in tags if when < named]
     if end is None or not earlier:
         return None
     return _diff(max(earlier, key=lambda each: each[0])[1], end)
-
-
-def _time_of(tag: str, options: Options) -> datetime | None:
-    """The time that an automatic tag stands for; None for other tags."""
-    style = _FORMATTERS.index(options.get_enum("tag.period-formatter"))
-    period = options.get_enum("tag.creation-period")
-    pattern = _HOUR[0] if period == "two-hours" else _HOUR[style]
-    if options.is_set("tag.creation-period-duration"):
-        pattern = _MINUTE
-    elif period == "daily":
-        pattern, tag = _DAY[style], tag.split(" ")[0]
-    try:
-        found = datetime.strptime(tag, pattern)  # noqa: DTZ007 - names of tags carry no zone
-    except ValueError:
-        return None
-    return found if found.strftime(pattern) == tag else None

@@ -11,20 +11,12 @@ from collections.abc import Mapping
 
 from paimon_py.spec.options import OPTIONS, check_values, is_default
 
-_PARTITIONS = "commits drop no partitions, table.expire_partitions() does"
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
 
 IDLE: Mapping[str, str] = {
     "snapshot.clean-empty-directories": "empty directories stay",
-    "partition.expiration-strategy": _PARTITIONS,
-    "partition.expiration-time": _PARTITIONS,
-    "partition.expiration-check-interval": _PARTITIONS,
-    "partition.expiration-max-num": _PARTITIONS,
-    "partition.expiration-batch-size": _PARTITIONS,
-    "end-input.check-partition-expire": _PARTITIONS,
-    "tag.num-retained-max": "tags do not expire by number",
-    "tag.create-success-file": "new tags get no success file",
+    "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
     "partition.end-input-to-done": "commits mark no partitions as done, table.mark_partitions_done() does",

@@ -121,6 +121,11 @@ def tag_path(table: str, name: str) -> str:
     return join(table, "tag", TAG_PREFIX + check_name("tag", name))
 
 
+def tag_success_path(table: str, name: str) -> str:
+    """File that says that a tag was made, where the option `tag.create-success-file` is on."""
+    return join(table, "tag", "tag-success-file", check_name("tag", name) + "_SUCCESS")
+
+
 def consumer_directory(table: str) -> str:
     """Where consumers lie."""
     return join(table, "consumer")

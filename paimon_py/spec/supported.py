@@ -225,7 +225,6 @@ _FEATURES = (
     Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
     Feature(_in_text("metadata.iceberg.storage", "disabled"), readable=True),
-    Feature(_other_than("tag.automatic-creation", "none"), readable=True),
     Feature(_given("commit.callbacks"), readable=True),
     Feature(_row_kind_column, readable=True),
 )

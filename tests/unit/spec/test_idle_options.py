@@ -35,12 +35,12 @@ DECIDED = {
 OF_REFUSED = re.compile(
     r"partition\.mark-done-action\.|(blob|variant|vector|global-index|scalar-index|full-text-index|data-evolution|row-tracking|chain-table|format-table"
     r"|materialized-table|lookup\.blob|commit\.callback|incremental-)"
-    r"|scan\.fallback-(snapshot|delta)|scan\.fallback-branch\.|tag\.(creation|period|automatic|batch)"
+    r"|scan\.fallback-(snapshot|delta)|scan\.fallback-branch\."
 )
 """They say more of what is refused by name, as a kind of table, a type, or another option."""
 
 OF_IDLE = re.compile(
-    r"tag\.callback\.#|tag\.time-expire|metastore\.tag-to-partition\."
+    r"tag\.callback\.#|metastore\.tag-to-partition\."
     r"|visibility-callback\.(timeout|check)|manifest-sort\.(max|partition)|postpone\.batch-write-fixed-bucket\."
 )
 """They say more of an idle option, and nothing without it."""
@@ -51,7 +51,7 @@ OF_STREAMS = re.compile(r"stream|continuous|scan\.bounded|(stream|batch)-scan-mo
 PACE = re.compile(
     r"page-size|cache-page|sort-(engine|spill|compaction)|read\.batch|write\.batch|write-(buffer|max)|async-file|file-reader"
     r"|lookup|local-|cross-partition-upsert\.boot|file-operation|manifest\.merge-optimize|compaction\.file-num|sink\."
-    r"|partition\.(sink|idle)|snapshot\.watermark|dynamic-bucket\.assigner"
+    r"|partition\.(sink|idle)|dynamic-bucket\.assigner"
 )
 """They set the pace of an engine and its job; the table holds the same."""
 
@@ -71,14 +71,8 @@ def test_every_option_is_acted_on_refused_idle_or_beside_the_point():
 
 
 def test_an_option_that_is_acted_on_is_not_idle():
-    # verbs of expiry act on them, and commits do not; the last one may not change, and does nothing
-    by_call = {name for name in IDLE if re.match(_BY_CALL, name)}
-    assert acted_on() & set(IDLE) == {*by_call, "blob-field"}
-
-
-_BY_CALL = (
-    r"partition\.expiration-(strategy|time|max-num|batch-size)$"
-)
+    # this one may not change, and does nothing
+    assert acted_on() & set(IDLE) == {"blob-field"}
 
 
 @pytest.mark.parametrize(("name", "text"), [
@@ -101,6 +95,3 @@ def test_idle_options_come_with_what_does_not_happen():
     for wrong in ("1 fortnight", 5):
         with pytest.raises(OptionError, match="scan.plan-auto-tag-for-read.time-retained"):
             idle_options({"scan.plan-auto-tag-for-read.time-retained": wrong})
-    assert idle_options({"end-input.check-partition-expire": "true"}) == {
-        "end-input.check-partition-expire": "commits drop no partitions, table.expire_partitions() does"
-    }

@@ -1,0 +1,117 @@
+"""Tags that commits make: by the time of snapshots, or one for each batch job and day.
+
+Source: format.md §16.3; Java `TagAutoCreation`, `TagBatchCreation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from paimon_py.errors import AlreadyExistsError, TagNotFoundError
+from paimon_py.maintain.tags import delete_tag, make_tag
+from paimon_py.maintain.zones import wall_in
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.upkeep import NextTag
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.spec.tag_periods import TagPeriod, TagRule
+
+_AT_ONCE = 64
+_BATCH = "batch-write-"
+_DAY = TagPeriod(24 * 3_600_000, _BATCH + "%Y-%m-%d")
+
+
+def tag_by_time(root: TableRoot, schema: TableSchema, rule: TagRule, latest: int) -> None:
+    """Make the tags that are due up to a snapshot; of the automatic ones the newest `tag.num-retained-max` stay.
+
+    A tag whose name is taken counts as made.
+
+    Cost: where the clock tells the time, nothing before the next tag is due; else a get for each snapshot. The first
+        time a list and a get.
+    Raises: OptionError, UsageError: no such zone. StorageError, CorruptionError: a later commit goes on there.
+    """
+    state = root.upkeep.next_tag
+    if state is None or state.rule != rule or state.snapshot_id > latest + 1:
+        state = root.upkeep.next_tag = _begun(root, rule)
+    if not rule.by_watermark and rule.tag_at(wall_in(rule.zone, root.env.clock.millis()), state.after) is None:
+        return
+    for snapshot in _snapshots(root, state.snapshot_id, latest):
+        moment = _moment(rule, snapshot)
+        begins = None if moment is None else rule.tag_at(moment, state.after)
+        if begins is not None:
+            _make(root, schema, rule.period.name(begins), snapshot)
+            _keep_newest(root, schema, lambda name: rule.period.begins(name) is not None)
+        after = state.after if begins is None else begins + rule.period.millis
+        state = root.upkeep.next_tag = msgspec.structs.replace(state, snapshot_id=snapshot.id + 1, after=after)
+
+
+def tag_batch(root: TableRoot, schema: TableSchema) -> None:
+    """Give the latest snapshot the name `tag.batch.customized-name`, or that of the day, which an older one may have.
+
+    Of the tags of days the newest `tag.num-retained-max` stay. Unlike Java's batch jobs this counts, and deletes, no
+    other tags.
+
+    Raises: as `tag_by_time`; the older tag may be gone.
+    """
+    options, latest = Options(schema.options), root.snapshots.latest()
+    if latest is None:
+        return
+    name = options.find_str("tag.batch.customized-name")
+    if name is None:
+        moment = wall_in(options.find_str("sink.process-time-zone"), latest.time_millis)
+        name = _DAY.name(moment // _DAY.millis * _DAY.millis)
+    try:
+        older = root.tags.get(name)
+    except TagNotFoundError:
+        older = None
+    if older is not None and older.snapshot == latest:
+        return
+    if older is not None:
+        delete_tag(root, schema, older)
+    _make(root, schema, name, latest)
+    _keep_newest(root, schema, lambda one: _DAY.begins(one) is not None)
+
+
+def _begun(root: TableRoot, rule: TagRule) -> NextTag:
+    """Where to go on: after the automatic tag of the latest period; without one at the oldest snapshot."""
+    made = [(begins, name) for name in root.tags.names() if (begins := rule.period.begins(name)) is not None]
+    if not made:
+        return NextTag(rule, root.snapshots.earliest_id() or 1, None)
+    begins, name = max(made)
+    return NextTag(rule, root.tags.get(name).snapshot.id + 1, begins + rule.period.millis)
+
+
+def _snapshots(root: TableRoot, since: int, latest: int) -> Iterator[Snapshot]:
+    """The snapshots that are left of some, oldest first, several fetched at once."""
+    if since < latest and root.snapshots.find(since) is None:
+        since = max(since, root.snapshots.earliest_id() or since)
+    for begin in range(since, latest + 1, _AT_ONCE):
+        found = root.env.pool.map(root.snapshots.find, range(begin, min(begin + _AT_ONCE, latest + 1)))
+        yield from (snapshot for snapshot in found if snapshot is not None)
+
+
+def _moment(rule: TagRule, snapshot: Snapshot) -> int | None:
+    """The time of a snapshot by the clock on the wall; None if no watermark says."""
+    millis = snapshot.watermark if rule.by_watermark else snapshot.time_millis
+    return None if millis is None or millis == MIN_LONG else wall_in(rule.zone, millis)
+
+
+def _make(root: TableRoot, schema: TableSchema, name: str, snapshot: Snapshot) -> None:
+    try:
+        make_tag(root, schema, name, snapshot)
+    except AlreadyExistsError:
+        return
+
+
+def _keep_newest(root: TableRoot, schema: TableSchema, is_automatic: Callable[[str], bool]) -> None:
+    """Delete the automatic tags of the oldest snapshots, so that `tag.num-retained-max` are left."""
+    most = Options(schema.options).find_int("tag.num-retained-max")
+    names = [] if most is None else [name for name in root.tags.names() if is_automatic(name)]
+    if most is None or len(names) <= most:
+        return
+    tags = sorted(map(root.tags.get, names), key=lambda tag: (tag.snapshot.id, tag.name))
+    for tag in tags[: len(tags) - most]:
+        delete_tag(root, schema, tag)

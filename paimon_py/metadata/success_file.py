@@ -1,0 +1,43 @@
+"""Files that say that something is complete, and since when.
+
+Source: Java `SuccessFile`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.codec.json import decode_object, pretty
+from paimon_py.doors import decoding_metadata
+from paimon_py.errors import CorruptionError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bounds import is_long
+from paimon_py.storage.store import FileMissingError
+
+_CREATED, _MODIFIED = "creationTime", "modificationTime"
+
+
+def mark_success(root: TableRoot, path: str) -> None:
+    """Write the file at a path below a table; one that is there gets a new time. Cost: a get and a put.
+
+    Raises:
+        CorruptionError: a file of that name holds something else.
+        StorageError: the call may be repeated.
+    """
+    now = root.env.clock.millis()
+    created = _created(root, path)
+    root.store.put(path, pretty({_CREATED: now if created is None else created, _MODIFIED: now}), within=root.path)
+
+
+def _created(root: TableRoot, path: str) -> int | None:
+    """When the file was written for the first time, None if it never was."""
+    try:
+        data = root.store.get(path)
+    except FileMissingError:
+        return None
+    with decoding_metadata(path):
+        found = decode_object(data, path).get(_CREATED)
+        if not isinstance(found, int) or not is_long(found):
+            raise CorruptionError(
+                f"{path} says {_CREATED} = {found!r}, which is no time; delete the file",
+                path=path,
+            )
+        return found

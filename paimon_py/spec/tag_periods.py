@@ -1,0 +1,119 @@
+"""The periods of automatic tags, and their names. Pure.
+
+Times are those of a clock on the wall, as if they were epoch milliseconds.
+
+Source: Java `TagPeriodHandler`, `TagTimeExtractor`, `TagAutoCreation`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import msgspec
+
+from paimon_py.errors import OptionError
+from paimon_py.spec.options import Options
+
+_STYLES = ("with_dashes", "without_dashes", "without_dashes_and_spaces")
+_DAY = ("%Y-%m-%d", "%Y%m%d", "%Y%m%d")
+_HOUR = ("%Y-%m-%d %H", "%Y%m%d %H", "%Y%m%d%H")
+_MINUTE = "%Y%m%d%H%M"
+_HOUR_MILLIS = 3_600_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class TagPeriod(msgspec.Struct, frozen=True):
+    """What periods an automatic tag may stand for.
+
+    Attributes:
+        millis: how long a period is.
+        pattern: how its beginning is written as the name of a tag.
+        daily: what follows a blank in a name does not count.
+    """
+
+    millis: int
+    pattern: str
+    daily: bool = False
+
+    @classmethod
+    def of(cls, options: Options) -> TagPeriod:
+        """What the options `tag.creation-period`, `tag.creation-period-duration` and `tag.period-formatter` say."""
+        style = _STYLES.index(options.get_enum("tag.period-formatter"))
+        duration = options.find_duration("tag.creation-period-duration")
+        if duration is not None:
+            if duration < 1:
+                name = "tag.creation-period-duration"
+                raise OptionError(f"option {name!r} is no time that tags could be made after", option=name)
+            return cls(duration, _MINUTE)
+        match options.get_enum("tag.creation-period"):
+            case "daily":
+                return cls(24 * _HOUR_MILLIS, _DAY[style], daily=True)
+            case "hourly":
+                return cls(_HOUR_MILLIS, _HOUR[style])
+        return cls(2 * _HOUR_MILLIS, _HOUR[0])
+
+    def begins(self, name: str) -> int | None:
+        """The beginning of the period that a tag stands for; None if it is no automatic tag."""
+        text = name.split(" ")[0] if self.daily else name
+        try:
+            found = datetime.strptime(text, self.pattern).replace(tzinfo=timezone.utc)
+        except ValueError:
+            return None
+        return (found - _EPOCH) // timedelta(milliseconds=1) if found.strftime(self.pattern) == text else None
+
+    def name(self, begins: int) -> str:
+        """The name of the tag for a period."""
+        return (_EPOCH + timedelta(milliseconds=begins)).strftime(self.pattern)
+
+    def before(self, moment: int) -> int:
+        """The beginning of the last period that was over at a moment."""
+        return moment // self.millis * self.millis - self.millis
+
+
+class TagRule(msgspec.Struct, frozen=True, kw_only=True):
+    """When commits make tags.
+
+    Attributes:
+        by_watermark: the watermarks of snapshots tell the time, not the clock.
+        delay_millis: how long after a period its tag is made.
+        completes: a period that nobody committed after gets its tag by a later commit.
+        zone: of the clock on the wall; None: this machine's.
+    """
+
+    period: TagPeriod
+    by_watermark: bool
+    delay_millis: int
+    completes: bool
+    zone: str | None
+
+    @classmethod
+    def of(cls, options: Options) -> TagRule | None:
+        """What the options `tag.*` say; None if commits make no tags by time.
+
+        Raises: OptionError: the delay is not shorter than the period.
+        """
+        mode = options.get_enum("tag.automatic-creation")
+        if mode not in ("process-time", "watermark"):
+            return None
+        period, delay = TagPeriod.of(options), options.get_duration("tag.creation-delay")
+        if delay >= period.millis:
+            name = "tag.creation-delay"
+            raise OptionError(f"option {name!r} must be less than the period of tags", option=name)
+        by_watermark = mode == "watermark"
+        clock, watermarks = options.find_str("sink.process-time-zone"), options.get_str("sink.watermark-time-zone")
+        return cls(
+            period=period,
+            by_watermark=by_watermark,
+            delay_millis=delay,
+            completes=options.get_bool("tag.automatic-completion"),
+            zone=watermarks if by_watermark else clock,
+        )
+
+    def tag_at(self, moment: int, last: int | None) -> int | None:
+        """The period whose tag a snapshot of a moment gets; None if it gets none.
+
+        `last`: the period after that of the last tag; None if there is no tag yet.
+        """
+        if last is not None and moment - self.delay_millis < last + self.period.millis:
+            return None
+        return last if last is not None and self.completes else self.period.before(moment)

@@ -1,0 +1,123 @@
+"""What commits do for their table: we and Java each commit to a copy, and of what was there the same is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from datetime import timedelta
+
+import pytest
+from pair import Kind, Pair
+
+from paimon_py.metadata.consumers import Consumer
+
+pytestmark = pytest.mark.java
+
+HINTS = {f"{directory}/{name}" for directory in ("snapshot", "changelog") for name in ("EARLIEST", "LATEST")}
+MADE = ("snapshot/", "changelog/", "tag/", "consumer/")
+QUICK = {"2.0.0": range(3), "1.4.2": range(10, 11), "0.9.0": range(13, 14)}
+FULL = {"2.0.0": range(100, 160), "1.4.2": range(160, 190), "0.9.0": range(190, 220)}
+PERIODS = {
+    "daily": "2020-01-01",
+    "hourly": "2020-01-01 00",
+    "two-hours": "2020-01-01 02",
+}
+
+
+def below(pair: Pair) -> set[str]:
+    """All files, but for hints, which Java writes at other times."""
+    paths = (path for path in pair.path.rglob("*") if path.is_file() and not path.name.endswith(".crc"))
+    return {str(path.relative_to(pair.path)) for path in paths} - HINTS
+
+
+def tags(pair: Pair) -> dict[str, tuple[int, float | None]]:
+    return {tag.name: (tag.snapshot.id, tag.time_retained_seconds) for tag in pair.table()._root.tags.list()}
+
+
+def options_of(rng: random.Random, version: str) -> dict[str, str]:
+    least = rng.randrange(2, 5)
+    options = {"snapshot.num-retained.min": str(least), "snapshot.num-retained.max": str(rng.choice([least, least + 1, 2**31 - 1])),
+               "snapshot.time-retained": rng.choice(["1 ms", "1 h"]), "snapshot.expire.limit": rng.choice(["1", "2", "50"]),
+               "consumer.expiration-time": "1 h"}  # fmt: skip
+    if rng.random() < 0.4:
+        more = rng.randrange(1, 4)
+        options |= {"changelog.num-retained.min": str(least + more), "changelog.num-retained.max": str(least + more + 1)}
+        options["changelog.time-retained"] = rng.choice(["2 ms", "2 h"])
+    if rng.random() < 0.8:
+        period = rng.choice(list(PERIODS))
+        options |= {"tag.automatic-creation": rng.choice(["watermark", "watermark", "process-time"]), "tag.creation-period": period}
+        options["tag.automatic-completion"] = rng.choice(["true", "false"])
+        if rng.random() < 0.5:
+            options["tag.num-retained-max"] = str(rng.randrange(1, 4))
+        if rng.random() < 0.5:
+            options["tag.creation-delay"] = rng.choice(["10 min", "59 min"])
+        if rng.random() < 0.4:
+            styles = ["without_dashes"] if version == "0.9.0" else ["without_dashes", "without_dashes_and_spaces"]
+            options["tag.period-formatter"] = rng.choice(styles)
+        if rng.random() < 0.3:
+            options["tag.default-time-retained"] = "7 d"
+        if rng.random() < 0.3 and version != "0.9.0":
+            options["tag.creation-period-duration"] = rng.choice(["90 min", "5 h"])
+        if rng.random() < 0.3:
+            options["sink.watermark-time-zone"] = rng.choice(["America/Los_Angeles", "GMT-08:30"])
+        if rng.random() < 0.5 and version != "0.9.0":
+            options["tag.create-success-file"] = "true"
+    return options
+
+
+def live(java, version: str, seed: int, directory) -> None:
+    rng = random.Random(seed)
+    key = rng.choice([["k"], []])
+    options = {"bucket": "1" if key else "-1", "num-sorted-run.compaction-trigger": "99", **options_of(rng, version)}
+    if key and rng.random() < 0.5:
+        options["changelog-producer"] = "input"
+    now = Pair(java(version), directory / "0", "t")
+    now.create(Kind([["k", "INT NOT NULL"], ["v", "STRING"]], key, options=options), rng.choice("oj"))
+    watermark = 1_700_000_000_000
+    for step in range(1, 13):
+        prepare(now, rng, options, step)
+        before = below(now)
+        sides = []
+        for name in ("ours", "theirs"):
+            shutil.copytree(now.warehouse, directory / f"{name}{step}")
+            sides.append(Pair(now.java, directory / f"{name}{step}", "t"))
+        ours, theirs = sides
+        watermark += rng.randrange(0, 5 * 3_600_000)
+        rows = [{"k": rng.randrange(5), "v": f"{step}"}]
+        ours.our_write(rows, watermark=watermark)
+        theirs.step("write", rows=rows, watermark=watermark)
+        assert below(ours) & before == below(theirs) & before, (options, step)
+        kept = [{name for name in below(side) if name.startswith(MADE)} for side in sides]
+        assert kept[0] == kept[1], (options, step)
+        assert tags(ours) == tags(theirs), (options, step)
+        now = rng.choice(sides)
+        assert now.agree()
+
+
+def prepare(now: Pair, rng: random.Random, options: dict[str, str], step: int) -> None:
+    """Tags by hand, some of which are over, and consumers, some of which are gone for long."""
+    table = now.table()
+    if step > 1 and rng.random() < 0.3:
+        table.create_tag(f"t{step}", rng.choice(table.snapshots()).id, retain=rng.choice([None, timedelta(milliseconds=1)]))
+    styled = {"tag.period-formatter", "tag.creation-period-duration"} & options.keys()
+    if step == 3 and rng.random() < 0.5 and "tag.creation-period" in options and not styled and not tags(now):
+        table.create_tag(PERIODS[options["tag.creation-period"]], table.snapshots()[0].id)
+    if step > 1 and rng.random() < 0.2:
+        name = f"c{rng.randrange(3)}"
+        table._root.consumers.put(Consumer(name, rng.choice(table.snapshots()).id))
+        if rng.random() < 0.7:
+            past = time.time() - rng.choice([10, 2 * 3600])
+            os.utime(now.path / "consumer" / f"consumer-{name}", (past, past))
+
+
+@pytest.mark.parametrize(
+    ("version", "seeds"),
+    [*QUICK.items(), *(pytest.param(version, seeds[at : at + 10], marks=pytest.mark.full)
+                       for version, seeds in FULL.items() for at in range(0, len(seeds), 10))],
+    ids=lambda given: given if isinstance(given, str) else f"{given[0]}-{given[-1]}",
+)  # fmt: skip
+def test_commits_leave_the_same(version, seeds, java, tmp_path):
+    for seed in seeds:
+        live(java, version, seed, tmp_path / str(seed))
