@@ -1,4 +1,4 @@
-"""What commits do for their table by its options: they make tags, and let tags, partitions, consumers, snapshots expire.
+"""What commits do for their table by its options: make tags, and let tags, partitions, consumers and snapshots expire.
 
 A commit that lets nothing go asks the store for nothing: what was seen before is remembered (`metadata/upkeep.py`), and
 says when there is something to do next. The commit is published by then: what fails here is told, and never takes the
@@ -110,8 +110,8 @@ class _Care:
             tag_by_time(self._root, self._schema, rule, self._latest)
 
     def _tags(self) -> None:
-        if self._latest > 1 and self._options.get_bool("tag.time-expire-enabled"):
-            expire_tags_by_commit(self._root, self._schema)
+        if self._options.get_bool("tag.time-expire-enabled"):
+            expire_tags_by_commit(self._root, self._schema, is_first=self._latest == 1)
 
     def _partitions(self) -> None:
         """Look for partitions that have expired so long after the last look; begin with a random part of that time."""

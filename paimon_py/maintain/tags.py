@@ -96,14 +96,19 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
     return gone
 
 
-def expire_tags_by_commit(root: TableRoot, schema: TableSchema) -> None:
+def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: bool) -> None:
     """Delete the tags that have reached their time, if it is time to look.
+
+    `is_first`: the commit made the first snapshot, so that nobody had one to tag.
 
     Cost: a list, at most once a minute or where a tag is known to be over; a get for each tag not seen before.
     Raises: as `delete_tag`
     """
     now, memory = root.env.clock.millis(), root.upkeep
     if memory.tags_look is not None and now < memory.tags_look <= now + _LOOK_MILLIS:
+        return
+    if is_first and memory.tags_look is None:
+        memory.tags_look = now + _LOOK_MILLIS
         return
     to_utc = now - root.env.clock.local_millis()
     known, memory.tag_ends = memory.tag_ends, {}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pyarrow as pa
 import pytest
-from unit.commit.support import Clock
+from unit.commit.support import Clock, Ids
 
 from paimon_py import Catalog, PaimonError, PaimonWarning, SetOption
 from paimon_py.commit.result import CommitResult
@@ -257,6 +257,48 @@ def test_changelogs_go_by_their_time_though_no_snapshot_goes(store, clock):
     table.write_arrow(rows(1))
     assert table._root.changelogs.ids() == [4], "the newest stays"
     assert ids(table) == [5, 6, 7, 8]
+
+
+def test_partitions_expire_by_commits(store, clock):
+    class Jitter(Ids):
+        def jitter(self):
+            return 0.25
+
+    catalog = Catalog(store, "/w", env=Env(clock, None, SerialPool()))
+    catalog.create_database("d", exist_ok=True)
+    schema = pa.schema([("dt", pa.string()), ("k", pa.int64())])
+    options = {**FEW, "partition.expiration-time": "2 d", "partition.expiration-check-interval": "8 h"}
+    catalog.create_table("d.t", schema, partition_by=["dt"], options=options)
+    root = TableRoot(store, PATH, Env(clock, Jitter(), SerialPool()))
+    table = Table(root, root.schemas.latest(), "d.t")
+
+    def commit(day):
+        return table.write_arrow(pa.table({"dt": [day], "k": [1]}, schema=schema))
+
+    def days():
+        return [partition.partition["dt"] for partition in table.partitions()]
+
+    assert commit("2023-11-12").snapshot_id == 1 and commit("2023-11-14").snapshot_id == 2  # 2023-11-14 22:13
+    assert days() == ["2023-11-12", "2023-11-14"], "six hours are left until the first look"
+    clock.seconds += 6 * HOUR
+    assert commit("2023-11-15").snapshot_id == 3
+    assert days() == ["2023-11-12", "2023-11-14", "2023-11-15"]
+    clock.seconds += 1
+    assert commit("2023-11-15").snapshot_id == 4
+    assert days() == ["2023-11-14", "2023-11-15"] and ids(table) == [3, 4, 5], "the commit that dropped it counts"
+    clock.seconds += 24 * HOUR
+    commit("2023-11-17")
+    assert days() == ["2023-11-15", "2023-11-17"]
+
+
+def test_batches_may_look_at_once(store, clock):
+    catalog = Catalog(store, "/w", env=Env(clock, Ids(), SerialPool()))
+    catalog.create_database("d", exist_ok=True)
+    schema = pa.schema([("dt", pa.string()), ("k", pa.int64())])
+    options = {"partition.expiration-time": "2 d", "end-input.check-partition-expire": "true"}
+    table = catalog.create_table("d.t", schema, partition_by=["dt"], options=options)
+    table.write_arrow(pa.table({"dt": ["2023-11-12", "2023-11-13"], "k": [1, 2]}, schema=schema))
+    assert [partition.partition["dt"] for partition in table.partitions()] == ["2023-11-13"]
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------
