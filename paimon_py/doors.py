@@ -63,6 +63,15 @@ def mapped(what: str, given: object) -> dict[str, Any]:
     return dict(given)
 
 
+def check_progress(given: object) -> None:
+    """Make sure that what a caller wants to be told of progress by can be called, or is None.
+
+    Raises: UsageError for anything else.
+    """
+    if given is not None and not callable(given):
+        raise UsageError(f"progress is a function that is told how far the work has come, not {given!r}")
+
+
 def names_place(place: Callable[[Any], str]) -> Callable[[C], C]:
     """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
 

@@ -10,7 +10,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.doors import names_place
+from paimon_py.doors import check_progress, names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -76,8 +76,7 @@ class TableCare(ABC):
 
         check_compactable(self._schema)
         warn_of_idle_options(self._root, self._schema.options)
-        if progress is not None and not callable(progress):
-            raise UsageError(f"progress is a function that is told how far the compaction has come, not {progress!r}")
+        check_progress(progress)
         clustering = sort_clustering(self._schema, order_by, strategy)
         chosen = unexpired(self._root, self._schema, choice_of(self._schema, "compact", partitions, where))
         published = CommitResult()

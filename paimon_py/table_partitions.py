@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from paimon_py.doors import names_place
+from paimon_py.doors import check_progress, names_place
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import ExpiredPartitions
 from paimon_py.metadata.root import TableRoot
@@ -74,10 +74,11 @@ class TablePartitions:
         from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions, require_expiry
 
         check_writable(self._schema)
+        check_progress(progress)
         said = {
-            "partition.expiration-strategy": strategy,
-            "partition.timestamp-pattern": timestamp_pattern,
-            "partition.timestamp-formatter": timestamp_formatter,
+            "partition.expiration-strategy": _text("strategy", strategy),
+            "partition.timestamp-pattern": _text("timestamp_pattern", timestamp_pattern),
+            "partition.timestamp-formatter": _text("timestamp_formatter", timestamp_formatter),
             "partition.expiration-max-num": _count("max_partitions", max_partitions),
             "partition.expiration-batch-size": _count("batch_size", batch_size),
         }
@@ -113,3 +114,9 @@ def _count(name: str, number: int | None) -> str | None:
     if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
         raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")
     return None if number is None else str(number)
+
+
+def _text(name: str, text: object) -> str | None:
+    if text is not None and not isinstance(text, str):
+        raise UsageError(f"{name} must be a text, not {text!r}")
+    return text

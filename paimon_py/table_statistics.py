@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from paimon_py.doors import names_place
+from paimon_py.doors import check_progress, names_place
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.statistics import Statistics
@@ -47,6 +47,7 @@ class TableStatistics:
 
         check_readable(self._schema)
         check_writable(self._schema)
+        check_progress(progress)
         wanted = columns_to_analyze(self._schema, columns, all_columns=all_columns)
         return analyze(self._root, self._schema, wanted, progress)
 

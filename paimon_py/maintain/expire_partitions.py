@@ -82,7 +82,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
             millis = age or 0 if older_than is None else older_than // timedelta(milliseconds=1)
             before = clock.local_millis() - millis
         else:
-            before = wall_millis(millis_of("older_than", older_than))
+            before = _on_the_wall(older_than)
         batch = table.find_int("partition.expiration-batch-size")
         return cls(
             before_millis=before,
@@ -90,6 +90,13 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
             max_num=table.get_int("partition.expiration-max-num"),
             batch_size=batch if batch is not None and batch > 0 else None,
         )
+
+
+def _on_the_wall(moment: datetime | int) -> int:
+    try:
+        return wall_millis(millis_of("older_than", moment))
+    except (OverflowError, ValueError, OSError) as error:
+        raise UsageError(f"older_than {moment!r} is no time that this machine knows: {error}") from error
 
 
 def _time(schema: TableSchema, options: Options) -> PartitionTime | None:
