@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import cast
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import from_arrow_schema
@@ -245,9 +246,11 @@ class Catalog:
         return sorted(status.name for status, is_table in zip(directories, known, strict=True) if is_table)
 
     def table(self, name: str) -> Table:
-        """Open a table, or a system table of one: `db.t$audit_log`. Cost: one list and one get.
+        """Open a table, a system table of one (`db.t$files`), or one of all tables (`sys.tables`).
 
         A system table has the reading verbs of a table, and no others.
+
+        Cost: one list and one get.
 
         Raises:
             TableNotFoundError: there is none.
@@ -257,6 +260,10 @@ class Catalog:
         if isinstance(name, str) and "$" in name and BRANCH_MARK not in name:
             base, _, system = name.partition("$")
             return cast("Table", self.table(base).system(system))
+        if isinstance(name, str) and name.startswith(f"{SYSTEM_DATABASE}."):
+            from paimon_py.system.warehouse_tables import warehouse_table
+
+            return cast("Table", warehouse_table(_Warehouse(self), name.partition(".")[2]))
         database, table = self._split(name, "table")
         root = self._root(table_path(self._warehouse, database, table))
         try:
@@ -357,7 +364,8 @@ class Catalog:
 
     def _database_path(self, name: str) -> str:
         if name == SYSTEM_DATABASE:
-            raise UnsupportedError("the system database 'sys' is not supported yet", feature="system database")
+            message = f"the database {SYSTEM_DATABASE!r} holds tables of the system, such as sys.tables, and no others"
+            raise UnsupportedError(message, feature="system database")
         return database_path(self._warehouse, name)
 
     def _has_database(self, name: str) -> bool:
@@ -383,6 +391,28 @@ class Catalog:
             )
         self._database_path(database)
         return database, check_name("table", table)
+
+
+class _Warehouse(msgspec.Struct, frozen=True):
+    """What system tables of all tables see of a catalog."""
+
+    catalog: Catalog
+
+    @property
+    def warehouse(self) -> str:
+        return self.catalog.warehouse
+
+    def options(self) -> Mapping[str, str]:
+        return self.catalog._options
+
+    def databases(self) -> list[str]:
+        return self.catalog.databases()
+
+    def tables(self, database: str) -> list[str]:
+        return self.catalog.tables(database)
+
+    def root(self, database: str, table: str) -> TableRoot:
+        return self.catalog._root(table_path(self.catalog.warehouse, database, table))
 
 
 def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:

@@ -5,6 +5,7 @@ Source: Java `PartitionEntry`, `AbstractFileStoreScan.readPartitionEntries`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -36,16 +37,20 @@ def partition_files(root: TableRoot, snapshot: Snapshot, chosen: PartitionChoice
     Cost: all manifests that may hold the partitions; memory for the entries of 64 of them beside what is cached.
     Raises: SnapshotExpiredError, CorruptionError
     """
-    wanted = EntryFilter(partitions=chosen)
+    return counted_files(root, snapshot, EntryFilter(partitions=chosen), by=("partition",))
+
+
+def counted_files(root: TableRoot, snapshot: Snapshot, wanted: EntryFilter | None, *, by: Sequence[str]) -> pa.Table:
+    """Count files as `partition_files` does, by partition, or with `by` of "partition" and "bucket" by bucket."""
     try:
         files = root.manifests.base_and_delta(snapshot)
         parts = [
-            _counted(root.manifests.read_entries(files[at : at + _MANIFESTS_AT_ONCE], wanted))
+            _counted(root.manifests.read_entries(files[at : at + _MANIFESTS_AT_ONCE], wanted), by)
             for at in range(0, len(files), _MANIFESTS_AT_ONCE)
         ]
     except FileMissingError as error:
         raise root.missing(Base.of(snapshot), error) from error
-    counted = _joined(pa.concat_tables([_counted(EntryColumns.empty()), *parts]))
+    counted = _joined(pa.concat_tables([_counted(EntryColumns.empty(), by), *parts]), by)
     return counted.filter(pc.greater(counted["file_count"], 0))
 
 
@@ -76,25 +81,27 @@ def partition_columns(schema: TableSchema, partitions: pa.ChunkedArray) -> pa.Ta
     return pa.table(dict(zip([field.name for field in fields], columns, strict=True)))
 
 
-def _counted(entries: EntryColumns) -> pa.Table:
+def _counted(entries: EntryColumns, by: Sequence[str]) -> pa.Table:
     sign = 1 - 2 * (entries.kind == FileKind.DELETE).astype("int64")
+    keys = {"partition": entries.partitions(), "bucket": entries.bucket}
     return _joined(
         pa.table(
             {
-                "partition": entries.partitions(),
+                **{name: keys[name] for name in by},
                 "record_count": sign * entries.row_count,
                 "file_size_in_bytes": sign * entries.size_bytes,
                 "file_count": sign,
                 "creation_time_millis": entries.creation_time_millis,
                 "total_buckets": entries.total_buckets,
             }
-        )
+        ),
+        by,
     )
 
 
-def _joined(rows: pa.Table) -> pa.Table:
-    """Rows of the same partition as one."""
-    grouped = rows.group_by("partition", use_threads=False).aggregate(
+def _joined(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Rows of the same partition, or bucket, as one."""
+    grouped = rows.group_by(list(by), use_threads=False).aggregate(
         [*((name, "sum") for name in _SUMS), ("creation_time_millis", "max"), ("total_buckets", "last")]
     )
     names = {f"{name}_sum": name for name in _SUMS}

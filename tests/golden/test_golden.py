@@ -17,7 +17,8 @@ from paimon_py.system.kinds import MADE
 
 def is_made(read: dict) -> bool:
     """Whether a system table is read whose rows tell of a table."""
-    return read.get("table", "").partition("$")[2] in MADE
+    name = read.get("table", "")
+    return name.startswith("sys.") or name.partition("$")[2] in MADE
 
 
 CASES = golden.cases(str(CORPUS))

@@ -6,10 +6,11 @@ import pickle
 from datetime import timedelta
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from paimon_py import Catalog, Schema, SetOption, UnsupportedError, UsageError, col
+from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table, UnsupportedError, UsageError, col
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.system.kinds import MADE
@@ -147,6 +148,113 @@ def test_what_does_not_go_is_refused(table):
         table.system("snapshot")
     with pytest.raises(UnsupportedError, match="row_tracking"):
         table.system("row_tracking")
+
+
+def test_files_tell_of_every_live_file(table):
+    files = dicts(table.system("files").scan())
+    assert len(files) == 8 and {row["partition"] for row in files} == {"{x}", "{y}"}
+    first = next(row for row in files if row["partition"] == "{x}" and row["min_key"] == "[0]")
+    assert first["max_key"] == "[0]" and first["level"] == 0 and first["file_format"] == "parquet"
+    assert first["null_value_counts"] == "{k=0, p=0, v=0}" and first["min_value_stats"] == "{k=0, p=x, v=0}"
+    assert first["file_path"].startswith(f"{table.location}/p=x/bucket-{first['bucket']}/data-")
+    assert first["file_source"] == "APPEND" and first["write_cols"] is None
+    ranges = table.system("file_key_ranges").scan().to_arrow()
+    assert ranges == table.system("files").scan(columns=ranges.column_names).to_arrow()
+    assert table.system("files").scan(snapshot_id=1).count() == 2
+
+
+def test_buckets_and_partitions_count_what_is_live(table):
+    table.drop_partitions([{"p": "y"}])
+    counts = [row["file_count"] for row in dicts(table.system("buckets").scan(where="partition = '{x}'"))]
+    assert counts == [2, 2]
+    assert table.system("buckets").scan(where="partition = '{y}'").count() == 0
+    (row,) = dicts(table.system("partitions").scan())
+    assert (row["partition"], row["record_count"], row["file_count"]) == ("p=x", 4, 4)
+    assert (row["total_buckets"], row["done"], row["deleted_record_count"]) == (2, False, 0)
+    assert dicts(table.system("partitions").scan(tag=None, snapshot_id=1, columns=["partition"])) == [
+        {"partition": "p=x"}, {"partition": "p=y"},
+    ]  # fmt: skip
+
+
+def test_manifests_tell_what_they_hold(table):
+    found = dicts(table.system("manifests").scan(columns=["num_added_files", "min_partition_stats", "max_partition_stats"]))
+    assert found == [{"num_added_files": 2, "min_partition_stats": "{x}", "max_partition_stats": "{y}"}] * 4
+
+
+def test_bounds_are_shown_by_the_schema_of_the_state(table):
+    table.alter(RenameColumn("v", "w"), AddColumn("n", "STRING"))
+    for row in dicts(table.system("files").scan(columns=["null_value_counts", "max_value_stats"], where="partition = '{y}'")):
+        assert row == {"null_value_counts": "{k=0, n=1, p=0, w=0}", "max_value_stats": "{k=9, n=null, p=y, w=1}"}
+    (row, *_) = dicts(table.system("files").scan(snapshot_id=1, columns=["max_value_stats"]))
+    assert row["max_value_stats"].endswith("v=0}") or row["max_value_stats"].endswith("v=1}")
+
+
+def test_deletion_vectors_are_counted(catalog):
+    columns = Schema([("k", "INT NOT NULL"), ("v", "STRING")])
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"}
+    made = catalog.create_table("d.v", columns, primary_key=["k"], options=options)
+    made.write_arrow(pa.table({"k": pa.array(range(9), pa.int32()), "v": list("abcdefghi")}))
+    made.compact(full=True)
+    made.write_arrow(pa.table({"k": pa.array([1, 2], pa.int32()), "v": ["x", "y"]}))
+    made.compact()
+    (row,) = dicts(made.system("partitions").scan())
+    indexes = dicts(made.system("table_indexes").scan())
+    ranges = [each for one in indexes for each in one["dv_ranges"] or []]
+    assert row["deleted_record_count"] == sum(each["_CARDINALITY"] for each in ranges)
+    assert {one["index_type"] for one in indexes} == {"DELETION_VECTORS"}
+
+
+FILTERS = (
+    "bucket = 0", "bucket >= 1", "bucket IN (0, 5)", "partition = '{x}'", "partition <> '{x}'", "partition IS NULL",
+    "partition > '{x}' OR bucket = 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["files", "file_key_ranges", "buckets"])
+def test_a_pushed_filter_finds_what_a_late_one_finds(table, name):
+    table.compact(partitions=[{"p": "x"}], full=True)
+    whole = pl.from_arrow(table.system(name).scan().to_arrow())
+    level = ("level = 5", "level > 0 AND partition LIKE '{y%'") if name != "buckets" else ()
+    for where in (*FILTERS, *level):
+        found = pl.from_arrow(table.system(name).scan(where=where).to_arrow())
+        assert found.equals(whole.filter(pl.sql_expr(where))), where
+
+
+def test_filters_of_files_spare_manifests(catalog):
+    columns = Schema([("k", "INT"), ("p", "STRING")])
+    made = catalog.create_table("d.a", columns, partition_by=["p"])
+    for part in "abc":
+        made.write_arrow(pa.table({"k": pa.array([1], pa.int32()), "p": [part]}))
+    store = CountingStore(made._root.store)
+    counted = Table(TableRoot(store, made.location, Env()), made.schema, "a")
+    assert counted.system("files").scan(where="partition = '{b}'").count() == 1
+    assert sum("/manifest/manifest-" in path and "list" not in path for verb, path in store.paths if verb == "get") == 1
+
+
+def test_tables_of_all_tables(table, catalog):
+    catalog.create_table("d.other", Schema([("a", "INT")]))
+    scan = catalog.table("sys.tables").scan(columns=["table_name", "partitioned", "primary_key", "record_count"])
+    assert dicts(scan) == [
+        {"table_name": "other", "partitioned": False, "primary_key": False, "record_count": None},
+        {"table_name": "t", "partitioned": True, "primary_key": True, "record_count": None},
+    ]
+    options = catalog.table("sys.all_table_options").scan(where="table_name = 'other'")
+    assert dicts(options) == [
+        {"database_name": "d", "table_name": "other", "key": "path", "value": f"{catalog.warehouse}/d.db/other"}
+    ]
+    parts = dicts(catalog.table("sys.partitions").scan(columns=["table_name", "partition_name", "record_count"]))
+    assert parts == [{"table_name": "t", "partition_name": f"p={p}", "record_count": 4} for p in "xy"]
+    assert catalog.table("sys.tables").name == "sys.tables"
+    again = pickle.loads(pickle.dumps(catalog.table("sys.tables").scan()))
+    assert again.count() == 2
+    with pytest.raises(UsageError, match="no table sys.nope"):
+        catalog.table("sys.nope")
+
+
+def test_catalog_options_hide_secrets(tmp_path):
+    made = Catalog.open(str(tmp_path / "wh"), options={"s3.secret-key": "hush", "table-default.bucket": "3"})
+    found = {row["key"]: row["value"] for row in dicts(made.table("sys.catalog_options").scan())}
+    assert found == {"warehouse": made.warehouse, "s3.secret-key": "***", "table-default.bucket": "3"}
 
 
 @pytest.mark.parametrize("name", sorted(MADE))

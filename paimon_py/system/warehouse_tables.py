@@ -1,0 +1,209 @@
+"""Made tables of all tables of a warehouse: those of the database `sys`.
+
+Source: Java `AllTablesTable`, `AllPartitionsTable`, `AllTableOptionsTable`, `CatalogOptionsTable`,
+`CatalogUtils.createGlobalSystemTable`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.manifest.columns import ABSENT
+from paimon_py.errors import NotFoundError, UsageError
+from paimon_py.metadata.partition_files import counted_files
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.moments import millis_of
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.shown import shown_options
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.system.made import Asked, Columns, Made, chunks, exactly, fields_of
+from paimon_py.system.made_table import MadeTable
+from paimon_py.system.texts import partition_names
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the wall clock of whoever wrote the file
+
+
+class Warehouse(Protocol):
+    """What these tables ask of a catalog."""
+
+    @property
+    def warehouse(self) -> str:
+        """Directory or URL."""
+
+    def options(self) -> Mapping[str, str]:
+        """What the catalog was opened with."""
+
+    def databases(self) -> list[str]:
+        """Names of all databases."""
+
+    def tables(self, database: str) -> list[str]:
+        """Names of all tables of a database."""
+
+    def root(self, database: str, table: str) -> TableRoot:
+        """A table's metadata."""
+
+
+class WarehouseSource(msgspec.Struct, frozen=True):
+    """All tables of a warehouse."""
+
+    of: Warehouse
+
+    @property
+    def path(self) -> str:
+        """Directory or URL of the warehouse."""
+        return self.of.warehouse
+
+    def find(self) -> Snapshot | None:
+        """No snapshot: every table has its own."""
+        return None
+
+    def at(self, _snapshot: Snapshot | None) -> Warehouse:
+        """The warehouse."""
+        return self.of
+
+
+class _Found(msgspec.Struct, frozen=True):
+    database: str
+    table: str
+    root: TableRoot
+    schema: TableSchema
+
+
+_TABLES: Columns[_Found] = {
+    "database_name STRING": lambda one: one.database,
+    "table_name STRING": lambda one: one.table,
+    "table_type STRING": lambda one: one.schema.options.get("type", "table"),
+    "partitioned BOOLEAN": lambda one: bool(one.schema.partition_keys),
+    "primary_key BOOLEAN": lambda one: bool(one.schema.primary_keys),
+    "owner STRING": lambda one: one.schema.options.get("owner"),
+    "created_at BIGINT": lambda one: _number(one.schema.options.get("createdAt")),
+    "created_by STRING": lambda one: one.schema.options.get("createdBy"),
+    "updated_at BIGINT": lambda one: _number(one.schema.options.get("updatedAt")),
+    "updated_by STRING": lambda one: one.schema.options.get("updatedBy"),
+    "record_count BIGINT": lambda _one: None,
+    "file_size_in_bytes BIGINT": lambda _one: None,
+    "file_count BIGINT": lambda _one: None,
+    "last_file_creation_time BIGINT": lambda _one: None,
+}
+"""Rows and sizes are what a catalog with versions of tables knows, such as REST; catalogs of files say NULL."""
+
+_TABLE_OPTIONS: Columns[tuple[_Found, str, str]] = {
+    "database_name STRING": lambda one: one[0].database,
+    "table_name STRING": lambda one: one[0].table,
+    "key STRING": lambda one: one[1],
+    "value STRING": lambda one: one[2],
+}
+_PARTITIONS: Columns[tuple[_Found, pa.Table]] = {
+    "database_name STRING": lambda one: [one[0].database] * one[1].num_rows,
+    "table_name STRING": lambda one: [one[0].table] * one[1].num_rows,
+    "partition_name STRING": lambda one: partition_names(_partition(one[1]), one[0].schema, directory=True),
+    "record_count BIGINT": lambda one: one[1]["record_count"],
+    "file_size_in_bytes BIGINT": lambda one: one[1]["file_size_in_bytes"],
+    "file_count BIGINT": lambda one: one[1]["file_count"],
+    "last_file_creation_time BIGINT": lambda one: _epoch(one[1]["creation_time_millis"]),
+    "done BOOLEAN": lambda one: [False] * one[1].num_rows,
+}
+_OPTIONS: Columns[tuple[str, str]] = {
+    "key STRING NOT NULL": lambda one: one[0],
+    "value STRING NOT NULL": lambda one: one[1],
+}
+
+
+def _tables(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+    """One row for each table. Cost: a list and a get for each that may match"""
+    for part in chunks(_names(asked, warehouse)):
+        yield asked.rows(list(_opened(warehouse, part)), _TABLES)
+
+
+def _table_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+    """One row for each option of each table, and for its path."""
+    for part in chunks(_names(asked, warehouse)):
+        found = [
+            (one, key, value)
+            for one in _opened(warehouse, part)
+            for key, value in {**one.schema.options, "path": one.root.path}.items()
+        ]
+        yield asked.rows(found, _TABLE_OPTIONS)
+
+
+def _partitions(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+    """One row for each partition of each table that has partitions. Cost: the manifests of tables that may match"""
+    for part in chunks(_names(asked, warehouse)):
+        for one in _opened(warehouse, part):
+            snapshot = one.root.snapshots.latest() if one.schema.partition_keys else None
+            if snapshot is not None:
+                found = counted_files(one.root, snapshot, None, by=("partition",))
+                yield asked.batch(found.num_rows, (one, found), _PARTITIONS)
+
+
+def _catalog_options(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
+    """What the catalog was opened with; `***` for values that may be secrets."""
+    options = {**shown_options(warehouse.options()), "warehouse": warehouse.warehouse}
+    yield asked.rows(list(options.items()), _OPTIONS)
+
+
+def _names(asked: Asked, warehouse: Warehouse) -> list[tuple[str, str]]:
+    """Databases and tables that may match."""
+    found = []
+    for database in asked.matching("database_name", warehouse.databases()):
+        try:
+            tables = warehouse.tables(database)
+        except NotFoundError:  # dropped meanwhile
+            continue
+        known = {"database_name": exactly(pa.array([database] * len(tables), pa.string()))}
+        known["table_name"] = exactly(pa.array(tables, pa.string()))
+        wanted = asked.may_match(len(tables), known).tolist()
+        found += [(database, table) for table, keep in zip(tables, wanted, strict=True) if keep]
+    return found
+
+
+def _opened(warehouse: Warehouse, names: Sequence[tuple[str, str]]) -> Iterator[_Found]:
+    for database, table in names:
+        root = warehouse.root(database, table)
+        try:
+            yield _Found(database, table, root, root.schemas.latest())
+        except NotFoundError:  # dropped meanwhile
+            continue
+
+
+def _partition(found: pa.Table) -> pa.Array:
+    return found["partition"].combine_chunks()
+
+
+def _epoch(wall: pa.ChunkedArray) -> list[int | None]:
+    """Times of a wall clock of this machine's zone as epoch milliseconds."""
+    moments = [None if millis == ABSENT else _EPOCH + timedelta(milliseconds=millis) for millis in wall.to_pylist()]
+    return [None if moment is None else millis_of("last_file_creation_time", moment) for moment in moments]
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+_KEYS = ("database_name", "table_name")
+WAREHOUSE_TABLES = {
+    made.name: made
+    for made in (
+        Made(name="tables", fields=fields_of(_TABLES), keys=_KEYS, make=_tables),
+        Made(name="partitions", fields=fields_of(_PARTITIONS), keys=(*_KEYS, "partition_name"), make=_partitions),
+        Made(name="all_table_options", fields=fields_of(_TABLE_OPTIONS), keys=("table_name",), make=_table_options),
+        Made(name="catalog_options", fields=fields_of(_OPTIONS), keys=("key",), make=_catalog_options),
+    )
+}
+
+
+def warehouse_table(warehouse: Warehouse, name: str) -> MadeTable:
+    """A table of the database `sys`.
+
+    Raises: UsageError if there is none of this name.
+    """
+    made = WAREHOUSE_TABLES.get(name.lower())
+    if made is None:
+        known = ", ".join(f"sys.{each}" for each in WAREHOUSE_TABLES)
+        raise UsageError(f"there is no table sys.{name}; there are {known}")
+    return MadeTable(made, WarehouseSource(warehouse), "sys.")
