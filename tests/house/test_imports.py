@@ -16,10 +16,11 @@ from paimon_py import Catalog, Schema
 ROOT = Path(__file__).parents[2]
 
 ELSEWHERE = {
-    "adlfs", "datasketches", "duckdb", "fastavro", "fsspec", "gcsfs", "pandas", "polars", "pyarrow.dataset", "pyarrow.orc",
-    "pyspark", "requests", "s3fs",
+    "adlfs", "click", "datasketches", "duckdb", "fastavro", "fsspec", "gcsfs", "pandas", "polars", "pyarrow.dataset", "pyarrow.orc",
+    "pyspark", "requests", "rich", "s3fs",
 }  # fmt: skip
 RARE = {
+    "paimon_py.cli", "paimon_py.metadata.level_files",
     "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest.copy", "paimon_py.commit.compact_manifests",
     "paimon_py.compaction.compact", "paimon_py.compaction.index_rewrite", "paimon_py.compaction.run",
     "paimon_py.expr.sql", "paimon_py.files.cast_rules", "paimon_py.formats.avro", "paimon_py.formats.orc",

@@ -1,0 +1,90 @@
+"""All commands under one name, and what becomes of their errors: one line, and an exit code."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+import pyarrow as pa
+from click.shell_completion import get_completion_class
+
+import paimon_py
+from paimon_py.cli.care import compact, expire, tag
+from paimon_py.cli.listings import list_tables, partitions, show, show_schema, snapshots
+from paimon_py.cli.load import load
+from paimon_py.cli.output import on_one_line
+from paimon_py.cli.read import diff, head, tail
+from paimon_py.cli.tree import tree
+from paimon_py.errors import PaimonError
+
+NAME = "paimon-py"
+_COMPLETE = "_PAIMON_PY_COMPLETE"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(paimon_py.__version__, prog_name=NAME)
+def commands() -> None:
+    """Look at Apache Paimon tables, read them, load them and care for them.
+
+    TABLE is a path or URL, or with --warehouse a name such as db.t.
+    """
+
+
+@commands.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion of commands for a shell: eval "$(paimon-py completion bash)"."""
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(commands, {}, NAME, _COMPLETE).source())
+
+
+_COMMANDS = (
+    list_tables, show, show_schema, snapshots, partitions, tree, head, diff, tail, load, compact, expire, tag,
+)  # fmt: skip
+for _command in _COMMANDS:
+    commands.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; `arguments` are those of the process if nothing is said.
+
+    Returns: 0, 1 for an error (one line on stderr), 2 for wrong usage, 130 after an interrupt.
+    """
+    logging.getLogger("paimon_py").addHandler(logging.NullHandler())
+    try:
+        with _short_warnings():
+            code = commands.main(arguments, prog_name=NAME, complete_var=_COMPLETE, standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        return 2
+    except click.Abort as error:
+        interrupted = isinstance(error.__cause__, KeyboardInterrupt)
+        return _failed("interrupted", 130) if interrupted else _failed("stopped: nothing was changed; --yes goes on")
+    except click.ClickException as error:
+        return _failed(error.format_message())
+    except (PaimonError, pa.ArrowException, OSError) as error:
+        return _failed(str(error) or type(error).__name__)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(message: str, code: int = 1) -> int:
+    sys.stdout.flush()
+    click.echo(f"error: {on_one_line(message)}", err=True)
+    return code
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Show warnings as one line on stderr."""
+
+    def shown(message: Warning | str, *_: object) -> None:
+        click.echo(f"warning: {on_one_line(str(message))}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = shown  # type: ignore[assignment]
+        yield

@@ -1,0 +1,99 @@
+"""Commands that change what is kept: compaction, expiry, tags. What would go is shown before it goes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import click
+import msgspec
+import pyarrow as pa
+
+from paimon_py import CompactionProgress, Table, col
+from paimon_py.cli.output import show_record, show_table, takes_format
+from paimon_py.cli.talk import ask, progress, takes_yes
+from paimon_py.cli.values import age, age_or_moment, partition, takes_table, typed_partition
+
+_TAGS = ["tag_name", "snapshot_id", "commit_time", "record_count", "create_time", "time_retained"]
+
+
+@click.command()
+@takes_table
+@click.option("--full", is_flag=True, help="Merge everything, whether enough has piled up or not.")
+@click.option("--partition", "-p", "chosen", type=partition, multiple=True, metavar="KEY=VALUE,…", help="Only this.")
+@click.option("--where", help="Only partitions for which this holds, such as \"month > 3\".")
+@takes_format
+def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where: str | None, form: str) -> None:
+    """Merge the files of a table into fewer and larger ones; rows stay what they are."""
+    partitions = [typed_partition(table, one) for one in chosen] or None
+    with progress("compacting") as report:
+
+        def told(state: CompactionProgress) -> None:
+            report(state.bytes_done, state.bytes, f"bucket {state.tasks_done} of {state.tasks}")
+
+        done = table.compact(full=full, partitions=partitions, where=where, progress=told)
+    show_record(
+        {
+            "snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows_in_new_files": done.row_count,
+            "given_up": done.dropped_compaction,
+        },
+        form,
+    )  # fmt: skip
+
+
+@click.command()
+@takes_table
+@click.option("--retain-max", type=click.IntRange(1), help="Older ones than so many snapshots go, whatever their age.")
+@click.option("--retain-min", type=click.IntRange(1), help="So many of the newest snapshots stay.")
+@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="The others go if they are older.")
+@click.option("--max-deletes", type=click.IntRange(1), help="The most snapshots that go.")
+@click.option("--dry-run", is_flag=True, help="Show what would go, and stop.")
+@takes_yes
+@takes_format
+def expire(
+    table: Table, retain_max: int | None, retain_min: int | None, older_than: timedelta | datetime | None,
+    max_deletes: int | None, dry_run: bool, yes: bool, form: str,
+) -> None:  # fmt: skip
+    """Let old snapshots go, and the files that only they name. The table's options say what is not said here."""
+    said = {"retain_max": retain_max, "retain_min": retain_min, "older_than": older_than, "max_deletes": max_deletes}
+    planned = table.expire_snapshots(**said, dry_run=True)  # type: ignore[arg-type]
+    if dry_run or not planned.snapshot_ids:
+        show_record(msgspec.structs.asdict(planned), form)
+        return
+    if not yes:
+        show_record(msgspec.structs.asdict(planned), "table")
+        ask(f"Let {len(planned.snapshot_ids)} snapshots and {planned.data_files} data files go?", yes=yes)
+    done = table.expire_snapshots(**said)  # type: ignore[arg-type]
+    show_record(msgspec.structs.asdict(done), form)
+
+
+@click.command()
+@takes_table
+@click.argument("action", type=click.Choice(["list", "create", "delete"]), default="list")
+@click.argument("name", required=False)
+@click.option("--snapshot", type=click.IntRange(1), help="The snapshot that a new tag keeps; else the latest.")
+@click.option("--retain", type=age, metavar="AGE", help="How long a new tag is kept; else as the table's options say.")
+@takes_yes
+@takes_format
+def tag(
+    table: Table, action: str, name: str | None, snapshot: int | None, retain: timedelta | None, yes: bool, form: str
+) -> None:
+    """List the tags of a table, make one, or delete one and the files that only it kept."""
+    if action == "list":
+        show_table(_tags(table, name), form)
+        return
+    if name is None:
+        raise click.UsageError(f"tag TABLE {action} needs the NAME of a tag")
+    if action == "create":
+        made = table.create_tag(name, snapshot, retain=retain)
+        show_record({"tag_name": made.name, "snapshot_id": made.snapshot_id}, form)
+        return
+    found = _tags(table, name)
+    if found.num_rows and not yes:
+        show_table(found, "table")
+        ask(f"Delete the tag {name}?", yes=yes)
+    table.delete_tag(name)
+
+
+def _tags(table: Table, name: str | None) -> pa.Table:
+    where = None if name is None else col("tag_name") == name
+    return table.system("tags").scan(columns=_TAGS, where=where).to_arrow()

@@ -1,0 +1,131 @@
+"""The command that brings files in: CSV, Parquet or JSON, batch by batch, as one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import click
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from paimon_py import StorageError, Table, UsageError
+from paimon_py.cli.output import show_record, takes_format
+from paimon_py.cli.talk import Report, progress
+from paimon_py.cli.values import takes_table
+from paimon_py.storage.open import open_store
+
+_KINDS = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
+
+
+@click.command()
+@takes_table
+@click.argument("files", metavar="FILE…", nargs=-1, required=True)
+@click.option("--kind", type=click.Choice(["csv", "parquet", "json"]), help="What the files are; else their names say.")
+@click.option("--delimiter", help="What stands between the values of a CSV file; else a comma, in .tsv a tab.")
+@click.option("--null", "nulls", multiple=True, help="A text in CSV files that is NULL, beside nothing.")
+@takes_format
+def load(
+    table: Table, files: tuple[str, ...], kind: str | None, delimiter: str | None, nulls: tuple[str, ...], form: str
+) -> None:
+    """Bring the rows of files into a table as one commit. Columns match by name; JSON is one object on each line."""
+    readers = {path: _reader_of(path, kind, delimiter, nulls) for path in files}
+    with progress("loading") as report, table.writer() as writer:
+        for path, reader in readers.items():
+            store, place = open_store(path, {})
+            status = store.stat(place)
+            if status is None:
+                raise StorageError(f"there is no file {path}", path=path, operation="open_read")
+            with store.open_read(place) as source:
+                with _reading(path):
+                    schema, batches = reader(source, table)
+                told = _told(batches, source, status.size_bytes or 0, path, report)
+                writer.write_arrow(pa.RecordBatchReader.from_batches(schema, told))
+        changes = writer.changes()
+    done = table.commit(changes)
+    show_record({"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}, form)
+
+
+Reader = Callable[[BinaryIO, Table], tuple[pa.Schema, Iterator[pa.RecordBatch]]]
+
+
+def _reader_of(path: str, kind: str | None, delimiter: str | None, nulls: tuple[str, ...]) -> Reader:
+    suffix = path.rpartition(".")[2].lower()
+    known = kind or _KINDS.get(suffix)
+    if known == "csv":
+        split = delimiter or ("\t" if suffix == "tsv" else ",")
+        if len(split) != 1:
+            raise click.UsageError(f"--delimiter is one character, not {split!r}")
+        return lambda source, table: _csv(source, table, split, nulls)
+    if known == "json":
+        return _json
+    if known == "parquet":
+        return _parquet
+    raise click.UsageError(f"the name {path!r} does not say what the file is: add --kind csv, parquet or json")
+
+
+def _csv(
+    source: BinaryIO, table: Table, delimiter: str, nulls: tuple[str, ...]
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Values are read in the types of the table's columns; nothing without quotes is NULL, `""` is an empty text."""
+    found = pa.csv.open_csv(
+        source,
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=_types(table), null_values=["", *nulls], strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )  # fmt: skip
+    return found.schema, found
+
+
+def _json(source: BinaryIO, table: Table) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Values are read in the types of the table's columns; which columns there are, the first rows say.
+
+    Raises: ArrowInvalid for a field that comes up later.
+    """
+    names = pa.json.open_json(source).schema
+    source.seek(0)
+    types = _types(table)
+    schema = pa.schema([types.field(field.name) if field.name in types.names else field for field in names])
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    found = pa.json.open_json(source, parse_options=options)
+    return found.schema, found
+
+
+def _parquet(source: BinaryIO, table: Table) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:  # noqa: ARG001
+    found = pa.parquet.ParquetFile(source)
+    return found.schema_arrow, found.iter_batches()
+
+
+def _types(table: Table) -> pa.Schema:
+    schema: pa.Schema = table.scan().schema
+    return schema
+
+
+def _told(
+    batches: Iterator[pa.RecordBatch], source: BinaryIO, size: int, path: str, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """The batches, while it is said how far they have come.
+
+    Raises: UsageError for what cannot be read as that kind of file.
+    """
+    rest = iter(batches)
+    while True:
+        with _reading(path):
+            batch = next(rest, None)
+        if batch is None:
+            return
+        report(min(source.tell(), size), size, path)
+        yield batch
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,162 @@
+"""What people type: tables, options, ages, moments, partitions; a wrong text is wrong usage."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+import click
+import pyarrow as pa
+
+from paimon_py import Catalog, Table, UsageError
+from paimon_py.system.made_table import MadeTable
+from paimon_py.system.table import SystemTable
+
+AnyTable = Table | SystemTable | MadeTable
+"""What can be read."""
+
+_AGE = re.compile(r"(\d+)\s*(d|h|min|m|s)")
+_SECONDS = {"d": 86_400, "h": 3_600, "min": 60, "m": 60, "s": 1}
+
+
+def setting(text: str) -> tuple[str, str]:
+    """An option of a store or catalog, `name=value`: the name and the value."""
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise click.BadParameter(f"{_hidden(text)} is not NAME=VALUE")
+    return name.strip(), value
+
+
+def age(text: str) -> timedelta:
+    """How long: 7d, 12h, 30min, 10s."""
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no age such as 7d, 12h, 30min or 10s")
+    try:
+        return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    except OverflowError:
+        raise click.BadParameter(f"{text!r} is too long") from None
+
+
+def age_or_moment(text: str) -> timedelta | datetime:
+    """How long, or since when: 7d, or 2024-01-31, perhaps with a time."""
+    if _AGE.fullmatch(text.strip()):
+        return age(text)
+    found = _moment(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is neither an age such as 7d nor a time such as 2024-01-31T10:00")
+    return found
+
+
+def moment(text: str) -> datetime:
+    """A time: 2024-01-31, perhaps with 10:00:00 and a zone; without one it is local time."""
+    found = _moment(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no time such as 2024-01-31T10:00")
+    return found
+
+
+def state(text: str) -> int | datetime | str:
+    """A state of a table: the id of a snapshot, a time, or the name of a tag."""
+    if text.isdecimal() and text.isascii():
+        return int(text)
+    return _moment(text) or text
+
+
+def partition(text: str) -> dict[str, str]:
+    """A partition, or what all below it share: `month=3` or `year=2024,month=3`. Values by key, as texts."""
+    return dict(setting(part) for part in text.split(","))
+
+
+def names(text: str) -> list[str]:
+    """Names of columns with commas between."""
+    return [name.strip() for name in text.split(",")]
+
+
+def _hidden(text: str) -> str:
+    return f"an option of {len(text)} characters without ="
+
+
+def _moment(text: str) -> datetime | None:
+    """The time that a text says, None if it says none. A mere number is none."""
+    try:
+        return None if text.strip().isdecimal() else datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        return None
+
+
+def takes_place(command: Callable[..., None]) -> Callable[..., None]:
+    """A decorator: `--option`, which comes in as the mapping `options`."""
+
+    @functools.wraps(command)
+    def called(*args: object, options: tuple[tuple[str, str], ...], **kwargs: object) -> None:
+        command(*args, options=dict(options), **kwargs)
+
+    return click.option(
+        "--option", "-o", "options", multiple=True, type=setting, metavar="NAME=VALUE",
+        help="Option of the store or catalog, such as s3.endpoint=…; may be repeated.",
+    )(called)  # fmt: skip
+
+
+def takes_readable(command: Callable[..., None]) -> Callable[..., None]:
+    """A decorator: the argument TABLE, opened; system tables, too."""
+
+    @functools.wraps(command)
+    def called(table: str, warehouse: str | None, options: Mapping[str, str], **kwargs: object) -> None:
+        command(open_table(table, warehouse, options), **kwargs)
+
+    named = click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
+    return click.argument("table", metavar="TABLE")(named(takes_place(called)))
+
+
+def takes_table(command: Callable[..., None]) -> Callable[..., None]:
+    """A decorator: the argument TABLE, opened; a system table is refused."""
+
+    @functools.wraps(command)
+    def called(table: AnyTable, **kwargs: object) -> None:
+        if not isinstance(table, Table):
+            raise UsageError(f"{table.name} is a system table: head, diff, tail and schema read it, nothing else does")
+        command(table, **kwargs)
+
+    return takes_readable(called)
+
+
+def typed_partition(table: Table, texts: Mapping[str, str]) -> dict[str, object]:
+    """A partition with values of the types of its keys; what is no column stays a text.
+
+    Raises: UsageError for a text that its key cannot hold.
+    """
+    schema = table.scan().schema
+    return {name: _typed(schema.field(name), text) if name in schema.names else text for name, text in texts.items()}
+
+
+def _typed(field: pa.Field, text: str) -> object:
+    try:
+        return pa.scalar(text).cast(field.type).as_py()
+    except pa.ArrowException as error:
+        raise UsageError(f"{text!r} is no value of {field.name}, which is {field.type}: {error}") from error
+
+
+def require_changes(table: AnyTable) -> Table | SystemTable:
+    """The table, if it has changes to read.
+
+    Raises: UsageError for a system table that shows metadata.
+    """
+    if isinstance(table, MadeTable):
+        raise UsageError(f"{table.name} shows metadata, which has no changes: head shows it")
+    return table
+
+
+def open_table(name: str, warehouse: str | None, options: Mapping[str, str]) -> AnyTable:
+    """A table by its path, or by its name in a warehouse; `$` and a name after a path is a system table of it.
+
+    Raises: NotFoundError, UsageError, UnsupportedError, StorageError
+    """
+    if warehouse is not None:
+        return Catalog.open(warehouse, options, create=False).table(name)
+    place, mark, system = name.rpartition("$")
+    if mark and "/" not in system:
+        return Table.open(place, options).system(system)
+    return Table.open(name, options)

@@ -1,0 +1,292 @@
+"""The command line: what commands show, what they change, what they ask, and how they fail."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_py import Catalog, Table
+from paimon_py.cli.app import main
+
+ROOT = Path(__file__).parents[3]
+KEYED = pa.schema(
+    [pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.string())]
+)
+
+
+def rows(p, k, v):
+    return pa.table({"p": pa.array(p, pa.int32()), "k": k, "v": v})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    catalog = Catalog.open(str(tmp_path_factory.mktemp("made") / "wh"), {"fs.local.fsync": "false"})
+    catalog.create_database("d")
+    catalog.create_database("empty")
+    table = catalog.create_table(
+        "d.t", KEYED, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "1"}, comment="a [red] table"
+    )
+    table.write_arrow(rows([1, 1, 2], [1, 2, 3], ["a", "b", "c"]))
+    table.write_arrow(rows([1, 1], [1, 4], ["A", None]))
+    table.write_arrow(rows([2], [3], ["x\x1b[31m[red]\ny"]))
+    return catalog.warehouse
+
+
+@pytest.fixture
+def warehouse(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "wh")
+
+
+@pytest.fixture
+def place(warehouse):
+    return str(warehouse / "d.db" / "t")
+
+
+@pytest.fixture
+def run(capsys):
+    def called(*arguments):
+        code = main(list(map(str, arguments)))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return called
+
+
+def good(run, *arguments):
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    return out
+
+
+def as_json(run, *arguments):
+    return json.loads(good(run, *arguments, "--format", "json"))
+
+
+def test_tables_of_a_warehouse_and_of_a_database_are_listed(run, warehouse):
+    assert as_json(run, "ls", warehouse) == [{"database": "d", "table": "t"}]
+    assert good(run, "ls", warehouse, "d", "--format", "csv") == "database,table\nd,t\n"
+    assert as_json(run, "ls", warehouse, "empty") == []
+    assert "database" in good(run, "ls", warehouse)
+
+
+def test_a_table_is_found_by_its_path_and_by_its_name(run, warehouse, place):
+    shown = as_json(run, "show", place)
+    assert (shown["primary_key"], shown["partition_by"], shown["snapshot_id"]) == (["p", "k"], ["p"], 3)
+    assert (shown["files"], shown["partitions"], shown["options"]) == (4, 2, {"bucket": "1"})
+    assert as_json(run, "show", "d.t", "--warehouse", warehouse)["files"] == 4
+    assert "a [red] table" in good(run, "show", place)
+    header, values = csv.reader(io.StringIO(good(run, "show", place, "--format", "csv")))
+    assert dict(zip(header, values))["primary_key"] == '["p", "k"]'
+
+
+def test_columns_snapshots_partitions_and_levels_are_listed(run, place):
+    assert [(one["name"], one["type"], one["key"]) for one in as_json(run, "schema", place)] == [
+        ("p", "INT NOT NULL", "primary, partition"), ("k", "BIGINT NOT NULL", "primary"), ("v", "STRING", None),
+    ]  # fmt: skip
+    assert [one["snapshot_id"] for one in as_json(run, "snapshots", place)] == [1, 2, 3]
+    assert [(one["partition"], one["record_count"]) for one in as_json(run, "partitions", place)] == [("p=1", 4), ("p=2", 2)]
+    levels = [(one["partition"], one["level"], one["file_count"]) for one in as_json(run, "tree", place)]
+    assert levels == [("p=1", 0, 2), ("p=2", 0, 2)]
+
+
+def test_the_levels_of_buckets_are_drawn(run, place):
+    Table.open(place).compact(full=True, partitions=[{"p": 1}])
+    drawn = good(run, "tree", place)
+    assert "p=1" in drawn and "level 5  █" in drawn and "level 0  █" in drawn and "1 file, 3 rows" in drawn
+    assert "more" not in drawn
+    short = good(run, "tree", place, "--limit", "1")
+    assert "and 1 more buckets" in short and "p=2" not in short
+
+
+def test_rows_are_shown_of_now_and_then(run, place):
+    asked = ("--columns", "k,v", "--where", "p = 1")
+    assert as_json(run, "head", place, *asked) == [{"k": 1, "v": "A"}, {"k": 2, "v": "b"}, {"k": 4, "v": None}]
+    assert as_json(run, "head", place, *asked, "--snapshot", "1", "--limit", "1") == [{"k": 1, "v": "a"}]
+    assert good(run, "head", place, *asked, "--format", "csv") == "k,v\n1,A\n2,b\n4,\n"
+    good(run, "tag", place, "create", "then", "--snapshot", "1")
+    assert as_json(run, "head", place, *asked, "--tag", "then")[0] == {"k": 1, "v": "a"}
+    assert as_json(run, "head", f"{place}$audit_log", "-n", "1")[0]["rowkind"] == "+I"
+
+
+def test_nothing_in_a_table_steers_the_terminal(run, place):
+    shown = good(run, "head", place, "--where", "p = 2")
+    assert r"x\x1b[31m[red]\ny" in shown and "\x1b" not in shown
+    assert as_json(run, "head", place, "--where", "p = 2")[0]["v"] == "x\x1b[31m[red]\ny"
+
+
+def test_changes_between_states_are_shown_and_followed(run, place):
+    assert as_json(run, "diff", place, "1", "2", "--columns", "k,v") == [
+        {"k": 1, "v": "A", "_row_kind": "+U"}, {"k": 4, "v": None, "_row_kind": "+I"},
+    ]  # fmt: skip
+    assert as_json(run, "diff", place, "2", "--mode", "delta", "--columns", "k") == [{"k": 3, "_row_kind": "+I"}]
+    lines = good(run, "tail", place, "--from", "2", "--until", "now", "--columns", "k", "--format", "json").splitlines()
+    assert [json.loads(line)["k"] for line in lines] == [1, 4, 3]
+    text = good(run, "tail", place, "--from", "full", "--until", "now", "--columns", "k", "--format", "csv")
+    assert text.splitlines()[0] == "k,_row_kind" and len(text.splitlines()) == 5
+    assert "snapshot 3" in good(run, "tail", place, "--from", "3", "--until", "3")
+
+
+def test_a_consumer_goes_on_where_it_stands(run, place):
+    asked = ("tail", place, "--until", "now", "--consumer", "c", "--columns", "k", "--format", "json")
+    first = good(run, *asked, "--from", "earliest")
+    assert [json.loads(line)["k"] for line in first.splitlines()] == [1, 2, 3, 1, 4, 3]
+    assert [one.next_snapshot_id for one in Table.open(place).consumers()] == [4]
+
+
+def test_metadata_has_no_changes_and_system_tables_no_care(run, place):
+    for command, way_out in (("diff", "head shows it"), ("tail", "head shows it")):
+        code, out, err = run(command, f"{place}$snapshots", *(["1"] if command == "diff" else []))
+        assert (code, out) == (1, "") and way_out in err
+    code, _, err = run("compact", f"{place}$audit_log")
+    assert code == 1 and "is a system table" in err
+
+
+def test_compaction_and_expiry_leave_the_rows(run, place):
+    before = Table.open(place).scan().to_arrow()
+    assert as_json(run, "compact", place, "--full", "-p", "p=1")["snapshot_id"] == 4
+    assert as_json(run, "compact", place, "--full", "--where", "p = 2")["snapshot_id"] == 5
+    planned = as_json(run, "expire", place, "--retain-max", "1", "--retain-min", "1", "--dry-run")
+    assert (planned["snapshot_ids"], planned["dry_run"]) == ([1, 2, 3, 4], True)
+    done = as_json(run, "expire", place, "--retain-max", "1", "--retain-min", "1", "--yes")
+    assert (done["snapshot_ids"], done["dry_run"]) == ([1, 2, 3, 4], False)
+    assert Table.open(place).scan().to_arrow().sort_by("k") == before.sort_by("k")
+    assert as_json(run, "expire", place, "--retain-max", "1", "--retain-min", "1", "--yes")["snapshot_ids"] == []
+
+
+def test_nothing_goes_unless_somebody_says_so(run, place, monkeypatch):
+    asked = ("expire", place, "--retain-max", "1", "--retain-min", "1")
+    for answer in ("", "n\n"):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        code, out, err = run(*asked)
+        assert code == 1 and "snapshot_ids" in out
+        assert "Let 2 snapshots" in err and "nothing was changed" in err
+        assert len(Table.open(place).snapshots()) == 3
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert run(*asked)[0] == 0
+    assert len(Table.open(place).snapshots()) == 1
+
+
+def test_tags_are_made_listed_and_deleted(run, place, monkeypatch):
+    assert as_json(run, "tag", place, "create", "a", "--retain", "7d")["snapshot_id"] == 3
+    assert [one["tag_name"] for one in as_json(run, "tag", place, "list")] == ["a"]
+    assert as_json(run, "tag", place, "list", "b") == []
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    code, out, _ = run("tag", place, "delete", "a")
+    assert code == 1 and "tag_name" in out
+    good(run, "tag", place, "delete", "a", "--yes")
+    assert as_json(run, "tag", place) == []
+    assert run("tag", place, "delete", "a", "--yes")[0] == 1
+    assert run("tag", place, "create")[0] == 2
+
+
+NEW = {"p": [7, 7], "k": [1, 2], "v": ["a,b\nc", None]}
+
+
+def write_file(path):
+    if path.suffix == ".parquet":
+        pq.write_table(rows(*NEW.values()), path)
+    elif path.suffix == ".jsonl":
+        path.write_text('{"p": 7, "k": 1, "v": "a,b\\nc"}\n{"k": 2, "p": 7}\n')
+    else:
+        split = "\t" if path.suffix == ".tsv" else ","
+        path.write_text(f'k{split}p{split}v\n1{split}7{split}"a,b\nc"\n2{split}7{split}\n')
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])
+def test_files_are_loaded_as_one_commit(run, place, tmp_path, suffix):
+    file = write_file(tmp_path / f"new.{suffix}")
+    done = as_json(run, "load", place, file)
+    assert (done["snapshot_id"], done["rows"]) == (4, 2)
+    assert Table.open(place).scan(where="p = 7").to_arrow().sort_by("k").to_pydict() == NEW
+
+
+def test_several_files_and_kinds_make_one_commit(run, place, tmp_path):
+    first, second = write_file(tmp_path / "new.parquet"), tmp_path / "more.txt"
+    second.write_text("p;k;v;_row_kind\n7;1;-;-D\n1;1;;-D\n")
+    assert run("load", place, second)[0] == 2
+    done = as_json(run, "load", place, second, "--kind", "csv", "--delimiter", ";", "--null", "-")
+    assert (done["snapshot_id"], done["rows"]) == (4, 2)
+    good(run, "load", place, first, write_file(tmp_path / "new.csv"))
+    assert len(Table.open(place).snapshots()) == 5
+    assert Table.open(place).scan(where="p = 7 OR k = 1").to_arrow().sort_by("k").to_pydict() == NEW
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "way_out"),
+    [
+        ("a.csv", "p,k,v\n1,x,y\n", "a.csv cannot be read"),
+        ("a.csv", "p,k,nonsense\n1,1,y\n", "nonsense"),
+        ("a.jsonl", '[{"p": 1}]', "a.jsonl cannot be read"),
+        ("a.parquet", "PAR1", "a.parquet cannot be read"),
+        ("a.csv", None, "there is no file"),
+    ],
+)  # fmt: skip
+def test_a_file_that_does_not_fit_leaves_the_table_as_it_was(run, place, tmp_path, name, text, way_out):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    before = sorted(Path(place).rglob("*"))
+    code, out, err = run("load", place, tmp_path / name)
+    assert (code, out) == (1, "") and err.startswith("error: ") and err.count("\n") == 1 and way_out in err
+    assert sorted(path for path in Path(place).rglob("*") if path.is_file()) == [path for path in before if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "way_out"),
+    [
+        (["ls", "{}/nowhere"], 1, "there is no warehouse"),
+        (["show", "{}/nowhere"], 1, "nowhere"),
+        (["head", "d.x", "-w", "{}"], 1, "there is no table 'd.x'"),
+        (["head", "d.t", "-w", "{}", "--where", "q = 1"], 1, "there is no column 'q'"),
+        (["head", "d.t$nonsense", "-w", "{}"], 1, "nonsense"),
+        (["diff", "d.t", "2", "nothing", "-w", "{}"], 1, "nothing"),
+        (["expire", "d.t", "-w", "{}", "--retain-max", "1", "--retain-min", "2"], 1, "retain"),
+        (["head"], 2, "Missing argument 'TABLE'"),
+        (["nonsense"], 2, "No such command"),
+        (["head", "d.t", "-w", "{}", "--format", "xml"], 2, "xml"),
+        (["head", "d.t", "-w", "{}", "--timestamp", "soon"], 2, "no time such as"),
+        (["expire", "d.t", "-w", "{}", "--older-than", "7 years"], 2, "neither an age"),
+        (["expire", "d.t", "-w", "{}", "--older-than", "99999999999d"], 2, "too long"),
+        (["head", "d.t", "-w", "{}", "-o", "s3.secret-key:hidden"], 2, "not NAME=VALUE"),
+    ],
+)
+def test_errors_are_one_line_and_tell_wrong_usage(run, warehouse, arguments, code, way_out):
+    found, out, err = run(*(argument.format(warehouse) for argument in arguments))
+    assert (found, out) == (code, "") and way_out in err and "hidden" not in err and "Traceback" not in err
+    assert code == 2 or (err.startswith("error: ") and err.count("\n") == 1)
+    assert not (warehouse / "nowhere").exists()
+
+
+def test_options_reach_the_store(run, warehouse):
+    code, _, err = run("ls", warehouse, "-o", "metastore=hive")
+    assert code == 1 and "metastore" in err
+    assert as_json(run, "ls", warehouse, "--option", "metastore=filesystem") == [{"database": "d", "table": "t"}]
+
+
+def test_help_version_and_completion(run):
+    assert "Commands:" in good(run, "--help") and "paimon-py" in good(run, "--version")
+    for shell in ("bash", "zsh", "fish"):
+        assert "_PAIMON_PY_COMPLETE" in good(run, "completion", shell)
+    assert all("TABLE" in good(run, command, "-h") for command in ("head", "tree", "load", "tag"))
+
+
+def process(code, *arguments):
+    return subprocess.run([sys.executable, *code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_module_runs_and_says_what_to_install_where_click_is_missing(place):
+    done = process(["-m", "paimon_py"], "head", place, "--format", "csv", "--columns", "k", "--where", "p = 2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "k\n3\n", "")
+    without = "import sys; sys.modules['click'] = None; from paimon_py.__main__ import main; sys.exit(main([]))"
+    done = process(["-c", without])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: the command line needs click, which is not installed: pip install 'paimon_py[cli]'\n"
