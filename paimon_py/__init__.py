@@ -11,6 +11,7 @@ from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import (
     AlreadyExistsError,
+    BranchNotFoundError,
     CommitConflictError,
     CommitError,
     CommitRetriesExhaustedError,
@@ -73,6 +74,7 @@ __all__ = [
     "After",
     "AlreadyExistsError",
     "Before",
+    "BranchNotFoundError",
     "Catalog",
     "Changes",
     "CommitConflictError",

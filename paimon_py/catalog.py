@@ -50,7 +50,7 @@ from paimon_py.storage.store import Store
 from paimon_py.table import Table
 
 SYSTEM_DATABASE = "sys"
-BRANCH_MARK = "$branch_"
+BRANCH_MARK = "branch_"
 DATABASE_MARKER = ".database"
 """An empty file that keeps an empty database alive in stores without directories."""
 
@@ -253,7 +253,8 @@ class Catalog:
         return sorted(status.name for status, is_table in zip(directories, known, strict=True) if is_table)
 
     def table(self, name: str) -> Table:
-        """Open a table, a system table of one (`db.t$files`), or one of all tables (`sys.tables`).
+        """Open a table, a branch of one (`db.t$branch_b1`), a system table of either (`db.t$files`), or one of all tables
+        (`sys.tables`).
 
         A system table has the reading verbs of a table, and no others.
 
@@ -264,9 +265,13 @@ class Catalog:
             DatabaseNotFoundError: there is not even the database.
             UnsupportedError, UsageError: a system table that is not built, or that does not exist.
         """
-        if isinstance(name, str) and "$" in name and BRANCH_MARK not in name:
-            base, _, system = name.partition("$")
-            return cast("Table", self.table(base).system(system))
+        if isinstance(name, str) and "$" in name:
+            base, _, rest = name.partition("$")
+            branch, _, system = rest.partition("$")
+            if not branch.startswith(BRANCH_MARK):
+                return cast("Table", self.table(base).system(rest))
+            found = self.table(base).branch(branch[len(BRANCH_MARK) :])
+            return cast("Table", found.system(system)) if system else found
         if isinstance(name, str) and name.startswith(f"{SYSTEM_DATABASE}."):
             from paimon_py.system.warehouse_tables import warehouse_table
 
@@ -389,8 +394,11 @@ class Catalog:
         database, dot, table = name.partition(".")
         if not dot:
             raise UsageError(f"a table is named 'database.table', got {name!r}")
-        if BRANCH_MARK in table:
-            raise UnsupportedError(f"{verb}: branches are not supported yet: {name!r}", feature="branch")
+        if f"${BRANCH_MARK}" in table:
+            raise UsageError(
+                f"{verb} is not for branches such as {name!r}: create_branch, delete_branch and rename_branch of the"
+                " table are"
+            )
         if "$" in table:
             system = table.partition("$")[2]
             raise UnsupportedError(

@@ -13,6 +13,7 @@
     │   ├── SnapshotNotFoundError
     │   │   └── SnapshotExpiredError    it existed; names the retention and how to pin
     │   ├── TagNotFoundError
+    │   ├── BranchNotFoundError
     │   └── ConsumerNotFoundError
     ├── AlreadyExistsError
     ├── CommitError
@@ -145,6 +146,12 @@ class TagNotFoundError(NotFoundError):
     """No such tag."""
 
     kind = "tag-not-found"
+
+
+class BranchNotFoundError(NotFoundError):
+    """No such branch."""
+
+    kind = "branch-not-found"
 
 
 class ConsumerNotFoundError(NotFoundError):

@@ -21,10 +21,12 @@ from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable
 from paimon_py.storage.open import open_store
+from paimon_py.table_branches import TableBranches
 from paimon_py.table_care import TableCare
 from paimon_py.table_health import TableHealth
 from paimon_py.table_keeping import TableKeeping
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
 
 
 @names_place(lambda table: table._root.path)
-class Table(TableCare, TableHealth, TableKeeping, TablePartitions, TableStatistics, TableStreams):
+class Table(
+    TableBranches, TableCare, TableHealth, TableKeeping, TablePartitions, TableStatistics, TableStreams
+):
     """A table in a warehouse or at a path.
 
     A table object keeps the schema it was opened with; `alter` moves it to the new one. It can be pickled (secrets are
@@ -59,7 +63,7 @@ class Table(TableCare, TableHealth, TableKeeping, TablePartitions, TableStatisti
 
         Args:
             path: directory or URL of the table.
-            options: credentials and settings of the store, by Paimon's option names.
+            options: credentials and settings of the store, by Paimon's option names; `branch`: a branch of the table.
             env: clock, ids and threads to use instead of the machine's.
 
         Raises:
@@ -68,7 +72,9 @@ class Table(TableCare, TableHealth, TableKeeping, TablePartitions, TableStatisti
         """
         store, location = open_store(str(path), options or {})
         root = TableRoot(store, location, env or Env(), options)
-        return cls(root, root.schemas.latest(), location.rstrip("/").rsplit("/", 1)[-1])
+        table = cls(root, root.schemas.latest(), location.rstrip("/").rsplit("/", 1)[-1])
+        branch = (options or {}).get("branch", MAIN_BRANCH)
+        return table if branch == MAIN_BRANCH else table.branch(branch)
 
     @property
     def name(self) -> str:
@@ -119,6 +125,11 @@ class Table(TableCare, TableHealth, TableKeeping, TablePartitions, TableStatisti
             clock=self._root.env.clock,
         )  # fmt: skip
         return self._schema
+
+    def _on(self, root: TableRoot) -> Table:
+        name = self._name.partition("$")[0]
+        shown = name if root.branch == MAIN_BRANCH else f"{name}$branch_{root.branch}"
+        return Table(root, root.schemas.latest(), shown)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

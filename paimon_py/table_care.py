@@ -155,7 +155,7 @@ class TableCare(ABC):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
         check_task(self._root, self._schema, task)
         try:
-            return changes_of([task], [run_task(self._root, self._schema, task)])
+            return changes_of(self._root, [task], [run_task(self._root, self._schema, task)])
         except FileMissingError as error:
             reason = self._root.replaced(task.bucket, error)
             raise SnapshotExpiredError(

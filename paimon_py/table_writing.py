@@ -104,7 +104,7 @@ def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> Com
     """See `Table.truncate` and `Table.drop_partitions`."""
     check_writable(schema)
     warn_of_idle_options(root, schema.options)
-    changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=())
+    changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=(), branch=root.branch)
     request = CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True)
     return cared_for(root, schema, commit(root, schema, changes, request))
 

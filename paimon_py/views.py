@@ -114,7 +114,7 @@ class Snapshot:
         try:
             return _EPOCH + timedelta(milliseconds=self.value.time_millis)
         except OverflowError as error:
-            path = snapshot_path(self._root.path, self.id)
+            path = snapshot_path(self._root.branch_path, self.id)
             message = f"{path} says that it was committed {self.value.time_millis} milliseconds after 1970"
             raise CorruptionError(message, path=path) from error
 

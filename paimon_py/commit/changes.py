@@ -13,6 +13,7 @@ import msgspec
 from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.travelling import Travelling
@@ -137,10 +138,11 @@ class Changes(Travelling, frozen=True, kw_only=True):
             times, wrote to it, the earlier first.
         watermark: event-time watermark in epoch milliseconds, None for unknown.
         keys: where all keys of the table were, if they can move between partitions.
+        branch: the branch that was written to.
     """
 
     kind: ClassVar[str] = "changes"
-    edition: ClassVar[int] = 4
+    edition: ClassVar[int] = 5
     called: ClassVar[str] = "changes"
     again: ClassVar[str] = "write the rows"
 
@@ -151,6 +153,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
     buckets: tuple[BucketChanges, ...]
     watermark: Long | None = None
     keys: KeyBase | None = None
+    branch: str = MAIN_BRANCH
 
     @property
     def is_empty(self) -> bool:
@@ -183,6 +186,8 @@ class Changes(Travelling, frozen=True, kw_only=True):
             raise UsageError("nothing to commit: give at least one Changes value, as writer.changes() returns it")
         bases = {base: None for part in parts for base in (part.base, *part.further_bases)}
         base = min(bases, key=lambda one: one.id)
+        if len({part.branch for part in parts}) > 1:
+            raise UsageError(f"nothing was committed: changes of the branches {parts[0].branch!r} and others are given")
         watermarks = [part.watermark for part in parts if part.watermark is not None]
         return cls(
             schema_id=max(part.schema_id for part in parts),
@@ -192,6 +197,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
             buckets=tuple(bucket for part in parts for bucket in part.buckets),
             watermark=max(watermarks, default=None),
             keys=_joined([part.keys for part in parts if part.keys is not None], parts),
+            branch=parts[0].branch,
         )
 
     def __repr__(self) -> str:

@@ -30,6 +30,11 @@ def check_origin(root: TableRoot, schema: TableSchema, changes: Changes) -> None
             f"nothing was committed: the same changes are given twice (file {twice}); their rows would count twice, "
             "so leave one of them out"
         )
+    if changes.branch != root.branch:
+        raise UsageError(
+            f"the changes were written to the branch {changes.branch!r}, this is {root.branch!r} of {root.path}; commit"
+            " them there"
+        )
     if changes.schema_id != schema.id and changes.schema_id not in root.schemas.ids():
         raise UsageError(
             f"the changes were written under schema {changes.schema_id}, which {root.path} does not have: they are of "

@@ -83,7 +83,7 @@ class Compactor:
         results = self._carried_out(tasks, report)
         done = [result for result in results if isinstance(result, BucketChanges)]
         overtaken = _Dropped.of(result for result in results if isinstance(result, _Overtaken))
-        changes = changes_of(tasks, done)
+        changes = changes_of(self._root, tasks, done)
         if changes.is_empty:
             return overtaken.added_to(CommitResult())
         try:
@@ -125,9 +125,10 @@ class Compactor:
             delete_compaction(files, bucket)
 
 
-def changes_of(tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:
+def changes_of(root: TableRoot, tasks: Sequence[CompactionTask], buckets: Sequence[BucketChanges]) -> Changes:
     """What came of some tasks of one plan, ready to be committed."""
     return Changes(
+        branch=root.branch,
         schema_id=tasks[0].schema_id,
         base=tasks[0].base,
         buckets=tuple(buckets),

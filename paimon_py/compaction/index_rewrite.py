@@ -116,6 +116,7 @@ class _Rewrite:
         return Changes(
             schema_id=self._schema.id,
             base=Base.of(snapshot),
+            branch=self._root.branch,
             buckets=tuple(_changed(place, pairs, deletions) for place, pairs in sorted(buckets.items())),
         )
 

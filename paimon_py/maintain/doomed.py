@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import StorageError
+from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.snapshots import Snapshots
-from paimon_py.metadata.tags import Tags
 from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
-from paimon_py.spec.layout import BRANCH_PREFIX, branch_directory, branch_root, manifest_path, statistics_path
+from paimon_py.spec.layout import manifest_path, statistics_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
@@ -28,7 +27,7 @@ from paimon_py.storage.store import FileMissingError
 class KeptBeside(NamedTuple):
     """Snapshots that name files of the table and that expiry does not reach, by what keeps them.
 
-    `branches`: of each branch the oldest snapshot, which names all that the branch shares, and those of its tags.
+    `branches`: of each other branch those that may name files of what goes, and those of its tags.
     """
 
     tags: tuple[Snapshot, ...]
@@ -49,19 +48,48 @@ class KeptBeside(NamedTuple):
         return [snapshot for snapshot in (*self.tags, *self.branches) if snapshot.mark not in known]
 
 
-def kept_beside(root: TableRoot) -> KeptBeside:
-    """What tags and branches keep. Cost: a list for tags and one for branches, a get per tag; some calls per branch."""
+def kept_beside(root: TableRoot, going: Sequence[Snapshot]) -> KeptBeside:
+    """What tags and the other branches keep. `going`: what goes of this branch, ascending.
+
+    Cost: a list for tags and one for branches, a get per tag; per branch two lists, its tags, and a snapshot or some.
+    """
     tags = tuple(tag.snapshot for tag in root.tags.list())
     branches: list[Snapshot] = []
-    for status in root.store.list(branch_directory(root.path)):
-        if not status.is_directory or not status.name.startswith(BRANCH_PREFIX):
-            continue
-        path = branch_root(root.path, status.name[len(BRANCH_PREFIX) :])
-        snapshots = Snapshots(root.store, path, root.env.clock)
-        ids = snapshots.ids()
-        branches += [snapshots.get(ids[0])] if ids else []
-        branches += [tag.snapshot for tag in Tags(root.store, path).list()]
+    for other in other_branches(root):
+        branches += _sharing(other, going)
+        branches += [tag.snapshot for tag in other.tags.list()]
     return KeptBeside(tags, tuple(branches))
+
+
+def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The snapshots of another branch that may name files which go here.
+
+    Two branches have their first snapshots in common, up to where they part, and a file is named by snapshots that
+    follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
+    one there, if that is younger; or, where the branches parted before all that goes, by an older one.
+    """
+    ids = other.snapshots.ids()
+    if not ids or not going:
+        return []
+    here = {snapshot.id: snapshot.mark for snapshot in going}
+    begin, end = going[0].id, going[-1].id
+    if ids[0] <= begin:
+        first = other.snapshots.find(begin) if begin in ids else None
+        if first is None or first.mark != here[begin]:
+            return _found(other, [number for number in ids if number < begin])
+    sharing: list[Snapshot] = []
+    for number in ids:
+        if number < begin or (number > end and sharing):
+            continue
+        found = _found(other, [number])
+        if sharing and any(here.get(one.id) != one.mark for one in found):
+            break
+        sharing += found
+    return sharing
+
+
+def _found(other: TableRoot, numbers: Iterable[int]) -> list[Snapshot]:
+    return [found for number in numbers if (found := other.snapshots.find(number)) is not None]
 
 
 class Counts(NamedTuple):
@@ -158,6 +186,20 @@ class Doomed:
                 for name in self._root.manifests.live_entries(snapshot).names().to_pylist():
                     self._spared += len(self._data.pop(name, ()))
             self.spare_metadata(snapshot)
+
+    def spare_changes(self, kept: Iterable[Snapshot]) -> None:
+        """Keep the changelogs of these snapshots: other branches may have them in common with this one.
+
+        Raises: as `spare`
+        """
+        for snapshot in kept:
+            if snapshot.changelog_manifest_list not in self._metadata:
+                continue
+            for name in self._named((snapshot.changelog_manifest_list,), missing_ok=False):
+                self._metadata.pop(name, None)
+            manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
+            for name in self._root.manifests.read_entries(manifests).names().to_pylist():
+                self._spared += len(self._data.pop(name, ()))
 
     def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
         """Keep all but the data files that a snapshot names. `missing_ok`: its lists may be gone.

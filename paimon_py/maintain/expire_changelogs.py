@@ -48,17 +48,18 @@ def expire_changelogs(
         else:
             doomed.add_changelog(changelog)
             doomed.add_lists(changelog.changelog_manifest_list)
-    beside = kept_beside(root)
+    beside = kept_beside(root, going)
     if going:
         following, oldest = get(kept.snapshot_id), root.snapshots.find(earliest)
         if following is not None:
             doomed.spare_metadata(following, missing_ok=True)
         doomed.spare([] if oldest is None else [oldest])
         doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+        doomed.spare_changes(beside.branches)
     left_files = 0
     if going and not dry_run:
         root.changelogs.forget(range(going[0].id, kept.snapshot_id))
-        doomed.spare(kept_beside(root).without(beside))
+        doomed.spare(kept_beside(root, going).without(beside))
         left_files = doomed.delete()
     counts = doomed.counts
     return ExpiredChangelogs(

@@ -170,7 +170,7 @@ def _drop(
         is_old = bool(_untouched(partition_files(root, state.latest, chosen), expiry).all())
         return None if is_old else Conflict("others wrote to partitions that had expired")
 
-    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=())
+    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=(), branch=root.branch)
     done = commit(root, schema, changes, CommitRequest(overwrite=chosen, is_new=True, check=check))
     return going, done.snapshot_id
 

@@ -44,18 +44,19 @@ def expire_snapshots(root: TableRoot, schema: TableSchema, retention: Retention,
     following = known.get(kept.snapshot_id)
     if not going or not following:
         return _result(ids, kept, [], None, dry_run=dry_run)
-    beside = kept_beside(root)
+    beside = kept_beside(root, going)
     doomed = _doomed(root, schema, going, following[0], lasting)
     doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+    doomed.spare_changes(beside.branches)
     if dry_run:
         return _result(ids, kept, going, doomed, dry_run=True)
     if lasting is not Lasting.NOTHING:
         for snapshot in going:
             root.changelogs.keep(snapshot)
-    raise_hint(root.store, earliest_hint_path(root.path), kept.snapshot_id)
+    raise_hint(root.store, earliest_hint_path(root.branch_path), kept.snapshot_id)
     for snapshot in going:
-        root.store.delete(snapshot_path(root.path, snapshot.id))
-    doomed.spare(kept_beside(root).without(beside))
+        root.store.delete(snapshot_path(root.branch_path, snapshot.id))
+    doomed.spare(kept_beside(root, going).without(beside))
     return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete())
 
 

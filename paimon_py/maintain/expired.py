@@ -73,6 +73,20 @@ class ExpiredPartitions(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
+class FastForwarded(msgspec.Struct, frozen=True, kw_only=True):
+    """What moving main on to a branch did.
+
+    Attributes:
+        snapshot_id: the latest snapshot from now on.
+        gone_ids: the snapshots of main that went.
+        new_ids: the snapshots of the branch that came; those that both had already are not among them.
+    """
+
+    snapshot_id: int
+    gone_ids: tuple[int, ...] = ()
+    new_ids: tuple[int, ...] = ()
+
+
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     """What a rollback did.
 

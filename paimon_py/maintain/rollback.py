@@ -25,13 +25,13 @@ def rollback(root: TableRoot, target: Snapshot) -> RolledBack:
     ids = [number for number in root.snapshots.ids() if number > target.id]
     tags = [tag.name for tag in root.tags.list() if tag.snapshot.id > target.id]
     changelogs = [number for number in root.changelogs.ids() if number > target.id]
-    within = snapshot_directory(root.path)
+    within = snapshot_directory(root.branch_path)
     if root.snapshots.find(target.id) != target:
-        root.store.put(snapshot_path(root.path, target.id), snapshot_to_json(target), within=within)
-        root.store.put(earliest_hint_path(root.path), str(target.id).encode(), within=within)
-    root.store.put(latest_hint_path(root.path), str(target.id).encode(), within=within)
+        root.store.put(snapshot_path(root.branch_path, target.id), snapshot_to_json(target), within=within)
+        root.store.put(earliest_hint_path(root.branch_path), str(target.id).encode(), within=within)
+    root.store.put(latest_hint_path(root.branch_path), str(target.id).encode(), within=within)
     for number in reversed(ids):
-        root.store.delete(snapshot_path(root.path, number))
+        root.store.delete(snapshot_path(root.branch_path, number))
     root.changelogs.cut(changelogs)
     for name in reversed(tags):
         root.tags.delete(name)

@@ -63,7 +63,7 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
         doomed.add_indexes(snapshot)
         doomed.spare([one for one in (before, nearest) if one is not None])
-        doomed.spare(kept_beside(root).branches)
+        doomed.spare(kept_beside(root, [snapshot]).branches)
     root.tags.delete(tag.name)
     if Options(schema.options).get_bool("tag.create-success-file"):
         root.store.delete(tag_success_path(root.path, tag.name))
@@ -146,5 +146,5 @@ def _made(tag: Tag) -> int | None:
 
 def _written(root: TableRoot, tag: Tag, to_wall: int) -> int | None:
     """When the file of a tag was written, by the clock on the wall."""
-    status = root.store.stat(tag_path(root.path, tag.name))
+    status = root.store.stat(tag_path(root.branch_path, tag.name))
     return None if status is None or status.modified_millis is None else status.modified_millis + to_wall

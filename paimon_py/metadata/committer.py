@@ -83,7 +83,8 @@ class StoreCommitter:
             return LostRace("planning took so long that the snapshot it was based on may have expired")
         if parent is not None and self._root.snapshots.find(parent.id) != parent:
             return LostRace("the snapshot it was based on is gone")
-        created = self._create(snapshot, snapshot_directory(self._root.path) if parent else self._root.path)
+        home = self._root.branch_path
+        created = self._create(snapshot, snapshot_directory(home) if parent else home)
         if not isinstance(created, bool):
             return created
         try:
@@ -91,7 +92,7 @@ class StoreCommitter:
         except (StorageError, CorruptionError) as error:
             return Unknown(f"snapshot {snapshot.id} was created, but not what it stands on: {error}", snapshot.id)
         if isinstance(found, Committed):
-            raise_hint(self._root.store, latest_hint_path(self._root.path), snapshot.id)
+            raise_hint(self._root.store, latest_hint_path(home), snapshot.id)
         return found
 
     def _create(self, snapshot: Snapshot, within: str) -> bool | LostRace | Unknown:
@@ -100,7 +101,7 @@ class StoreCommitter:
         Returns: True if that certainly happened just now, False if in a call whose answer was lost.
         """
         root, data = self._root, snapshot_to_json(snapshot)
-        path = snapshot_path(root.path, snapshot.id)
+        path = snapshot_path(root.branch_path, snapshot.id)
         unsure = False
         refused: StorageError | None = None
         for _ in range(_CREATE_ATTEMPTS):
@@ -123,7 +124,7 @@ class StoreCommitter:
         if unsure:
             return Unknown(f"the store did not say whether {path} was created", snapshot.id)
         if isinstance(refused, FileMissingError):
-            raise _no_table(root.path) from refused
+            raise _no_table(root.branch_path) from refused
         if refused is not None:
             raise refused
         return LostRace(f"snapshot {snapshot.id} was there and vanished")
@@ -136,7 +137,7 @@ class StoreCommitter:
         try:
             there = self._root.snapshots.find(snapshot.id)
         except (StorageError, CorruptionError) as error:
-            path = snapshot_path(self._root.path, snapshot.id)
+            path = snapshot_path(self._root.branch_path, snapshot.id)
             return Unknown(f"{path} could not be read back: {error}", snapshot.id)
         if there is not None and there.uuid != snapshot.uuid:
             return LostRace(f"snapshot {snapshot.id} is {there.commit_user}'s")
@@ -196,9 +197,9 @@ class StoreCommitter:
             return Unknown(f"{reason}, and others built on snapshot {snapshot.id}", snapshot.id)
         is_here = root.snapshots.find(snapshot.id) == snapshot
         if is_here:
-            root.store.delete(snapshot_path(root.path, snapshot.id))
+            root.store.delete(snapshot_path(root.branch_path, snapshot.id))
         if was_gone and is_here:
-            raise _no_table(root.path)
+            raise _no_table(root.branch_path)
         if was_gone or not root.schemas.ids():
             return self._carried_away(snapshot)
         if not certain:

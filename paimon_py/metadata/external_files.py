@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paimon_py.errors import CorruptionError
 from paimon_py.files.places import paths_in
+from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import DATABASE_SUFFIX, join
 
@@ -31,7 +32,7 @@ def _deleted(root: TableRoot, warehouse: str, url: str) -> bool:
 
 
 def external_files(root: TableRoot) -> list[str]:
-    """URLs of all files that a snapshot or tag says lie outside the table, with the files beside them.
+    """URLs of all files that a snapshot or tag of any branch says lie outside the table, with the files beside them.
 
     Whether they lie where the table's files may lie is asked by `root.files`, which touches no others.
 
@@ -40,8 +41,9 @@ def external_files(root: TableRoot) -> list[str]:
     if next(root.files.external_roots(), None) is None:
         return []
     found: set[str] = set()
-    kept = [root.snapshots.find(number) for number in root.snapshots.ids()]
-    for snapshot in (*kept, *(tag.snapshot for tag in root.tags.list())):
+    branches = [root, *other_branches(root)]
+    kept = [branch.snapshots.find(number) for branch in branches for number in branch.snapshots.ids()]
+    for snapshot in (*kept, *(tag.snapshot for branch in branches for tag in branch.tags.list())):
         if snapshot is None:
             continue
         for entry in root.manifests.live_entries(snapshot).entries():

@@ -17,6 +17,7 @@ from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
 from paimon_py.metadata.upkeep import Upkeep
+from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.store import FileMissingError, Store
@@ -26,35 +27,56 @@ if TYPE_CHECKING:
 
 
 class TableRoot:
-    """A table directory with its store: `.snapshots`, `.schemas`, `.tags`, `.consumers`, `.manifests`, and `.files` for
-    data files.
+    """A branch of a table with its store: `.snapshots`, `.schemas`, `.tags`, `.changelogs`, `.consumers`, `.manifests`,
+    and `.files` for data files.
+
+    `.path` is the directory of the table. All branches share the manifests, the data files and what else lies there.
+    `.branch_path` is where the schemas and snapshots of the branch lie, and its tags, changelogs and consumers: of the
+    branch "main" the table's own directory.
 
     `.committer` publishes snapshots where a catalog supplies one; None: the store does.
 
-    Two roots with the same path and store are the same table. Pickles carry the store (without secrets) and path;
+    Two roots with the same path, branch and store are the same table. Pickles carry these (without secrets);
     the receiving process gets the machine's own environment.
     """
 
     __slots__ = (
-        "changelogs", "committer", "consumers", "env", "files", "manifests", "path", "schemas", "snapshots", "store",
-        "tags", "upkeep", "warned_of",
+        "branch", "branch_path", "changelogs", "committer", "consumers", "env", "files", "manifests", "path", "schemas",
+        "snapshots", "store", "tags", "upkeep", "warned_of",
     )  # fmt: skip
 
-    def __init__(self, store: Store, path: str, env: Env, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        env: Env,
+        options: Mapping[str, str] | None = None,
+        *,
+        branch: str = MAIN_BRANCH,
+    ) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
         self.store = store
         self.path = path
         self.env = env
-        self.snapshots = Snapshots(store, path, env.clock)
-        self.schemas = Schemas(store, path)
+        self.branch = branch
+        self.branch_path = home = branch_root(path, branch)
+        self.snapshots = Snapshots(store, home, env.clock)
+        self.schemas = Schemas(store, home)
         self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
-        self.tags = Tags(store, path)
-        self.changelogs = Changelogs(store, path)
-        self.consumers = Consumers(store, path, env.clock)
+        self.tags = Tags(store, home)
+        self.changelogs = Changelogs(store, home)
+        self.consumers = Consumers(store, home, env.clock)
         self.manifests = Manifests(store, path, env)
         self.committer: Committer | None = None
         self.upkeep = Upkeep()
         self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once
+
+    def on_branch(self, branch: str) -> TableRoot:
+        """Another branch of the table, whether there is one of this name or not.
+
+        Raises: UsageError for what cannot be a name.
+        """
+        return TableRoot(self.store, self.path, self.env, self.files.options, branch=branch)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table is empty.
@@ -76,14 +98,14 @@ class TableRoot:
 
     def missing(self, base: Base, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
         """The error for a file that a snapshot names and that is not there. Cost: a get, and the tags."""
-        return missing_error(self.store, self.path, base, error, self.manifests.file_names)
+        return missing_error(self.store, self.branch_path, base, error, self.manifests.file_names)
 
     def missing_changes(self, since: int, last: int, error: FileMissingError) -> CorruptionError | SnapshotExpiredError:
         """The error for a file of the changes after snapshot `since` up to `last` that is not there.
 
         Cost: a get for each of the snapshots.
         """
-        return missing_change_error(self.store, self.path, since, last, error)
+        return missing_change_error(self.store, self.branch_path, since, last, error)
 
     @contextlib.contextmanager
     def reading(self, base: Base) -> Iterator[None]:
@@ -104,8 +126,8 @@ class TableRoot:
         return why_replaced(latest, names, error)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _open, (self.store, self.path, self.files.public_options)
+        return _open, (self.store, self.path, self.files.public_options, self.branch)
 
 
-def _open(store: Store, path: str, options: Mapping[str, str]) -> TableRoot:
-    return TableRoot(store, path, Env(), options)
+def _open(store: Store, path: str, options: Mapping[str, str], branch: str) -> TableRoot:
+    return TableRoot(store, path, Env(), options, branch=branch)

@@ -64,6 +64,11 @@ class DataStore:
         return _again, (self._home, self._root, self.public_options, self._roots)
 
     @property
+    def options(self) -> Mapping[str, str]:
+        """The options that other stores are opened with, secrets among them."""
+        return self._options
+
+    @property
     def public_options(self) -> dict[str, str]:
         """The options that other stores are opened with, as far as they are known to be harmless."""
         return harmless_options(self._options)

@@ -13,7 +13,7 @@ import msgspec
 
 from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.layout import schema_path
+from paimon_py.spec.layout import MAIN_BRANCH, schema_path
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
 
@@ -51,11 +51,13 @@ def parse_position(text: str) -> Position:
 
 
 def table_of(root: TableRoot) -> str | None:
-    """What tells a table from others, also from one that was made anew at its path: a sum over its first schema.
+    """What tells a table from others, also from one that was made anew at its path: a sum over its first schema and
+    the name of the branch.
 
     None if there is no first schema (any more). Cost: one get.
     """
     try:
-        return f"{zlib.crc32(root.store.get(schema_path(root.path, 0))):08x}"
+        name = b"" if root.branch == MAIN_BRANCH else root.branch.encode()
+        return f"{zlib.crc32(name, zlib.crc32(root.store.get(schema_path(root.branch_path, 0)))):08x}"
     except FileMissingError:
         return None

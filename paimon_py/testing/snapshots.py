@@ -13,5 +13,5 @@ def put_snapshot(root: TableRoot, snapshot: Snapshot) -> None:
 
     Raises: AssertionError if there is such a snapshot.
     """
-    if not root.store.put_new(snapshot_path(root.path, snapshot.id), snapshot_to_json(snapshot)):
+    if not root.store.put_new(snapshot_path(root.branch_path, snapshot.id), snapshot_to_json(snapshot)):
         raise AssertionError(f"snapshot {snapshot.id} is there already")

@@ -149,6 +149,7 @@ class Writer:
             buckets=tuple(buckets),
             keys=self._routing.keys,
             watermark=watermark,
+            branch=self._root.branch,
         )
         self._routing.hand_over(changes)
         return changes

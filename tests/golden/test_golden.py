@@ -23,7 +23,8 @@ def is_made(read: dict) -> bool:
 
 CASES = golden.cases(str(CORPUS))
 INDEXED = [case for case in CASES if "file-index" in case.tags]
-IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in INDEXED]
+BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fast-forward")
+IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in INDEXED or case.name in BRANCHES]
 LATER = [case for case in CASES if case not in IN_SCOPE]
 
 MADE_TABLES = [(case, read) for case in CASES for read in case.reads if is_made(read)]
@@ -38,6 +39,8 @@ stored 0.0 as another key. The file holds both zeros; we read what is stored, as
 
 def scan_of(case: golden.Case, read: dict, warehouse: str) -> paimon_py.Scan:
     table = Catalog.open(warehouse).table(read.get("table", case.table))
+    if "useBranch" in read:
+        table = table.branch(read["useBranch"])
     where = None
     if "filter" in read:
         types = {name: golden.parse_type(kind) for name, kind in read["schema"]}

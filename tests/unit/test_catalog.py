@@ -126,7 +126,7 @@ def test_keys_and_defaults_come_from_options_too(tmp_path):
         ({"name": "t"}, UsageError, "database.table"),
         ({"name": "nope.t"}, DatabaseNotFoundError, "nope"),
         ({"name": "demo.t$files"}, UnsupportedError, r"\$files"),
-        ({"name": "demo.t$branch_b"}, UnsupportedError, "branch"),
+        ({"name": "demo.t$branch_b"}, UsageError, "branch"),
         ({"name": "sys.t"}, UnsupportedError, "sys"),
         ({"name": "demo.../../x"}, UsageError, "name"),
         ({"name": "demo."}, UsageError, "empty"),

@@ -1,0 +1,59 @@
+"""The branches of one table: directories beside the main branch, with schemas, snapshots and tags of their own.
+
+A branch is there if it has a schema: that file is written last and deleted first.
+
+Source: format.md §15.5; Java `BranchManager`, `FileSystemBranchManager`.
+"""
+
+from __future__ import annotations
+
+from paimon_py.errors import BranchNotFoundError, UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import BRANCH_PREFIX, MAIN_BRANCH, branch_directory, check_name
+
+
+def branch_names(root: TableRoot) -> list[str]:
+    """The names of the branches beside main, sorted. Cost: a list, and one for each branch."""
+    return [name for name in _directories(root) if root.on_branch(name).schemas.ids()]
+
+
+def other_branches(root: TableRoot) -> list[TableRoot]:
+    """All branches of the table but this one, main too, and also those that are half made or half deleted.
+
+    Cost: one list.
+    """
+    names = [MAIN_BRANCH, *_directories(root)]
+    return [root.on_branch(name) for name in names if name != root.branch]
+
+
+def require_branch(root: TableRoot, name: str) -> TableRoot:
+    """A branch that is there.
+
+    Raises: BranchNotFoundError, UsageError
+    """
+    branch = root.on_branch(name)
+    if not branch.schemas.ids():
+        raise BranchNotFoundError(f"no branch {name!r} in {root.path}", path=branch.branch_path)
+    return branch
+
+
+def check_new_branch(name: str) -> str:
+    """`name` if a branch may be called so.
+
+    Raises: UsageError
+    """
+    check_name("branch", name)
+    if name == MAIN_BRANCH:
+        raise UsageError(f"a branch cannot be named {name!r}, which is the table itself")
+    if name.isdigit():
+        raise UsageError(f"a branch cannot be named {name!r}, a number alone")
+    return name
+
+
+def _directories(root: TableRoot) -> list[str]:
+    statuses = root.store.list(branch_directory(root.path))
+    return sorted(
+        status.name[len(BRANCH_PREFIX) :]
+        for status in statuses
+        if status.is_directory and status.name.startswith(BRANCH_PREFIX) and status.name != BRANCH_PREFIX
+    )

@@ -1,0 +1,294 @@
+"""Branches: each goes on by itself, none loses a file to another, and whatever fails on the way can be repeated."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+from unit.maintain.test_expire_snapshots import EVERY_AGE, PATH, TABLES, lived, opened, rows, states
+
+from paimon_py import (
+    AlreadyExistsError,
+    BranchNotFoundError,
+    Catalog,
+    PaimonError,
+    SetOption,
+    SnapshotExpiredError,
+    SnapshotNotFoundError,
+    Table,
+    TagNotFoundError,
+    UsageError,
+)
+from paimon_py.testing.fault_store import for_each_fault
+
+
+def everything(table):
+    """The rows of every snapshot and tag of every branch."""
+    found = {"main": states(table.branch("main"))}
+    return found | {name: states(table.branch(name)) for name in table.branches()}
+
+
+def ids(table):
+    return [snapshot.id for snapshot in table.snapshots()]
+
+
+def keys(table):
+    return sorted(table.scan().to_arrow()["k"].to_pylist())
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_branch_begins_with_a_tag_and_goes_on_by_itself(kind):
+    table = opened(lived(kind))
+    before = states(table)
+    branch = table.create_branch("b", from_="kept")
+    assert states(branch) == {table.tags()[0].snapshot_id: before["kept"], "kept": before["kept"]}
+    branch.write_arrow(rows(70, 71))
+    branch.compact(full=True)
+    assert keys(branch) == sorted([*(row["k"] for row in before["kept"]), 70, 71])
+    assert states(table) == before and table.branches() == ["b"]
+    assert (branch.name, table.branch("b").branch("main").name) == ("d.t$branch_b", "d.t")
+
+
+def test_a_branch_begins_empty_or_with_a_snapshot_and_has_its_own_schema():
+    table = opened(lived("keyed"))
+    empty, third = table.create_branch("empty"), table.create_branch("third", from_=3)
+    assert (empty.snapshot(), ids(third)) == (None, [3])
+    empty.alter(SetOption("snapshot.num-retained.min", "3"))
+    assert "snapshot.num-retained.min" not in table.branch("main").options
+    empty.write_arrow(rows(1))
+    assert (keys(empty), ids(empty)) == ([1], [1])
+    of_third = third.create_branch("of-third", from_=3)
+    of_third.write_arrow(rows(99))
+    assert 99 in keys(of_third) and 99 not in keys(third)
+    assert table.branches() == ["empty", "of-third", "third"]
+
+
+def test_names_reach_branches_and_what_is_seen_of_them():
+    store = lived("keyed")
+    opened(store).create_branch("b", from_="kept").write_arrow(rows(70))
+    catalog = Catalog(store, "/w")
+    branch = catalog.table("d.t$branch_b")
+    assert 70 in keys(branch) and 70 in keys(catalog.table("d.t$branch_b$audit_log"))
+    assert 70 not in keys(catalog.table("d.t"))
+    copy = pickle.loads(pickle.dumps(branch))
+    assert (copy._root.branch, copy.name) == ("b", "d.t$branch_b")
+    make, move = (lambda name: catalog.create_table(name, [])), (lambda name: catalog.rename_table(name, "d.x"))
+    for verb in (catalog.drop_table, make, move):
+        with pytest.raises(UsageError, match="not for branches"):
+            verb("d.t$branch_b")
+    with pytest.raises(BranchNotFoundError, match="no branch 'c'"):
+        catalog.table("d.t$branch_c")
+
+
+def test_a_table_is_opened_on_a_branch_by_an_option(tmp_path):
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", rows(1).schema, options={"bucket": "-1"})
+    table.create_branch("b").write_arrow(rows(1))
+    assert keys(Table.open(table.location, options={"branch": "b"})) == [1]
+    assert keys(Table.open(table.location, options={"branch": "main"})) == []
+
+
+@pytest.mark.parametrize("name", ["main", "12", "", "a/b", " a", None, "a\nb"])
+def test_names_that_are_none(name):
+    table = opened(lived("append"))
+    for verb in (table.create_branch, table.delete_branch, table.fast_forward):
+        with pytest.raises(UsageError):
+            verb(name)
+    assert table.branches() == []
+
+
+def test_what_is_not_there_or_there_already_is_named():
+    table = opened(lived("keyed"))
+    table.create_branch("b")
+    with pytest.raises(AlreadyExistsError, match="'b'"):
+        table.create_branch("b", from_="kept")
+    for wrong, error in (("nix", TagNotFoundError), (99, SnapshotNotFoundError), (True, UsageError), (1.5, UsageError)):
+        with pytest.raises(error):
+            table.create_branch("c", from_=wrong)
+    for verb in (table.branch, table.delete_branch, table.fast_forward, lambda name: table.rename_branch(name, "d")):
+        with pytest.raises(BranchNotFoundError):
+            verb("nix")
+    with pytest.raises(UsageError, match="no snapshot"):
+        table.fast_forward("b")
+    with pytest.raises(UsageError, match="on the table itself"):
+        table.branch("b").fast_forward("b")
+    assert table.branches() == ["b"]
+
+
+def test_changes_and_positions_of_another_branch_are_refused():
+    table = opened(lived("keyed"))
+    branch = table.create_branch("b", from_="kept")
+    with table.writer() as writer:
+        writer.write_arrow(rows(80))
+        changes = writer.changes()
+    with pytest.raises(UsageError, match="branch 'main', this is 'b'"):
+        branch.commit(changes)
+    table.commit(bytes(changes))
+    stream = table.stream(from_="earliest")
+    stream.poll()
+    with pytest.raises(UsageError, match="is not of the table"):
+        branch.stream(from_=stream.position).poll()
+    assert 80 in keys(table) and 80 not in keys(branch)
+
+
+def test_renamed_and_deleted_branches():
+    store = lived("keyed")
+    table = opened(store)
+    table.create_branch("a", from_="kept")
+    table.create_branch("other")
+    with pytest.raises(AlreadyExistsError):
+        table.rename_branch("a", "other")
+    table.rename_branch("a", "b")
+    assert table.branches() == ["b", "other"] and ids(table.branch("b")) == [2]
+    before = states(table)
+    table.delete_branch("b")
+    table.delete_branch("other")
+    assert table.branches() == [] and states(table) == before
+    table._schema.options["scan.fallback-branch"] = "f"
+    for verb in (table.delete_branch, lambda name: table.rename_branch(name, "g")):
+        with pytest.raises(UsageError, match=r"scan\.fallback-branch"):
+            verb("f")
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_main_moves_on_to_a_branch(kind):
+    table = opened(lived(kind))
+    table.create_tag("late")
+    before, latest = states(table), table.snapshot().id
+    branch = table.create_branch("b", from_="kept")
+    branch.write_arrow(rows(70))
+    branch.create_tag("theirs")
+    moved = table.fast_forward("b")
+    first, *new = ids(branch)
+    assert (moved.snapshot_id, moved.new_ids) == (new[-1], tuple(new))
+    assert moved.gone_ids == tuple(range(first + 1, latest + 1))
+    expected = {**states(branch), **{number: before[number] for number in range(1, first)}}
+    assert states(table) == expected
+    again = table.fast_forward("b")
+    assert (again.gone_ids, again.new_ids) == ((), ()) and states(table) == expected
+    table.write_arrow(rows(71))
+    branch.write_arrow(rows(72))
+    assert 72 not in keys(table) and 71 not in keys(branch)
+
+
+def test_a_branch_that_main_has_outlived():
+    table = opened(lived("keyed"))
+    branch = table.create_branch("b", from_="kept")
+    branch.write_arrow(rows(70))
+    table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    assert table.fast_forward("b").snapshot_id == 3
+    assert ids(table) == [2, 3] and 70 in keys(opened(table._root.store))
+
+
+def live(seed: int) -> int:
+    """A table and its branches, whose pasts go at any time; what stays can be read. Gives how much went."""
+    rng = random.Random(seed)
+    table = opened(lived(rng.choice(list(TABLES))))
+    made, gone, key = 0, 0, 100
+    for _ in range(rng.randrange(15, 30)):
+        names = ["main", *table.branches()]
+        branch = table.branch(rng.choice(names))
+        what = rng.choice([*["write"] * 3, "compact", "tag", "branch", "expire", "expire", "untag", "forward"])
+        before = everything(table)
+        if what == "write" or branch.snapshot() is None:
+            key += 1
+            branch.write_arrow(rows(key, rng.randrange(10)))
+        elif what == "compact":
+            branch.compact(full=True)
+        elif what == "tag":
+            made += 1
+            branch.create_tag(f"t{made}", snapshot_id=rng.choice(ids(branch)))
+        elif what == "branch" and len(names) < 4:
+            made += 1
+            branch.create_branch(f"b{made}", from_=rng.choice([tag.name for tag in branch.tags()] or ids(branch)))
+        elif what == "expire":
+            least = rng.randrange(1, 4)
+            result = branch.expire_snapshots(retain_min=least, retain_max=least, older_than=EVERY_AGE)
+            gone += result.data_files
+            for number in result.snapshot_ids:
+                before[branch._root.branch].pop(number)
+            assert everything(table) == before, (seed, what, branch)
+        elif what == "untag" and branch.tags():
+            name = rng.choice(branch.tags()).name
+            branch.delete_tag(name)
+            before[branch._root.branch].pop(name)
+            assert everything(table) == before, (seed, what, branch, name)
+        elif what == "forward" and branch._root.branch != "main":
+            first = ids(branch)[0]
+            table.branch("main").fast_forward(branch._root.branch)
+            kept = {name: state for name, state in before["main"].items() if isinstance(name, int) and name < first}
+            found = everything(table)
+            assert {**kept, **states(branch)}.items() <= found["main"].items(), (seed, what, branch)
+            assert {**found, "main": None} == {**before, "main": None}
+    return gone
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_branch_loses_a_file_to_another(seed):
+    live(seed)
+
+
+def test_lives_let_files_go():
+    assert sum(live(seed) for seed in range(100, 102)) > 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shard", range(8))
+def test_no_branch_loses_a_file_in_longer_lives(shard):
+    for seed in range(1000 * (shard + 1), 1000 * (shard + 1) + 60):
+        live(seed)
+
+
+WORK = {
+    "create": lambda table: table.create_branch("new", from_="kept"),
+    "forward": lambda table: table.fast_forward("b"),
+    "delete": lambda table: table.delete_branch("b"),
+    "rename": lambda table: table.rename_branch("b", "c"),
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work):
+    original = lived("keyed")
+    branch = opened(original).create_branch("b", from_="kept")
+    branch.write_arrow(rows(70))
+    branch.create_tag("theirs")
+    before = everything(opened(original))
+    done = opened(original.copy())
+    WORK[work](done)
+    after = everything(done)
+
+    def check(store, outcome):
+        assert outcome.error is None or outcome.crashed or isinstance(outcome.error, PaimonError)
+        table = opened(store)
+        found = states(table)
+        assert (found[1], found[2]) == (before["main"][1], before["main"][2])
+        try:
+            WORK[work](table)
+        except (AlreadyExistsError, BranchNotFoundError):
+            assert everything(table) == after
+        assert everything(table) == after
+
+    assert for_each_fault(original.copy, lambda store: WORK[work](opened(store)), check) > 5
+
+
+def test_changes_that_wait_on_a_branch_expire_like_on_the_table():
+    branch = opened(lived("keyed")).create_branch("b", from_="kept")
+    for key in range(4):
+        branch.write_arrow(rows(60 + key))
+    stream = branch.stream(from_=3)
+    stream.poll()
+    position = stream.position
+    branch.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    with pytest.raises(SnapshotExpiredError):
+        branch.stream(from_=position).poll()
+
+
+def test_the_directory_of_a_branch_is_javas():
+    store = lived("append")
+    opened(store).create_branch("b", from_="kept")
+    home = f"{PATH}/branch/branch-b"
+    found = {status.path for name in ("snapshot", "schema", "tag") for status in store.list(f"{home}/{name}")}
+    assert found == {f"{home}/snapshot/snapshot-2", f"{home}/schema/schema-0", f"{home}/tag/tag-kept"}
