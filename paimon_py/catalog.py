@@ -253,8 +253,8 @@ class Catalog:
         return sorted(status.name for status, is_table in zip(directories, known, strict=True) if is_table)
 
     def table(self, name: str) -> Table:
-        """Open a table, a branch of one (`db.t$branch_b1`), a system table of either (`db.t$files`), or one of all tables
-        (`sys.tables`).
+        """Open a table, a branch of one (`db.t$branch_b1`), a system table of either (`db.t$files`), or one of all
+        tables (`sys.tables`).
 
         A system table has the reading verbs of a table, and no others.
 
