@@ -184,7 +184,7 @@ def partition_path(
     A value that is null, empty or blank becomes `default_name`.
     """
     return "/".join(
-        f"{escape(name)}={escape(default_name if text is None or _is_blank(text) else text)}"
+        f"{escape(name)}={escape(default_name if text is None or is_blank(text) else text)}"
         for name, text in zip(names, texts, strict=True)
     )
 
@@ -323,5 +323,6 @@ def is_plain_directory(directory: str) -> bool:
     return not any(part in ("", ".", "..") or "\0" in part for part in parts)
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
+    """Whether Java takes a text for blank; a partition value that is blank has no directory of its own."""
     return _JAVA_BLANKS.issuperset(text)

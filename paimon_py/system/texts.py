@@ -14,6 +14,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import text_array
 from paimon_py.codec.partition_text import partition_texts
 from paimon_py.files.cast import cast
+from paimon_py.spec.layout import is_blank
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Field, Root
@@ -41,8 +42,15 @@ def partition_names(rows: pa.Array, schema: TableSchema, *, directory: bool) -> 
     texts = []
     for column, field in _pairs(decode(rows, [field.type for field in fields]), fields):
         words = partition_texts(column, field.type, legacy=legacy) if directory else cast(column, field.type, _STRING)
-        texts.append(pc.binary_join_element_wise(f"{field.name}=", pc.fill_null(words, absent), ""))
+        texts.append(pc.binary_join_element_wise(f"{field.name}=", _or_default(words, absent), ""))
     return pc.binary_join_element_wise(*texts, "/") if texts else text_array([""] * len(rows))
+
+
+def _or_default(texts: pa.Array, absent: str) -> pa.Array:
+    """The texts, `absent` for null and blank ones."""
+    distinct = texts.dictionary_encode()
+    shown = text_array([absent if is_blank(text) else text for text in distinct.dictionary.to_pylist()])
+    return pc.fill_null(shown.take(distinct.indices), absent)
 
 
 def value_texts(column: pa.Array, kind: DataType) -> pa.Array:
