@@ -126,7 +126,7 @@ def expire_partitions(
         SnapshotExpiredError, CorruptionError, StorageError: nothing was dropped by this step.
     """
     gone, ids = pa.array([], pa.binary()), []
-    found = _found(root, schema, expiry, root.latest())
+    found = on_latest(root, lambda latest, _: _found(root, schema, expiry, latest), rounds=ROUNDS)
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
         _LOG.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)

@@ -62,3 +62,38 @@ def test_an_engine_reads_our_table_and_we_read_what_it_adds(script, tmp_path):
     added = {"d": "2024-05-03", "k": 100, "v": "engine", "n": "1.5000", "t": "2024-01-02T03:04:05.000001", "a": [7]}
     want = canonical_rows(COLUMNS, [*rows, added])
     assert difference(COLUMNS, want, pair.our_rows(COLUMNS)) is None
+
+
+def test_spark_plans_with_our_statistics_and_finds_the_same(tmp_path):
+    import datetime
+
+    import pyarrow as pa
+
+    from paimon_py import Catalog, Schema
+
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("default")
+    columns = [("k", "INT NOT NULL"), ("s", "STRING"), ("x", "DOUBLE"), ("n", "DECIMAL(30, 2)"), ("d", "DATE"), ("b", "BYTES"),
+               ("t", "TIMESTAMP(6) WITH LOCAL TIME ZONE"), ("o", "BOOLEAN"), ("f", "FLOAT"), ("i", "SMALLINT")]  # fmt: skip
+    moment = datetime.datetime(2024, 2, 29, 1, 2, 3, 450_001, datetime.timezone.utc)
+    for name in ("ours", "theirs"):
+        table = catalog.create_table(f"default.{name}", Schema(columns), primary_key=["k"], options={"bucket": "2"})
+        for first in (0, 100):
+            rows = [
+                {"k": first + i, "s": None if i % 7 == 0 else "é" * (i % 5), "x": None if i == 3 else i / 3, "n": i * 10**20,
+                 "d": moment.date() + datetime.timedelta(days=i - 9999), "b": b"x" * (i % 4),
+                 "t": moment + datetime.timedelta(seconds=i), "o": i % 2 == 0, "f": float(i), "i": i % 11}
+                for i in range(300)
+            ]  # fmt: skip
+            table.write_arrow(pa.Table.from_pylist(rows, table.scan().schema))
+    found = catalog.table("default.ours").analyze(all_columns=True)
+    names = ", ".join(name for name, _ in columns)
+    plan = sql("spark_sql.py", tmp_path, f"ANALYZE TABLE theirs COMPUTE STATISTICS FOR COLUMNS {names}", "EXPLAIN COST SELECT * FROM ours")[1]
+    assert "rowCount=400" in str(plan["rows"])
+    theirs = catalog.table("default.theirs").statistics()
+    assert theirs.merged_record_count == found.merged_record_count == 400
+    for name, column in theirs.columns.items():
+        ours = found.columns[name]
+        assert abs(column.distinct_count / ours.distinct_count - 1) < 0.15, name
+        facts = [(one.column_id, one.min, one.max, one.null_count, one.avg_len, one.max_len) for one in (ours, column)]
+        assert facts[0] == facts[1], name

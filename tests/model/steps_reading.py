@@ -113,3 +113,24 @@ def explain(life, rng):
     table = life.pick(rng)
     with life.cut(table):
         assert repr(table.scan(where=condition(rng, list(life.known(table))).text).explain())
+
+
+def analyze(life, rng):
+    """What is stored of columns is what the rows have."""
+    table = life.pick(rng)
+    if life.blind or life.hidden:
+        return
+    names = [name for name in life.known(table) if rng.random() < 0.5]
+    with life.cut(table):
+        found = table.analyze(names or None)
+        rows = life.content.all()
+        if found is None:
+            assert not rows and table.snapshot() is None
+            return
+        life.commits += 1
+        assert table.statistics() == found and found.merged_record_count == len(rows) and list(found.columns) == names
+        for name, column in found.columns.items():
+            values = [row.get(name) for row in rows if row.get(name) is not None]
+            assert (column.null_count, column.distinct_count) == (len(rows) - len(values), len(set(values))), name
+            if values and not isinstance(values[0], str):
+                assert (column.min, column.max) == (min(values), max(values)), name

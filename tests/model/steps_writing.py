@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 from model.table_life import Held, Open, partition_of
@@ -62,6 +63,24 @@ def truncate(life, rng):
     else:
         table.truncate()
         replaced(life, [], lambda partition: True)
+
+
+def expire_partitions(life, rng):
+    """Those of the first month of 2000 go, or of the first two, one or more at a time."""
+    table = life.pick(rng)
+    if not life.mode.parted:
+        with life.refused(UsageError):
+            table.expire_partitions(older_than=timedelta(days=1))
+        return
+    last = rng.choice([1, 2])
+    given = {"older_than": datetime(2000, last, 20), "timestamp_pattern": "2000-0$p-10", "batch_size": rng.choice([1, 2])}
+    planned = table.expire_partitions(**given, dry_run=True)
+    assert table.expire_partitions(**given).partitions == planned.partitions
+    gone = {partition["p"] for partition in planned.partitions}
+    over = set(range(1, last + 1))
+    assert gone <= over and not over & {one.partition["p"] for one in table.partitions()}
+    if gone:
+        replaced(life, [], lambda partition: partition in gone)
 
 
 # -- in two phases ---

@@ -21,7 +21,7 @@ from paimon_py import PaimonError
 
 LENGTH = 110
 VERBS = {
-    steps_writing.write: 10, steps_writing.overwrite: 3, steps_writing.truncate: 1, steps_writing.hold: 4,
+    steps_writing.write: 10, steps_writing.overwrite: 3, steps_writing.truncate: 1, steps_writing.expire_partitions: 1, steps_writing.hold: 4,
     steps_writing.commit_held: 5, steps_writing.commit_again: 2, steps_writing.discard_held: 1,
     steps_writing.go_on_writing: 5, steps_writing.stop_writing: 1, steps_writing.write_shared: 2,
     steps_writing.add_column: 1, steps_writing.widen: 1, steps_writing.reopen: 2,
@@ -29,6 +29,7 @@ VERBS = {
     steps_care.compact: 7, steps_care.sort: 2, steps_beside.compact_beside: 3, steps_care.compact_in_tasks: 6,
     steps_care.rescale: 3, steps_care.index_files: 2, steps_care.compact_manifests: 1, steps_care.wait: 1,
     steps_reading.scan: 5, steps_reading.travel: 4, steps_reading.lookup: 8, steps_reading.explain: 1,
+    steps_reading.analyze: 2,
 }  # fmt: skip
 ERRORS = (AssertionError, PaimonError, LookupError, TypeError, ValueError)
 
