@@ -101,12 +101,12 @@ def publish(
 
 
 def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:
-    """See `Table.truncate` and `Table.drop_partitions`."""
+    """See `Table.truncate` and `Table.drop_partitions`; as in Java nothing expires by such a commit."""
     check_writable(schema)
     warn_of_idle_options(root, schema.options)
     changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=(), branch=root.branch)
     request = CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True)
-    return cared_for(root, schema, commit(root, schema, changes, request))
+    return commit(root, schema, changes, request)
 
 
 def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:

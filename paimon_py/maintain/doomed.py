@@ -19,6 +19,7 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
 from paimon_py.spec.layout import manifest_path, statistics_path
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
@@ -111,6 +112,8 @@ class Doomed:
         self._index: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
         self._spared = 0
+        self._removes_directories = Options(schema.options).get_bool("snapshot.clean-empty-directories")
+        self._partition_keys = len(schema.partition_keys)
 
     @property
     def counts(self) -> Counts:
@@ -219,11 +222,31 @@ class Doomed:
     def delete(self) -> int:
         """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
 
+        With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
+
         Returns: how many those are.
         """
-        paths = [*self._metadata.values(), *self._index.values()]
-        paths += [path for part in self._data.values() for path in part]
-        return sum(self._root.env.pool.map(self._remains, paths))
+        data = [path for part in self._data.values() for path in part]
+        paths = [*self._metadata.values(), *self._index.values(), *data]
+        remaining = sum(self._root.env.pool.map(self._remains, paths))
+        if self._removes_directories:
+            below = self._root.path + "/"
+            self._remove_directories({path.rpartition("/")[0] for path in data if path.startswith(below)})
+        return remaining
+
+    def _remove_directories(self, buckets: set[str]) -> None:
+        """Remove the directories of some buckets that are empty, and then those of partitions. Others may fill them."""
+        emptied = buckets
+        for _ in range(1 + self._partition_keys):
+            found = sorted(emptied)
+            gone = self._root.env.pool.map(self._removed, found)
+            emptied = {path.rpartition("/")[0] for path, is_gone in zip(found, gone, strict=True) if is_gone}
+
+    def _removed(self, directory: str) -> bool:
+        try:
+            return self._root.files.remove_directory(directory)
+        except StorageError:
+            return False
 
     def _remains(self, path: str) -> bool:
         try:

@@ -15,7 +15,6 @@ _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
 
 IDLE: Mapping[str, str] = {
-    "snapshot.clean-empty-directories": "empty directories stay",
     "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",

@@ -92,6 +92,11 @@ class DataStore:
         store, path = self.place(path)
         store.delete(path)
 
+    def remove_directory(self, path: str) -> bool:
+        """See `Directories.remove_directory`."""
+        store, path = self.place(path)
+        return store.remove_directory(path)
+
     def external_roots(self) -> Iterator[str]:
         """The directories outside the table in which its files may lie. Cost: of schemas that were not read yet."""
         yield from declared_roots(self._options.get(PATHS))

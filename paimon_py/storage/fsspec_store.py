@@ -163,6 +163,10 @@ class FsspecStore:
             with self._failures.translated("make_directory", path):
                 self._system().makedirs(path, exist_ok=True)
 
+    def remove_directory(self, path: str) -> bool:  # noqa: ARG002
+        """Nothing: object stores have no directories, and other systems' `rmdir` may take along what is in one."""
+        return False
+
     def rename_directory(self, source: str, target: str) -> None:
         """Refuse: these stores copy file by file, and a commit in between would be lost."""
         raise UnsupportedError(

@@ -6,7 +6,7 @@ import errno
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 
 import pyarrow as pa
@@ -17,9 +17,11 @@ from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError
 
 _TRANSIENT = {errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_NOT_EMPTY = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR}
 _MAKING = ("put_new", "put", "open_write")
 _WRITE_BUFFER_BYTES = 1 << 16
 _TREE_ATTEMPTS = 10
+_CREATE_ATTEMPTS = 10
 _WINDOWS = os.name == "nt"
 
 
@@ -129,6 +131,16 @@ class LocalStore:
         with _translated("make_directory", path):
             _make_directories(path, durable=self.fsync)
 
+    def remove_directory(self, path: str) -> bool:
+        with _translated("remove_directory", path):
+            try:
+                os.rmdir(path)
+            except OSError as error:
+                if error.errno in _NOT_EMPTY:
+                    return False
+                raise
+        return True
+
     def rename_directory(self, source: str, target: str) -> None:
         with _translated("rename_directory", source):
             if not os.path.isdir(source):
@@ -144,11 +156,12 @@ class LocalStore:
 
     def _create(self, path: str, within: str | None) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-        try:
-            return os.open(path, flags, 0o666)
-        except FileNotFoundError:
+        for _ in range(_CREATE_ATTEMPTS):
+            with suppress(FileNotFoundError):
+                return os.open(path, flags, 0o666)
+            # until there is a file in it, others may remove the directory
             _make_directories(os.path.dirname(path), within, durable=self.fsync)
-            return os.open(path, flags, 0o666)
+        return os.open(path, flags, 0o666)
 
     def _write(self, path: str, data: bytes, within: str | None, *, durable: bool) -> None:
         descriptor = self._create(path, within)

@@ -98,6 +98,15 @@ class MemoryStore:
     def make_directory(self, path: str) -> None:
         self._children(path.rstrip("/"))
 
+    def remove_directory(self, path: str) -> bool:
+        path = path.rstrip("/")
+        if self._directories.get(path) != {}:
+            return False
+        del self._directories[path]
+        parent, name = _split(path)
+        self._directories.get(parent, {}).pop(name, None)
+        return True
+
     def rename_directory(self, source: str, target: str) -> None:
         source, target = source.rstrip("/"), target.rstrip("/")
         if source not in self._directories:

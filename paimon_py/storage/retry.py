@@ -77,6 +77,9 @@ class RetryStore:
     def make_directory(self, path: str) -> None:
         self._retried(lambda: self._store.make_directory(path))
 
+    def remove_directory(self, path: str) -> bool:
+        return self._retried(lambda: self._store.remove_directory(path))
+
     def rename_directory(self, source: str, target: str) -> None:
         self._store.rename_directory(source, target)
 

@@ -145,6 +145,10 @@ class Directories(Protocol):
         """Make a directory and its parents; a no-op where directories do not exist as such."""
         ...
 
+    def remove_directory(self, path: str) -> bool:
+        """Remove a directory if nothing is in it. Whether it was removed: never where they do not exist as such."""
+        ...
+
     def rename_directory(self, source: str, target: str) -> None:
         """Move a directory; the target must not exist."""
         ...

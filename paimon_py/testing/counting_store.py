@@ -66,6 +66,10 @@ class CountingStore:
         self._count("make_directory", path)
         self.store.make_directory(path)
 
+    def remove_directory(self, path: str) -> bool:
+        self._count("remove_directory", path)
+        return self.store.remove_directory(path)
+
     def rename_directory(self, source: str, target: str) -> None:
         self._count("rename_directory", source)
         self.store.rename_directory(source, target)

@@ -88,6 +88,9 @@ class FaultStore:
     def make_directory(self, path: str) -> None:
         self._call("make_directory", path, lambda: self.store.make_directory(path))
 
+    def remove_directory(self, path: str) -> bool:
+        return self._call("remove_directory", path, lambda: self.store.remove_directory(path))
+
     def rename_directory(self, source: str, target: str) -> None:
         self._call("rename_directory", source, lambda: self.store.rename_directory(source, target))
 

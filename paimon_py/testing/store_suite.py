@@ -192,6 +192,18 @@ class StoreSuite:
         assert store.list(join(root, "old")) == []
         assert [child.name for child in store.list(join(root, "taken"))] == ["z"]
 
+    def test_only_empty_directories_are_removed(self, store: Store, root: str) -> None:
+        """Never more than asked, whatever the store calls a directory."""
+        store.put(f"{root}/a/b/file", b"x")
+        assert not store.remove_directory(f"{root}/a/b") and not store.remove_directory(f"{root}/a")
+        assert not store.remove_directory(f"{root}/none") and not store.remove_directory(f"{root}/a/b/file")
+        assert store.get(f"{root}/a/b/file") == b"x"
+        store.delete(f"{root}/a/b/file")
+        if store.stat(f"{root}/a/b") is not None and store.remove_directory(f"{root}/a/b"):
+            assert store.stat(f"{root}/a/b") is None and store.stat(f"{root}/a") is not None
+        store.put(f"{root}/a/b/file", b"y")
+        assert store.get(f"{root}/a/b/file") == b"y"
+
     def test_made_directories_may_be_made_again(self, store: Store, root: str) -> None:
         store.make_directory(join(root, "m/n"))
         store.make_directory(join(root, "m/n"))

@@ -32,6 +32,12 @@ def below(pair: Pair) -> set[str]:
     return {str(path.relative_to(pair.path)) for path in paths} - HINTS
 
 
+def directories(pair: Pair) -> set[str]:
+    """The directories of partitions and buckets."""
+    paths = (str(path.relative_to(pair.path)) for path in pair.path.rglob("*") if path.is_dir())
+    return {path for path in paths if path.startswith(("bucket-", "p="))}
+
+
 def tags(pair: Pair) -> dict[str, tuple[int, float | None]]:
     return {tag.name: (tag.snapshot.id, tag.time_retained_seconds) for tag in pair.table()._root.tags.list()}
 
@@ -69,12 +75,16 @@ def options_of(rng: random.Random, version: str) -> dict[str, str]:
 
 def live(java, version: str, seed: int, directory) -> None:
     rng = random.Random(seed)
-    key = rng.choice([["k"], []])
+    parts = rng.choice([[], ["p"], ["p", "q"]])
+    key = rng.choice([[*parts, "k"], []])
     options = {"bucket": "1" if key else "-1", "num-sorted-run.compaction-trigger": "99", **options_of(rng, version)}
     if key and rng.random() < 0.5:
         options["changelog-producer"] = "input"
     now = Pair(java(version), directory / "0", "t")
-    now.create(Kind([["k", "INT NOT NULL"], ["v", "STRING"]], key, options=options), rng.choice("oj"))
+    if rng.random() < 0.6:
+        options["snapshot.clean-empty-directories"] = "true"
+    columns = [["p", "INT NOT NULL"], ["q", "STRING NOT NULL"], ["k", "INT NOT NULL"], ["v", "STRING"]]
+    now.create(Kind(columns, key, parts, options), rng.choice("oj"))
     watermark = 1_700_000_000_000
     for step in range(1, 13):
         prepare(now, rng, options, step)
@@ -85,15 +95,21 @@ def live(java, version: str, seed: int, directory) -> None:
             sides.append(Pair(now.java, directory / f"{name}{step}", "t"))
         ours, theirs = sides
         watermark += rng.randrange(0, 5 * 3_600_000)
-        rows = [{"k": rng.randrange(5), "v": f"{step}"}]
-        ours.our_write(rows, watermark=watermark)
-        theirs.step("write", rows=rows, watermark=watermark)
+        rows = [{"p": rng.randrange(2), "q": rng.choice("ab"), "k": rng.randrange(5), "v": f"{step}"}]
+        if parts and step > 2 and version != "0.9.0" and rng.random() < 0.3:
+            gone = {name: rows[0][name] for name in parts[: rng.randrange(1, len(parts) + 1)]}
+            ours.table().drop_partitions([gone])
+            theirs.step("truncate", partitions=[gone])
+        else:
+            ours.our_write(rows, watermark=watermark)
+            theirs.step("write", rows=rows, watermark=watermark)
+        assert directories(ours) == directories(theirs), (options, step)
         assert below(ours) & before == below(theirs) & before, (options, step)
         kept = [{name for name in below(side) if name.startswith(MADE)} for side in sides]
         assert kept[0] == kept[1], (options, step)
         assert tags(ours) == tags(theirs), (options, step)
         now = rng.choice(sides)
-        assert now.agree()
+        now.agree()
 
 
 def prepare(now: Pair, rng: random.Random, options: dict[str, str], step: int) -> None:

@@ -194,6 +194,9 @@ class ActorStore:
     def make_directory(self, path):
         return self._change("make_directory", path, lambda: self.world.store.make_directory(path))
 
+    def remove_directory(self, path):
+        return self._change("remove_directory", path, lambda: self.world.store.remove_directory(path))
+
     def rename_directory(self, source, target):
         def act():
             self.world.store.rename_directory(source, target)

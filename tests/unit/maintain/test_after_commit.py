@@ -118,7 +118,6 @@ VERBS = {
     "update": lambda table: table.update("k = 1", {"v": "z"}),
     "merge": lambda table: table.merge(rows(1), ["k"], when_matched_update=True),
     "upsert": lambda table: table.upsert(rows(1, 7), on=None if table.schema.primary_keys else ["k"]),
-    "truncate": lambda table: table.truncate(),
     "compact": lambda table: table.compact(full=True),
     "commit": lambda table: table.commit(written(table)),
     "commit as a user": lambda table: table.commit(written(table), user="u", identifier=1),
@@ -141,6 +140,14 @@ def test_every_verb_that_commits_takes_care(store, clock, verb, key):
     result = table.rescale(2) if verb == "rescale" else VERBS[verb](table)
     assert len(ids(table)) == 10 < len(before)
     assert result.snapshot_id == ids(table)[-1]
+
+
+def test_a_truncation_lets_nothing_go_as_in_java(store, clock):
+    table = created(store, clock, (), **FEW)
+    for _ in range(3):
+        table.write_arrow(rows(1))
+    table.truncate()
+    assert ids(table) == [1, 2, 3, 4]
 
 
 def test_what_commits_nothing_lets_nothing_go(store, clock):

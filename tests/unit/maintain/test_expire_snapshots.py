@@ -60,7 +60,7 @@ TABLES = {
     "vectors": (["p", "k"], {"bucket": "1", "deletion-vectors.enabled": "true"}),
     "dynamic": (["p", "k"], {"bucket": "-1"}),
     "append": ([], {"deletion-vectors.enabled": "true", "file-index.bloom-filter.columns": "k",
-                    "file-index.in-manifest-threshold": "1 b"}),
+                    "file-index.in-manifest-threshold": "1 b", "snapshot.clean-empty-directories": "true"}),
 }  # fmt: skip
 PATH = "/w/d.db/t"
 EVERY_AGE = timedelta(milliseconds=-1)
@@ -229,3 +229,25 @@ def test_branches_keep_what_they_name():
     opened(store).delete_tag("kept")
     opened(store).expire_snapshots(retain_min=1, older_than=EVERY_AGE)
     assert names <= files(store), tag
+
+
+# -- directories ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cleans", [False, True])
+def test_directories_that_become_empty_go_if_the_table_says_so(tmp_path, cleans):
+    catalog = Catalog.open(tmp_path, {"fs.local.fsync": "false"})
+    catalog.create_database("d")
+    options = {"bucket": "1", "snapshot.clean-empty-directories": str(cleans).lower()}
+    columns = pa.schema([pa.field("p", pa.int32(), False), pa.field("q", pa.int32(), False), pa.field("k", pa.int64(), False)])
+    table = catalog.create_table("d.t", columns, primary_key=["p", "q", "k"], partition_by=["p", "q"], options=options)
+    for p, q in ((1, 1), (1, 2), (2, 1)):
+        table.write_arrow(pa.table({"p": [p], "q": [q], "k": [1]}, schema=columns))
+    table.drop_partitions([{"p": 1, "q": 2}, {"p": 2}])
+    (tmp_path / "d.db/t/p=2/kept").write_text("by others")
+    table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    left = {str(path.relative_to(tmp_path / "d.db/t")) for path in (tmp_path / "d.db/t").glob("p=*/**/") if path.is_dir()}
+    there = {"p=1", "p=1/q=1", "p=1/q=1/bucket-0", "p=2"}
+    assert left == (there if cleans else there | {"p=1/q=2", "p=1/q=2/bucket-0", "p=2/q=1", "p=2/q=1/bucket-0"})
+    table.write_arrow(pa.table({"p": [1], "q": [2], "k": [1]}, schema=columns))
+    assert table.scan().count() == 2

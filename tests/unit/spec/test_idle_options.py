@@ -91,7 +91,6 @@ def test_idle_options_come_with_what_does_not_happen():
         "metastore.partitioned-table": "no metastore is told",
         "commit.force-compact": "commits do not compact more than the other options say",
     }
-    assert list(idle_options({"snapshot.expire.clean-empty-directories": "true"})) == ["snapshot.expire.clean-empty-directories"]
     for wrong in ("1 fortnight", 5):
         with pytest.raises(OptionError, match="scan.plan-auto-tag-for-read.time-retained"):
             idle_options({"scan.plan-auto-tag-for-read.time-retained": wrong})
