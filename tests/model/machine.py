@@ -79,7 +79,7 @@ class Life:
         names.create_database("db")
         names.create_table(
             "db.t", self._schema(), primary_key=keys,
-            partition_by=["p"] if self.parted else [], options=self.options,
+            partition_by=["p"] if self.parted else [], options={**self.options, "snapshot.num-retained.min": "100000"},
         )  # fmt: skip
         looks_up = case.first_wins or any(self.options.get(name) == "true" for name in LOOKUPS)
         self.model = RunModel(

@@ -69,6 +69,7 @@ class Life:
         if mode.parted:
             self.columns = {"p": "INT", **self.columns}
         self.options = {
+            "snapshot.num-retained.min": "100000",  # the model knows every file that was ever named
             "file.format": rng.choice(["parquet", "parquet", "orc", "avro"]),
             "num-sorted-run.compaction-trigger": rng.choice(["2", "3", "5"]),
             "compaction.min.file-num": rng.choice(["2", "3"]),
