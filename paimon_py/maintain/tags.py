@@ -38,7 +38,7 @@ def make_tag(
     tag = root.tags.create(name, snapshot, now=now, time_retained=retain)
     root.upkeep.tags_look = None
     if options.get_bool("tag.create-success-file"):
-        mark_success(root, tag_success_path(root.path, name))
+        mark_success(root, tag_success_path(root.branch_path, name))
     return tag
 
 
@@ -66,7 +66,7 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         doomed.spare(kept_beside(root, [snapshot]).branches)
     root.tags.delete(tag.name)
     if Options(schema.options).get_bool("tag.create-success-file"):
-        root.store.delete(tag_success_path(root.path, tag.name))
+        root.store.delete(tag_success_path(root.branch_path, tag.name))
     doomed.delete()
 
 
