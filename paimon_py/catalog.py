@@ -15,6 +15,7 @@ from typing import cast
 import msgspec
 import pyarrow as pa
 
+from paimon_py.catalog_care import CatalogCare
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.doors import mapped, names_place
 from paimon_py.env import Env
@@ -59,7 +60,7 @@ TABLE_DEFAULT_PREFIX = "table-default."
 
 
 @names_place(lambda catalog: catalog._warehouse)
-class Catalog:
+class Catalog(CatalogCare):
     """The databases and tables of one warehouse.
 
     Can be pickled (secrets are left out) and used from several threads.

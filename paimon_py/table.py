@@ -28,6 +28,7 @@ from paimon_py.spec.supported import check_readable
 from paimon_py.storage.open import open_store
 from paimon_py.table_branches import TableBranches
 from paimon_py.table_care import TableCare
+from paimon_py.table_cleaning import TableCleaning
 from paimon_py.table_health import TableHealth
 from paimon_py.table_keeping import TableKeeping
 from paimon_py.table_partitions import TablePartitions
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 @names_place(lambda table: table._root.path)
 class Table(
-    TableBranches, TableCare, TableHealth, TableKeeping, TablePartitions, TableStatistics, TableStreams
+    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableStatistics, TableStreams
 ):
     """A table in a warehouse or at a path.
 

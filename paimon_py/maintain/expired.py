@@ -1,4 +1,4 @@
-"""What expiry and rollbacks did, for whoever asked for them."""
+"""What expiry, cleaning and rollbacks did, for whoever asked for them."""
 
 from __future__ import annotations
 
@@ -85,6 +85,32 @@ class FastForwarded(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_id: int
     gone_ids: tuple[int, ...] = ()
     new_ids: tuple[int, ...] = ()
+
+
+class RemovedOrphans(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search for orphans found and deleted, or would delete.
+
+    Attributes:
+        files: files that nothing names and that are older than the limit.
+        size_bytes: how many bytes they have.
+        paths: the paths of the first thousand.
+        young_files: files that nothing names and that are younger: a writer may still commit them.
+        left_files: files that the store did not delete; they are among `files`.
+        directories: how many directories were listed.
+        shared_roots: external directories that were left alone, since other tables may have files there.
+        older_than_millis: the limit, by the clock of the store.
+        dry_run: nothing was deleted, all of this is what would happen.
+    """
+
+    files: int = 0
+    size_bytes: int = 0
+    paths: tuple[str, ...] = ()
+    young_files: int = 0
+    left_files: int = 0
+    directories: int = 0
+    shared_roots: tuple[str, ...] = ()
+    older_than_millis: int
+    dry_run: bool
 
 
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):

@@ -151,6 +151,11 @@ def index_directory(table: str) -> str:
     return join(table, "index")
 
 
+def statistics_directory(table: str) -> str:
+    """Where statistics lie."""
+    return join(table, "statistics")
+
+
 def statistics_path(table: str, name: str) -> str:
     """A statistics file named by a snapshot."""
     return join(table, "statistics", check_file_name(name))

@@ -1,0 +1,91 @@
+"""The verbs of a catalog that care for all tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from paimon_py.doors import names_place
+from paimon_py.env import Env
+from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UnsupportedError
+from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.table import Table
+
+
+@names_place(lambda catalog: catalog.warehouse)
+class CatalogCare(ABC):
+    """What `Catalog` offers to keep its tables in shape."""
+
+    __slots__ = ()
+
+    _env: Env
+
+    @property
+    @abstractmethod
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    @abstractmethod
+    def databases(self) -> list[str]:
+        """Names of all databases, sorted."""
+
+    @abstractmethod
+    def tables(self, database: str) -> list[str]:
+        """Names of all tables of a database, sorted."""
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    def remove_orphans(
+        self,
+        database: str | None = None,
+        *,
+        older_than: datetime | timedelta | int | None = None,
+        dry_run: bool = True,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> dict[str, RemovedOrphans]:
+        """Do `Table.remove_orphans` for all tables, or those of one database. A dry run unless told otherwise.
+
+        Args:
+            progress: called after each table with how many are done, how many there are, and the table's name.
+
+        Returns: what was found, by the name of the table.
+
+        Raises:
+            DatabaseNotFoundError: there is no such database.
+            UsageError: `older_than` is not in the past.
+            CorruptionError, StorageError: what a table names cannot be read. All other tables were cleaned before.
+        """
+        from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
+
+        limit = limit_of(self._env.clock, older_than)
+        databases = self.databases() if database is None else [database]
+        names = [f"{one}.{table}" for one in databases for table in self.tables(one)]
+        found: dict[str, RemovedOrphans] = {}
+        failed: CorruptionError | StorageError | None = None
+        for done, name in enumerate(names, 1):
+            try:
+                found[name] = remove_orphans(self.table(name)._root, limit, dry_run=dry_run)
+            except TableNotFoundError:
+                continue
+            except (CorruptionError, StorageError) as error:
+                failed = failed or error
+            if progress is not None:
+                progress(done, len(names), name)
+        if failed is not None:
+            raise failed
+        return found
+
+    def repair(self, name: str | None = None) -> None:
+        """Make a metastore say what the file system says. A catalog of directories has no metastore.
+
+        Raises: UnsupportedError, always.
+        """
+        what = "catalog" if name is None else repr(name)
+        raise UnsupportedError(
+            f"repair of {what}: tables of this catalog are directories, and there is no metastore that could say"
+            " something else; Table.remove_unexisting_files repairs a table that has lost data files",
+            feature="repair",
+        )

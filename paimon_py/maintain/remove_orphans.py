@@ -1,0 +1,173 @@
+"""Orphans: files of a table that nothing names any more, found and deleted.
+
+What states name is read first, then directories are listed one by one. Before files of some directories are deleted,
+states that have come meanwhile are read, so that the candidates are always older than what is known of names.
+
+Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, `LocalOrphanFilesClean`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+
+import msgspec
+
+from paimon_py.env import Clock
+from paimon_py.errors import StorageError, UsageError
+from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
+from paimon_py.maintain.reachable import Reachable, homes
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.moments import millis_of
+from paimon_py.spec.layout import join, manifest_directory
+from paimon_py.storage.store import FileStatus, Store
+
+Progress = Callable[[int, int, str], object]
+
+DAY = timedelta(days=1)
+_HOUR_MILLIS = 3_600_000
+_SHOWN = 1000
+_LISTED_AT_ONCE = 64
+_DELETED_AT_ONCE = 20_000
+
+
+def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int:
+    """The time that files must be older than, in epoch milliseconds; a day ago if nothing is said.
+
+    Raises: UsageError if it is not in the past.
+    """
+    now = clock.millis()
+    older_than = DAY if older_than is None else older_than
+    if isinstance(older_than, timedelta):
+        limit = now - older_than // timedelta(milliseconds=1)
+    else:
+        limit = millis_of("older_than", older_than)
+    if limit >= now:
+        raise UsageError(
+            f"older_than = {older_than!r} is not in the past: files that writers are about to commit would go. Say an"
+            " age above 0 or a time before now; without older_than it is a day"
+        )
+    return limit
+
+
+def remove_orphans(
+    root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None
+) -> RemovedOrphans:
+    """Delete the files of a table that nothing names and that are older than a limit.
+
+    Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
+        file; three calls to learn the time of the store. Memory: 8 bytes for each name, and the largest directory.
+    Raises:
+        CorruptionError, StorageError: something that may name files cannot be read, or a directory not be listed; what
+            was deleted before was an orphan.
+        TableNotFoundError: there is no table (any more).
+    """
+    root.schemas.latest()
+    if not dry_run:
+        limit_millis -= _lag(root)
+    search = _Search(root, limit_millis, dry_run=dry_run)
+    search.run(progress)
+    return search.result()
+
+
+class _Search:
+    """One search. Candidates are gathered up to a number, then looked at again and deleted."""
+
+    def __init__(self, root: TableRoot, limit: int, *, dry_run: bool) -> None:
+        self._root = root
+        self._limit = limit
+        self._dry_run = dry_run
+        self._reachable = Reachable(root, min(limit, root.env.clock.millis() - _HOUR_MILLIS))
+        self._candidates: list[tuple[Store, FileStatus]] = []
+        self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
+
+    def run(self, progress: Progress | None) -> None:
+        self._reachable.read()
+        branches = homes(self._root)
+        external, shared = external_roots(self._root, branches)
+        keys = self._root.schemas.latest().partition_keys
+        directories = [
+            *metadata_directories(self._root, branches),
+            *dict.fromkeys(bucket_directories(self._root, branches, keys, external)),
+        ]
+        self._count(directories=len(directories), shared_roots=tuple(shared))
+        rest = iter(directories)
+        done = 0
+        while page := list(islice(rest, _LISTED_AT_ONCE)):
+            for directory, listed in zip(page, self._root.env.pool.map(_listed, page), strict=True):
+                self._look_at(directory, listed)
+            done += len(page)
+            if progress is not None:
+                progress(done, len(directories), "directories")
+        self._clean()
+
+    def result(self) -> RemovedOrphans:
+        """What was found."""
+        return self._found
+
+    def _look_at(self, directory: Directory, listed: Sequence[FileStatus]) -> None:
+        """Gather what may be an orphan in a directory."""
+        files = [status for status in listed if not status.is_directory and directory.may_hold(status.name)]
+        if not files:
+            return
+        lacking = self._reachable.lack([status.name for status in files]).tolist()
+        unnamed = [status for status, lacks in zip(files, lacking, strict=True) if lacks]
+        old = [status for status in unnamed if _is_older(status, self._limit)]
+        self._count(young_files=self._found.young_files + len(unnamed) - len(old))
+        self._candidates += [(directory.store, status) for status in old]
+        while len(self._candidates) >= _DELETED_AT_ONCE:
+            self._clean()
+
+    def _clean(self) -> None:
+        """Delete the first candidates that states which came meanwhile do not name, either."""
+        part, self._candidates = self._candidates[:_DELETED_AT_ONCE], self._candidates[_DELETED_AT_ONCE:]
+        if not part:
+            return
+        self._reachable.read()
+        lacking = self._reachable.lack([status.name for _, status in part]).tolist()
+        going = [one for one, lacks in zip(part, lacking, strict=True) if lacks]
+        left = 0 if self._dry_run else sum(self._root.env.pool.map(_remains, going))
+        self._count(
+            files=self._found.files + len(going),
+            size_bytes=self._found.size_bytes + sum(status.size_bytes for _, status in going),
+            paths=(*self._found.paths, *(status.path for _, status in going))[:_SHOWN],
+            left_files=self._found.left_files + left,
+        )
+
+    def _count(self, **changes: object) -> None:
+        self._found = msgspec.structs.replace(self._found, **changes)
+
+
+def _listed(directory: Directory) -> list[FileStatus]:
+    return directory.store.list(directory.path)
+
+
+def _remains(one: tuple[Store, FileStatus]) -> bool:
+    """Delete a file. Gives whether the store refused."""
+    store, status = one
+    try:
+        store.delete(status.path)
+    except StorageError:
+        return True
+    return False
+
+
+def _is_older(status: FileStatus, limit: int) -> bool:
+    """Whether a file was certainly last written before a time."""
+    return status.modified_millis is not None and status.modified_millis < limit
+
+
+def _lag(root: TableRoot) -> int:
+    """How far the clock of the store is behind this machine's, in milliseconds: its files look that much older.
+
+    Cost: a put, a stat and a delete.
+    """
+    path = join(manifest_directory(root.path), f".clock.{root.env.ids.uuid()}.tmp")
+    root.store.put(path, b"", within=root.path)
+    status = root.store.stat(path)
+    root.store.delete(path)
+    if status is None or status.modified_millis is None:
+        return 0
+    return max(0, root.env.clock.millis() - status.modified_millis)
