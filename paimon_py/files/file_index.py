@@ -28,7 +28,6 @@ from paimon_py.spec.types import Atomic, Field, Root
 from paimon_py.storage.store import OpenRead, join
 
 if TYPE_CHECKING:
-    from paimon_py.codec.file_index.answer import IndexSource
     from paimon_py.codec.file_index.base import Answer, IndexWriter
 
 _GREGORIAN_SECONDS = 86_400 * GREGORIAN_DAYS
@@ -126,6 +125,17 @@ def read_indexes(store: OpenRead, path: str, file: DataFile) -> Indexes:
         return container.decode(source.read(), place)
 
 
+def read_index_head(store: OpenRead, path: str, file: DataFile) -> container.Head:
+    """Where the indexes of a file lie in their container, by column and type; of an index file only the head is read.
+
+    Raises: FileMissingError, CorruptionError
+    """
+    if not has_index(file):
+        return {}
+    with _opened(store, path, file) as source:
+        return source.head
+
+
 def index_file(path: str, file: DataFile) -> str | None:
     """Where the index file of a data file lies.
 
@@ -172,13 +182,13 @@ class _Embedded:
     def __init__(self, file: DataFile) -> None:
         self.path = _embedded_path(file)
         self._data = file.embedded_index or b""
-        self._head = container.decode_head(self._data, self.path)
+        self.head = container.decode_head(self._data, self.path)
 
     def kinds(self, column: str) -> Sequence[str]:
-        return _kinds(self._head, column)
+        return _kinds(self.head, column)
 
     def load(self, column: str, kind: str) -> bytes:
-        return container.cut(self._data, self._head[column][kind], self.path)
+        return container.cut(self._data, self.head[column][kind], self.path)
 
 
 class _Stored:
@@ -189,13 +199,13 @@ class _Stored:
         self._source = source
         prefix = source.read(container.PREFIX_BYTES)
         head = prefix + source.read(container.head_bytes(prefix, path) - len(prefix))
-        self._head = container.decode_head(head, path)
+        self.head = container.decode_head(head, path)
 
     def kinds(self, column: str) -> Sequence[str]:
-        return _kinds(self._head, column)
+        return _kinds(self.head, column)
 
     def load(self, column: str, kind: str) -> bytes:
-        place = self._head[column][kind]
+        place = self.head[column][kind]
         if place.start < 0 or place.length < 0:
             return container.cut(b"", place, self.path)
         self._source.seek(place.start)
@@ -208,7 +218,7 @@ def _kinds(head: container.Head, column: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(store: OpenRead, path: str, file: DataFile) -> Iterator[IndexSource]:
+def _opened(store: OpenRead, path: str, file: DataFile) -> Iterator[_Embedded | _Stored]:
     if file.embedded_index is not None:
         yield _Embedded(file)
         return

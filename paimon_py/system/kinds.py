@@ -13,6 +13,7 @@ from paimon_py.scan.view import AsIs, WithKinds
 from paimon_py.spec.schema import TableSchema
 from paimon_py.system.binlog import Binlog
 from paimon_py.system.file_tables import FILE_TABLES
+from paimon_py.system.index_tables import INDEX_TABLES
 from paimon_py.system.made import Made, TableSource
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.manifest_tables import MANIFEST_TABLES
@@ -27,8 +28,8 @@ KINDS = {
         Kind(name="ro", view=AsIs(), top_level=True),
     )
 }
-MADE = {made.name: made for made in (*METADATA_TABLES, *FILE_TABLES, *MANIFEST_TABLES)}
-_OF_JAVA = ("file_indexes", "row_tracking")
+MADE = {made.name: made for made in (*METADATA_TABLES, *FILE_TABLES, *INDEX_TABLES, *MANIFEST_TABLES)}
+_OF_JAVA = ("row_tracking",)
 
 
 def system_table(root: TableRoot, schema: TableSchema, table: str, name: str) -> SystemTable | MadeTable:

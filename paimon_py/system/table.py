@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from paimon_py.doors import names_place
-from paimon_py.errors import UsageError
+from paimon_py.doors import mapped, names_place
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import between
@@ -22,6 +22,8 @@ from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
+
+_SEQUENCE_NUMBERS = "table-read.sequence-number.enabled"
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +60,11 @@ class SystemTable:
     def __init__(self, root: TableRoot, schema: TableSchema, name: str, kind: Kind) -> None:
         """The system table `kind` of the table `name`.
 
-        Raises: UnsupportedError for a table whose columns clash with those of the system table.
+        Raises: UnsupportedError for a table whose columns clash with those of the system table, or that asks for
+            sequence numbers in it.
         """
+        if not isinstance(kind.view, AsIs):
+            _refuse_sequence_numbers(schema.options)
         self._root = root
         self._schema = schema
         self._name = name
@@ -109,6 +114,8 @@ class SystemTable:
         Raises: as `Table.scan`, and UsageError for changes of a system table that shows states alone.
         """
         check_readable(self._schema)
+        if options and not isinstance(self._kind.view, AsIs):
+            _refuse_sequence_numbers(mapped("options", options))
         found = Scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, options=options, view=self._kind.view,
@@ -170,3 +177,12 @@ class SystemTable:
 
     def __repr__(self) -> str:
         return f"SystemTable({self.name!r}, columns=[{', '.join(self._shown.names)}], location={self.location!r})"
+
+
+def _refuse_sequence_numbers(options: Mapping[str, str]) -> None:
+    if str(options.get(_SEQUENCE_NUMBERS, "false")).lower() == "true":
+        raise UnsupportedError(
+            f"{_SEQUENCE_NUMBERS!r} = 'true' asks for the column _SEQUENCE_NUMBER in $audit_log and $binlog, which is"
+            " not supported yet; read the table itself, or set the option to false",
+            feature=_SEQUENCE_NUMBERS,
+        )

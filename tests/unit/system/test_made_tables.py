@@ -204,6 +204,20 @@ def test_deletion_vectors_are_counted(catalog):
     assert {one["index_type"] for one in indexes} == {"DELETION_VECTORS"}
 
 
+@pytest.mark.parametrize("inside", ["1 b", "1 mb"])
+def test_file_indexes_are_listed_by_column(catalog, inside):
+    options = {"file-index.bloom-filter.columns": "a", "file-index.bitmap.columns": "b", "file-index.in-manifest-threshold": inside}
+    made = catalog.create_table("d.i", Schema([("a", "INT"), ("b", "STRING")]), options=options)
+    made.write_arrow(pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", None]}))
+    found = dicts(made.system("file_indexes").scan())
+    assert sorted((row["column_name"], row["index_type"]) for row in found) == [("a", "bloom-filter"), ("b", "bitmap")]
+    for row in found:
+        assert 0 < row["index_size_in_bytes"] < row["index_container_size_in_bytes"] and not row["is_empty"]
+        assert (row["storage_type"], row["index_file_path"] is None) == (("FILE", False) if inside == "1 b" else ("EMBEDDED", True))
+        assert row["index_file_path"] is None or row["index_file_path"].startswith(made.location)
+    assert made.system("file_indexes").scan(where="bucket = 7").count() == 0
+
+
 FILTERS = (
     "bucket = 0", "bucket >= 1", "bucket IN (0, 5)", "partition = '{x}'", "partition <> '{x}'", "partition IS NULL",
     "partition > '{x}' OR bucket = 1",

@@ -179,3 +179,15 @@ def test_system_tables_print_what_they_are(table):
     assert repr(table.system("audit_log")) == (
         f"SystemTable('d.t$audit_log', columns=[rowkind, k, v], location={table.location!r})"
     )
+
+
+def test_sequence_numbers_are_refused_by_name(catalog):
+    columns, option = Schema([("k", "BIGINT NOT NULL")]), {"table-read.sequence-number.enabled": "true"}
+    made = catalog.create_table("d.n", columns, primary_key=["k"], options={"bucket": "1", **option})
+    for name in ("audit_log", "binlog"):
+        with pytest.raises(UnsupportedError, match="table-read.sequence-number.enabled"):
+            made.system(name)
+    assert made.system("ro").scan().count() == made.scan().count() == 0
+    plain = catalog.create_table("d.plain", columns, primary_key=["k"], options={"bucket": "1"})
+    with pytest.raises(UnsupportedError, match="table-read.sequence-number.enabled"):
+        plain.system("audit_log").scan(options=option)
