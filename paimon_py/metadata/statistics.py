@@ -40,10 +40,19 @@ def statistics_bytes(root: TableRoot, snapshot: Snapshot) -> bytes:
 def write_statistics(root: TableRoot, statistics: Statistics) -> str:
     """Write a new statistics file, which no snapshot names yet; bounds are given as texts. Returns: its name.
 
-    Raises: StorageError, FileMissingError if the directory of the table is gone; nothing was written then.
+    Raises:
+        TableNotFoundError: the table was renamed or dropped.
+        StorageError: what was written is deleted.
     """
     name = f"stat-{root.env.ids.uuid()}-0"
-    root.store.put(statistics_path(root.path, name), statistics_to_json(statistics), within=root.path)
+    try:
+        root.store.put(statistics_path(root.path, name), statistics_to_json(statistics), within=root.path)
+    except FileMissingError:
+        root.schemas.latest()
+        raise
+    except StorageError:
+        delete_statistics(root, name)
+        raise
     return name
 
 

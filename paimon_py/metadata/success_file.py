@@ -20,11 +20,17 @@ def mark_success(root: TableRoot, path: str) -> None:
 
     Raises:
         CorruptionError: a file of that name holds something else.
+        TableNotFoundError: the table was renamed or dropped.
         StorageError: the call may be repeated.
     """
     now = root.env.clock.millis()
     created = _created(root, path)
-    root.store.put(path, pretty({_CREATED: now if created is None else created, _MODIFIED: now}), within=root.path)
+    data = pretty({_CREATED: now if created is None else created, _MODIFIED: now})
+    try:
+        root.store.put(path, data, within=root.path)
+    except FileMissingError:
+        root.schemas.latest()
+        raise
 
 
 def _created(root: TableRoot, path: str) -> int | None:

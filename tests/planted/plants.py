@@ -640,4 +640,43 @@ OUTSIDE = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE)
+CARE = (
+    plant(
+        "partitions go for age though others wrote to them meanwhile",
+        "if expiry.time is not None or state.latest is None or state.latest == latest:",
+        "if True:",
+        "unit/maintain/test_expire_partitions.py",
+    ),
+    plant(
+        "partitions whose values say no time have expired",
+        "is_old = np.array([time is not None and time < limit for time in times], np.bool_)",
+        "is_old = np.array([time is None or time < limit for time in times], np.bool_)",
+        "unit/maintain/test_expire_partitions.py",
+    ),
+    plant(
+        "more partitions go in one call than may",
+        "total = min(expiry.max_num, len(found.expired))",
+        "total = len(found.expired)",
+        "unit/maintain/test_expire_partitions.py",
+    ),
+    plant(
+        "days after the end of a month are in the next one",
+        "return min(days_of(year, month, day), days_of(year + years, following + 1, 1) - 1)",
+        "return days_of(year, month, day)",
+        "unit/codec/test_date_pattern.py",
+    ),
+    plant(
+        "statistics outlive their schema",
+        "statistics=part.statistics or (latest.statistics if latest and same_schema else None)",
+        "statistics=part.statistics or (latest.statistics if latest else None)",
+        "unit/maintain/test_analyze.py",
+    ),
+    plant(
+        "statistics that no snapshot names stay behind",
+        "with uncommitted(lambda: delete_statistics(root, name)):",
+        "with uncommitted(lambda: None):",
+        "unit/maintain/test_analyze.py",
+    ),
+)
+
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE, *CARE)

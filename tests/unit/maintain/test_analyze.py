@@ -264,6 +264,23 @@ def test_a_tag_keeps_the_statistics_of_its_snapshot():
     assert stored(store) == [opened(store).snapshot().value.statistics]
 
 
+def test_a_branch_has_its_own_statistics_after_those_that_it_began_with():
+    store = made()
+    opened(store).write_arrow(rows(1, 2))
+    first = opened(store).analyze(["k"])
+    opened(store).create_tag("t")
+    opened(store).create_branch("b", from_="t")
+    branch = opened(store).branch("b")
+    assert branch.statistics() == first
+    branch.write_arrow(rows(3))
+    second = branch.analyze(["n"])
+    assert (branch.statistics(), opened(store).statistics()) == (second, first) and second.merged_record_count == 3
+    for table in (branch, opened(store)):
+        table.write_arrow(rows(4))
+        table.expire_snapshots(retain_min=1, retain_max=1)
+    assert (opened(store).branch("b").statistics(), opened(store).statistics()) == (second, first)
+
+
 def test_streams_and_row_operations_pass_over_a_snapshot_that_only_analyzes():
     store = made()
     opened(store).write_arrow(rows(1, 2))

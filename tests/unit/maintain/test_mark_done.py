@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from unit.commit.support import Clock
 
-from paimon_py import Catalog, CorruptionError, StorageError, UnsupportedError, UsageError
+from paimon_py import Catalog, CorruptionError, StorageError, TableNotFoundError, UnsupportedError, UsageError
 from paimon_py.env import Env, SerialPool
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
@@ -93,3 +93,15 @@ def test_a_call_that_failed_may_be_repeated(call, mode):
         table.mark_partitions_done([{"d": date(2024, 2, 29), "h": "a"}])
     (path,) = table.mark_partitions_done([{"d": date(2024, 2, 29), "h": "a"}])
     assert json.loads(store.get(path))["creationTime"] == NOW
+
+
+def test_nothing_is_written_where_the_table_was_dropped(tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", SCHEMA, partition_by=["d", "h"])
+    table.write_arrow(pa.table({"d": [date(2024, 2, 29)], "h": ["a"], "k": [1]}, SCHEMA))
+    catalog.drop_table("d.t")
+    for verb in (lambda: table.mark_partitions_done([{"d": date(2024, 2, 29)}]), table.analyze, table.partitions):
+        with pytest.raises(TableNotFoundError):
+            verb()
+    assert not (tmp_path / "d.db" / "t").exists()
