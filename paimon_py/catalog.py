@@ -28,6 +28,7 @@ from paimon_py.errors import (
     UnsupportedError,
     UsageError,
 )
+from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.external_files import delete_external_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
@@ -234,6 +235,7 @@ class Catalog(CatalogCare):
             self._refuse_remains(path, name)
             from paimon_py.metadata.idle_warning import warn_of_idle_options
 
+            check_branch_options(root, first.options)
             warn_of_idle_options(root, first.options)
             if root.schemas.add(first):
                 return Table(root, first, name)

@@ -15,10 +15,12 @@ from paimon_py.doors import names_place
 from paimon_py.env import Env
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
+from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
+from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import MAIN_BRANCH
@@ -120,6 +122,10 @@ class Table(
 
         named = [change for change in options if isinstance(change, SetOption) and isinstance(change.name, str)]
         set_now = {change.name: change.value for change in named}
+        gone = {change.name for change in options if isinstance(change, RemoveOption)}
+        check_branch_options(self._root, {
+            name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone
+        })  # fmt: skip
         warn_of_idle_options(self._root, set_now)
         self._schema = alter(
             self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
@@ -344,7 +350,7 @@ class Table(
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
         check_readable(self._schema)
-        return Scan(
+        return open_scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, order_by=order_by, options=options,
         )  # fmt: skip

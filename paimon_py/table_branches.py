@@ -7,7 +7,7 @@ from typing import TypeVar
 from paimon_py.doors import names_place
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import FastForwarded
-from paimon_py.metadata.branches import branch_names, require_branch
+from paimon_py.metadata.branches import branch_names, require_branch, require_unnamed
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.schema import TableSchema
@@ -82,12 +82,11 @@ class TableBranches:
 
         Raises:
             BranchNotFoundError: there is no such branch.
-            UsageError: the option `scan.fallback-branch` names the branch.
+            UsageError: an option of the table names the branch (`scan.fallback-branch`, `scan.primary-branch`).
         """
         from paimon_py.maintain.branches import delete_branch
 
-        if self._schema.options.get("scan.fallback-branch") == name:
-            raise UsageError(f"the option scan.fallback-branch names the branch {name!r}: remove the option first")
+        require_unnamed(self._schema.options, name)
         delete_branch(self._root, name)
 
     def rename_branch(self, name: str, new_name: str) -> None:
@@ -96,13 +95,12 @@ class TableBranches:
         Raises:
             BranchNotFoundError: there is no such branch.
             AlreadyExistsError: there is one of the new name.
-            UsageError: not a name, or the option `scan.fallback-branch` names the branch.
+            UsageError: not a name, or an option of the table names the branch.
             UnsupportedError: the store cannot move a directory in one step (object stores).
         """
         from paimon_py.maintain.branches import rename_branch
 
-        if self._schema.options.get("scan.fallback-branch") == name:
-            raise UsageError(f"the option scan.fallback-branch names the branch {name!r}: remove the option first")
+        require_unnamed(self._schema.options, name)
         rename_branch(self._root, name, new_name)
 
     def _begin(self, from_: object) -> str | Snapshot | None:

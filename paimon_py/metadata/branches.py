@@ -7,9 +7,40 @@ Source: format.md §15.5; Java `BranchManager`, `FileSystemBranchManager`.
 
 from __future__ import annotations
 
-from paimon_py.errors import BranchNotFoundError, UsageError
+from collections.abc import Mapping
+
+from paimon_py.errors import BranchNotFoundError, OptionError, UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import BRANCH_PREFIX, MAIN_BRANCH, branch_directory, check_name
+
+FALLBACK = "scan.fallback-branch"
+PRIMARY = "scan.primary-branch"
+_OTHERS = (FALLBACK, PRIMARY)
+
+
+def check_branch_options(root: TableRoot, options: Mapping[str, str]) -> None:
+    """Refuse options that name another branch to read from which is not there, as Java does; and two of them.
+
+    Cost: a list for each such option.
+    Raises: OptionError
+    """
+    named = [option for option in _OTHERS if options.get(option, "").strip()]
+    if len(named) > 1:
+        raise OptionError(f"give {FALLBACK} or {PRIMARY}, not both", option=PRIMARY)
+    for option in named:
+        if not root.on_branch(options[option]).schemas.ids():
+            message = f"option {option}: there is no branch {options[option]!r}; create_branch makes one"
+            raise OptionError(message, option=option, value=options[option])
+
+
+def require_unnamed(options: Mapping[str, str], branch: str) -> None:
+    """Make sure that no option names a branch that is to go.
+
+    Raises: UsageError
+    """
+    for option in _OTHERS:
+        if options.get(option) == branch:
+            raise UsageError(f"the option {option} names the branch {branch!r}: remove the option first")
 
 
 def branch_names(root: TableRoot) -> list[str]:

@@ -143,7 +143,7 @@ class _Planner:
         prune.check_entries(entries)
         entries, pushed = self._pruned(entries)
         grouped = change_sections(entries, indexed=self._asks_indexes)
-        place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since)
+        place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since, branch=self._root.branch)
         splits = splits_of(entries, grouped, None, place, _packing(self._schema))
         return Planned(tuple(splits), pushed, Skipped(all_files=total, **self._counts))
 

@@ -68,8 +68,9 @@ def _plan_added(root: TableRoot, request: Request, ends: Ends) -> Planned:
         _State(root, request, ends.start).leave_out(after)
     entries, grouped, wanted = after.planner.sections(after.entries)
     place = PlanOrigin(
-        snapshot_id=ends.last.id, schema_id=request.schema.id, deletions=after.deletions, since=ends.since
-    )
+        snapshot_id=ends.last.id, schema_id=request.schema.id, deletions=after.deletions, since=ends.since,
+        branch=root.branch,
+    )  # fmt: skip
     splits = splits_of(entries, grouped, wanted, place, packing_of(request.schema))
     return Planned(tuple(splits), after.planner.pushed, after.planner.skipped())
 
@@ -80,6 +81,7 @@ class _State:
     def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
         self.planner = SnapshotPlanner(root, request, snapshot)
         self.snapshot = snapshot
+        self.branch = root.branch
         self.entries = self.planner.candidates()
         self.deletions: Deletions = deletions_of(root, request.schema, snapshot)
         self._schema = request.schema
@@ -201,6 +203,7 @@ class _Clusters:
             total_buckets=first.total_buckets,
             sections=(),
             since=ends.since,
+            branch=self._states[last].branch,
             compared=Compared(
                 before=sides[0] if last else (), after=sides[last], removals=ends.removals, old_rows=ends.old_rows
             ),
@@ -221,6 +224,7 @@ class _Clusters:
                 names = [file.name for section in sections for file in section.files] if dead else []
                 yield Split(
                     snapshot_id=state.snapshot.id,
+                    branch=state.branch,
                     schema_id=self._schema.id,
                     partition=partition,
                     bucket=bucket,

@@ -20,6 +20,7 @@ from paimon_py.lsm.order import dense_ranks
 from paimon_py.lsm.runs import SortedRun, oldest_first
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import DeletionPlace
 
 Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
@@ -36,13 +37,14 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
 class PlanOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """What all splits of a plan share. `deletions`: deletion vectors by partition and bucket, then by data file.
 
-    `since`: rows are the changes after this snapshot; None for rows of the table.
+    `since`: rows are the changes after this snapshot; None for rows of the table. `branch`: of the table.
     """
 
     snapshot_id: int
     schema_id: int
     deletions: Deletions = {}
     since: int | None = None
+    branch: str = MAIN_BRANCH
 
 
 class Grouped(msgspec.Struct, frozen=True):
@@ -172,6 +174,7 @@ def splits_of(
                     sections=tuple(packed),
                     deletions={name: deletions[name] for name in names if name in deletions},
                     since=place.since,
+                    branch=place.branch,
                 )
             )
     return splits

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.codec.columns import Mask, from_numpy, numpy_values
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.expr.predicate import Predicate
@@ -97,11 +98,6 @@ class Ordered(msgspec.Struct, frozen=True):
     files: tuple[tuple[int, ...], ...]
 
 
-def plan_ordered(root: TableRoot, request: Request, snapshot: Snapshot, field: Field) -> Ordered:
-    """Like `plan_snapshot`, with a split for every section."""
-    return SnapshotPlanner(root, request, snapshot).plan_ordered(field)
-
-
 def deletions_of(root: TableRoot, schema: TableSchema, snapshot: Snapshot) -> Deletions:
     """The deletion vectors of a snapshot, by partition and bucket, then by data file.
 
@@ -127,7 +123,8 @@ def packing_of(schema: TableSchema) -> Packing:
 class SnapshotPlanner:
     """Decides for one snapshot; `candidates`, `sections` and `skipped` are the steps of `plan`, in this order."""
 
-    def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
+    def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot, without: pa.Array | None = None) -> None:
+        """`without`: serialized partitions that another branch gives."""
         self._root = root
         self._schema = request.schema
         self._snapshot = snapshot
@@ -136,6 +133,8 @@ class SnapshotPlanner:
         self._files = request.files
         self._counts: dict[str, int] = {}
         self._total = 0
+        self._without = without
+        self._visible: EntryColumns | None = None
         self._pushed = Pushed()
         enabled = Options(request.schema.options).get_bool("file-index.read.enabled")
         self._asks_indexes = request.predicate is not None and enabled
@@ -158,13 +157,20 @@ class SnapshotPlanner:
         """Which parts of the predicate act before rows are merged."""
         return self._pushed
 
+    def partitions(self) -> pa.Array:
+        """The serialized partitions that have visible files, once planned, as far as the predicate asks for them."""
+        assert self._visible is not None
+        return self._visible.partitions().unique()
+
     def skipped(self) -> Skipped:
         """What was left out so far."""
         return Skipped(all_files=self._total, **self._counts)
 
     def _pack(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool] | None, packing: Packing) -> Planned:
         deletions = deletions_of(self._root, self._schema, self._snapshot)
-        place = PlanOrigin(snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions)
+        place = PlanOrigin(
+            snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions, branch=self._root.branch
+        )
         splits = splits_of(entries, grouped, wanted, place, packing)
         return Planned(tuple(splits), self._pushed, self.skipped())
 
@@ -182,6 +188,11 @@ class SnapshotPlanner:
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         if self._files is not None:
             entries = self._drop(entries, prune.choice_mask(entries, self._files), "choice")
+        self._visible = entries
+        if self._without is not None and len(entries):
+            codes, values = entries.distinct("partition")
+            given = numpy_values(pc.is_in(values, value_set=self._without))
+            entries = self._drop(entries, ~given[codes], "choice")
         by_partition = self._only(schema.partition_keys)
         by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
         if by_partition is not None:

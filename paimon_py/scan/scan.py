@@ -21,9 +21,9 @@ from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.incremental import INCREMENTAL
 from paimon_py.scan.measure import ScanMeter, row_groups_of
-from paimon_py.scan.plan_snapshot import Planned, plan_ordered, plan_snapshot
+from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of
-from paimon_py.scan.read import count_split, foresee, read_split
+from paimon_py.scan.read import Foreseen, count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, joined
 from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
@@ -34,7 +34,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
-    from paimon_py.scan.top_n import OrderColumn
+    from paimon_py.scan.top_n import OrderColumn, TopN
 
 _DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
@@ -94,7 +94,7 @@ class Scan(Rows):
         self._limit, self._order_by = _limit_of(limit, order_by), order_by
         self._check_extent()
         self._found: tuple[FoundState | Ends | None] | None = None
-        if not isinstance(self._extent, Travel) or self._extent.is_latest:
+        if self.reads_changes or self.is_latest:
             _ = self._request, self._order
 
     # -- rows ---------------------------------------------------------------------------------------------------------
@@ -118,6 +118,11 @@ class Scan(Rows):
     def reads_changes(self) -> bool:
         """Whether the rows are changes between two states."""
         return not isinstance(self._extent, Travel)
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether the rows are those of the latest state."""
+        return isinstance(self._extent, Travel) and self._extent.is_latest
 
     def count(self) -> int:
         """How many rows there are, at most the limit.
@@ -147,12 +152,16 @@ class Scan(Rows):
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
         value = split if isinstance(split, Split) else Split.from_bytes(split)
-        if value.schema_id != self._request.schema.id:
-            raise UsageError(
-                f"the split returns rows of schema {value.schema_id}, this scan those of {self._request.schema.id}: "
-                "read a split with the scan that made it"
-            )
+        self._require_own(value)
         return pa.RecordBatchReader.from_batches(self.schema, self._batches([value]))
+
+    def _require_own(self, split: Split) -> None:
+        mine, others = (self._request.schema.id, self._root.branch), (split.schema_id, split.branch)
+        if mine != others:
+            raise UsageError(
+                f"the split returns rows of schema {others[0]} of branch {others[1]!r}, this scan those of schema "
+                f"{mine[0]} of {mine[1]!r}: read a split with the scan that made it"
+            )
 
     def _count(self, split: Split, most: int | None) -> int:
         if self._view.one_for_one(self._request):
@@ -173,9 +182,7 @@ class Scan(Rows):
         Cost: as `splits`; the footers of all planned files that the scan would open, and index files that the predicate
             needs, are read. With `analyze` also what the scan costs.
         """
-        foreseen = list(
-            self._root.env.pool.map(lambda split: foresee(self._root, self._asked, split), self._planned.splits)
-        )
+        foreseen = list(self._root.env.pool.map(self._foreseen, self._planned.splits))
         order = None
         if self._order:
             order = ", ".join(f"{field.name} {'descending' if down else 'ascending'}" for field, down in self._order)
@@ -198,6 +205,9 @@ class Scan(Rows):
             row_groups=row_groups_of(foreseen),
             analysis=self._analyzed() if analyze else None,
         )
+
+    def _foreseen(self, split: Split) -> Foreseen:
+        return foresee(self._root, self._asked, split)
 
     def _analyzed(self) -> Analysis:
         """Carry the scan out and count."""
@@ -231,17 +241,23 @@ class Scan(Rows):
     def _place(self) -> str:
         return self._root.path
 
-    @lazy_property
-    def _shown(self) -> tuple[Projection, Request]:
+    @property
+    def _state_schema(self) -> TableSchema:
+        """The schema of the state that is read."""
         schema = self._table_schema
         state = self._resolved if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         if isinstance(state, FoundState) and state.snapshot is not None and state.snapshot.schema_id != schema.id:
             schema = self._root.schemas.get(state.snapshot.schema_id)
             check_readable(schema)
+        return schema
+
+    @lazy_property
+    def _shown(self) -> tuple[Projection, Request]:
+        state = self._resolved if isinstance(self._extent, Travel) and not self._extent.is_latest else None
         files = self._files
         if isinstance(state, FoundState) and state.files is not None:
             files = joined(files, state.files)
-        schema = self._view.shown(schema)
+        schema = self._view.shown(self._state_schema)
         predicate = None if self._where is None else bind(self._where, schema.fields)
         whole = frozenset() if predicate is None else frozenset(columns_of(predicate))
         if not isinstance(self._extent, Travel):
@@ -275,16 +291,23 @@ class Scan(Rows):
 
     @lazy_property
     def _planned(self) -> Planned:
-        state = self._resolved
-        if state is None or self._limit == 0 or (isinstance(state, FoundState) and state.snapshot is None):
-            return Planned.nothing()
-        if isinstance(state, Ends):
-            planned = self._plan_changes(state)
-        else:
-            assert state.snapshot is not None
-            planned = plan_snapshot(self._root, self._asked, state.snapshot)
+        planned = Planned.nothing() if self._limit == 0 else self._plan()
         whole = self._order or self._where is not None or not self._view.one_for_one(self._request)
         return planned if whole else planned.up_to(self._limit)
+
+    def _plan(self) -> Planned:
+        state = self._resolved
+        if isinstance(state, Ends):
+            return self._plan_changes(state)
+        planner = self._planner(self._asked)
+        return Planned.nothing() if planner is None else planner.plan()
+
+    def _planner(self, request: Request, without: pa.Array | None = None) -> SnapshotPlanner | None:
+        """The planner of the state, None if there is none. `without`: partitions that are left out."""
+        state = self._resolved
+        if not isinstance(state, FoundState) or state.snapshot is None:
+            return None
+        return SnapshotPlanner(self._root, request, state.snapshot, without)
 
     def _plan_changes(self, ends: Ends) -> Planned:
         if ends.mode == "diff":
@@ -304,25 +327,42 @@ class Scan(Rows):
         return order_columns(self._order_by, self._request.schema)
 
     def _rows(self, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
-        state = self._resolved
-        if not self._order or not isinstance(state, FoundState) or state.snapshot is None or not self._limit:
+        if not self._order or not self._limit:
             yield from self._batches(self._planned.splits, meter)
             return
-        from paimon_py.scan.top_n import TopN, both
+        from paimon_py.scan.top_n import TopN
 
-        names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
-        request = msgspec.structs.replace(self._request, columns=tuple(names))
-        plan = plan_ordered(self._root, request, state.snapshot, self._order[0].field)
         first = TopN(self._order, self._limit)
-        found = first.collect(plan, lambda split, threshold: read_split(
-            self._root, msgspec.structs.replace(request, predicate=both(request.predicate, threshold)), split, meter
-        ))  # fmt: skip
+        self._collect(first, meter)
         if meter is not None:
             meter.files_by_order = first.skipped_files
-        if found is not None:
-            for batch in found.select(list(self._request.columns)).to_batches():
+        if first.rows is not None:
+            for batch in first.rows.select(list(self._request.columns)).to_batches():
                 rows = self._projection.apply(batch)
                 yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema) if rows.num_columns else rows
+
+    def _collect(self, first: TopN, meter: ScanMeter | None) -> None:
+        """Collect the first rows of an order."""
+        planner = self._planner(self._ordered_request)
+        if planner is not None:
+            ordered = planner.plan_ordered(self._order[0].field)
+            first.collect(ordered, lambda split, threshold: self._ordered(split, threshold, meter))
+
+    @property
+    def _ordered_request(self) -> Request:
+        """What is to be shown, and what the order needs."""
+        names = dict.fromkeys([*self._request.columns, *(column.field.name for column in self._order)])
+        return msgspec.structs.replace(self._request, columns=tuple(names))
+
+    def _ordered(
+        self, split: Split, threshold: Predicate | None, meter: ScanMeter | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a split that may be among the first."""
+        from paimon_py.scan.top_n import both
+
+        request = self._ordered_request
+        asked = msgspec.structs.replace(request, predicate=both(request.predicate, threshold))
+        return read_split(self._root, asked, split, meter)
 
     def _read(self, split: Split, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
         """What is shown of the rows of a split."""
@@ -341,7 +381,7 @@ class Scan(Rows):
                     return
 
     def _limited(self, most: int) -> Scan:
-        scan = Scan.__new__(Scan)
+        scan = object.__new__(type(self))
         scan.__dict__.update(self.__dict__)
         scan.__dict__.pop("_planned", None)
         scan._limit = most

@@ -9,6 +9,7 @@ import msgspec
 
 from paimon_py.spec.bounds import BucketNumber, Count
 from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import DeletionPlace
 from paimon_py.spec.travelling import Travelling
 
@@ -62,10 +63,11 @@ class Split(Travelling, frozen=True, kw_only=True):
         since: the rows are changes after this snapshot up to and with `snapshot_id`: every stored row, file by file,
             with its kind in the column `_row_kind`. None: the rows are rows of the table.
         compared: the rows are the difference of two states, and there are no sections.
+        branch: the branch of the table that the rows are of.
     """
 
     kind: ClassVar[str] = "split"
-    edition: ClassVar[int] = 4
+    edition: ClassVar[int] = 5
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
 
@@ -78,6 +80,7 @@ class Split(Travelling, frozen=True, kw_only=True):
     deletions: Mapping[str, DeletionPlace] = {}
     since: Count | None = None
     compared: Compared | None = None
+    branch: str = MAIN_BRANCH
 
     @property
     def runs(self) -> tuple[Split, ...]:

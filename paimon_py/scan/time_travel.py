@@ -36,9 +36,10 @@ _OWN_MODES = frozenset({"compacted-full", "latest-delta"})
 _WATERMARK = "watermark-"
 _HARMLESS = {
     "scan.mode", "scan.manifest.parallelism", "scan.max-splits-per-task", "scan.plan-sort-partition",
-    "scan.bounded.watermark", "incremental-between-scan-mode", "incremental-between-tag-to-snapshot",
+    "scan.bounded.watermark", "scan.fallback-branch", "scan.fallback-branch.read-fail-fast", "scan.primary-branch",
+    "incremental-between-scan-mode", "incremental-between-tag-to-snapshot",
 }  # fmt: skip
-_DECISIVE = ("scan.fallback", "scan.primary-branch", "scan.bucket")
+_DECISIVE = ("scan.fallback-snapshot-branch", "scan.fallback-delta-branch", "scan.bucket")
 """Prefixes of stored options that would change what a batch read returns; other unknown ones serve streams."""
 _PLACES = {
     "scan.snapshot-id": "snapshot_id",

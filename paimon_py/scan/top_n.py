@@ -64,16 +64,19 @@ def order_columns(order_by: object, schema: TableSchema) -> tuple[OrderColumn, .
 
 
 class TopN:
-    """Collects the first `limit` rows of an order. `skipped_files`: how many files were not read."""
+    """Collects the first `limit` rows of an order.
+
+    `rows`: those found so far, in order; None for none. `skipped_files`: how many files were not read.
+    """
 
     def __init__(self, order: Sequence[OrderColumn], limit: int) -> None:
         self._order = tuple(order)
         self._limit = limit
-        self._rows: pa.Table | None = None
+        self.rows: pa.Table | None = None
         self.skipped_files = 0
 
-    def collect(self, plan: Ordered, read: ReadSplit) -> pa.Table | None:
-        """The rows in order; None if there are none.
+    def collect(self, plan: Ordered, read: ReadSplit) -> None:
+        """Look for such rows in a plan, perhaps after others.
 
         Shapes: `plan` knows the leading column of the order.
         Cost: `limit` rows and one batch in memory; a sort of the rows of each batch that may still count.
@@ -88,7 +91,6 @@ class TopN:
                     continue
             for batch in read(plan.planned.splits[place], threshold):
                 self._add(batch)
-        return self._rows
 
     def _add(self, batch: pa.RecordBatch) -> None:
         threshold = self._threshold()
@@ -97,16 +99,16 @@ class TopN:
         if not batch.num_rows:
             return
         new = pa.Table.from_batches([batch])
-        table = new if self._rows is None else pa.concat_tables([self._rows, new])
+        table = new if self.rows is None else pa.concat_tables([self.rows, new])
         first = from_numpy(_sorted(table, self._order)[: self._limit], pa.int64())
-        self._rows = table.take(first).combine_chunks()
+        self.rows = table.take(first).combine_chunks()
 
     def _threshold(self) -> Predicate | None:
         """The condition that a row must fulfil to come before the last row kept; None if every row may."""
-        if self._rows is None or self._rows.num_rows < self._limit:
+        if self.rows is None or self.rows.num_rows < self._limit:
             return None
         field, descending = self._order[0]
-        last = self._rows.column(field.name)[self._limit - 1]
+        last = self.rows.column(field.name)[self._limit - 1]
         if not last.is_valid:
             return None
         column = col(field.name)

@@ -214,8 +214,6 @@ _FEATURES = (
     Feature(_switched_on("query-auth.enabled")),
     Feature(_encryption),
     Feature(_branch),
-    Feature(_given("scan.fallback-branch")),
-    Feature(_given("scan.primary-branch")),
     Feature(_switched_on("chain-table.enabled")),
     Feature(_shredded_map),
     Feature(_in_text("manifest.format", "avro")),

@@ -13,6 +13,7 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import between
+from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.request import FileChoice
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.view import AsIs, View
@@ -116,7 +117,7 @@ class SystemTable:
         check_readable(self._schema)
         if options and not isinstance(self._kind.view, AsIs):
             _refuse_sequence_numbers(mapped("options", options))
-        found = Scan(
+        found = open_scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
             columns=columns, where=where, limit=limit, options=options, view=self._kind.view,
             files=self._kind.files(self._schema),

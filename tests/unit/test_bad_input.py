@@ -757,7 +757,6 @@ JAVA = {
     "variant-parquet": "VARIANT type",
     "vector": "VECTOR type",
     "blob": "BLOB type",
-    "branch-fallback": "scan.fallback-branch",
 }
 
 

@@ -95,7 +95,7 @@ def test_bad_option_values_name_the_option():
         travel_of(options={"scan.timestamp": "yesterday"})
 
 
-@pytest.mark.parametrize("options", [{"scan.bucket": "1"}, {"scan.fallback-branch": "b"}])
+@pytest.mark.parametrize("options", [{"scan.bucket": "1"}, {"scan.fallback-snapshot-branch": "b"}])
 def test_what_is_not_built_is_refused_by_name(options):
     with pytest.raises(UnsupportedError) as caught:
         travel_of(options=options)
@@ -113,7 +113,7 @@ def test_stored_options_choose_only_when_the_caller_does_not():
         Incremental(between=("1", "2"), mode="diff")
     )
     with pytest.raises(UnsupportedError, match="fallback"):
-        travel_of(stored={"scan.fallback-branch": "b"})
+        travel_of(stored={"scan.fallback-delta-branch": "b"})
 
 
 def new_schema():

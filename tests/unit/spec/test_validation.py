@@ -141,7 +141,6 @@ NOT_READABLE = [
     ({"file.format.per.level": "0:csv"}, "file.format.per.level=csv"),
     ({"branch": "b1"}, "branch"),
     ({"query-auth.enabled": "true"}, "query-auth.enabled"),
-    ({"scan.fallback-branch": "b"}, "scan.fallback-branch"),
 ]
 
 
