@@ -1,143 +1,171 @@
-"""Branches by us and by Java in turn: the same branches, snapshots, rows and files, whoever makes, fills and moves them."""
+"""Branches made, written, read, moved on to and deleted by us and by Java: both see the same, and the same files are left."""
 
 from __future__ import annotations
 
 import random
+import shutil
+from datetime import timedelta
 
-import pyarrow as pa
 import pytest
 from pair import Kind, Pair
-from values import canonical_rows, difference, ours
+
+from paimon_py import SetOption
 
 pytestmark = pytest.mark.java
 
-COLUMNS = [["p", "INT NOT NULL"], ["k", "INT NOT NULL"], ["v", "STRING"]]
+ALL_AGES = timedelta(milliseconds=-1)
+MOST = 2**31 - 1
+VERSIONS = ("2.0.0", "1.4.2", "0.9.0")
+COLUMNS = [["k", "INT NOT NULL"], ["p", "STRING NOT NULL"], ["v", "INT"]]
 KINDS = {
-    "keyed": Kind(COLUMNS, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "1"}),
-    "append": Kind(COLUMNS, partition_by=["p"], options={"bucket": "-1"}),
+    "keyed": Kind(COLUMNS, ["p", "k"], ["p"], {"bucket": "1"}),
+    "dynamic": Kind(COLUMNS, ["p", "k"], ["p"], {"bucket": "-1"}),
+    "append": Kind(COLUMNS, [], ["p"], {"bucket": "-1"}),
 }
 
 
-def agree(pair: Pair, branch: str) -> None:
-    """Both read the same rows of the branch, and see the same snapshots."""
-    columns = pair.columns()
-    theirs = canonical_rows(columns, pair.step("read", useBranch=branch))
-    rows = ours(columns, pair.table().branch(branch).scan().to_arrow())
-    assert difference(columns, theirs, rows) is None, branch
+class Branch(Pair):
+    """A branch that we and a Java Paimon share."""
+
+    def __init__(self, pair: Pair, branch: str) -> None:
+        super().__init__(pair.java, pair.warehouse, pair.path.name)
+        self.branch = branch
+
+    def table(self):
+        return super().table().branch(self.branch)
+
+    def steps(self, steps, check=True):
+        named = {} if self.branch == "main" else {"useBranch": self.branch}
+        return super().steps([{**step, **named} for step in steps], check)
 
 
-def rows_of(rng: random.Random) -> list[dict]:
-    return [{"p": rng.randrange(2), "k": rng.randrange(9), "v": f"v{rng.randrange(99)}"} for _ in range(4)]
+class Life:
+    """A table whose branches both sides make and write in turn."""
 
+    def __init__(self, pair: Pair, rng: random.Random) -> None:
+        self.pair, self.rng, self.made = pair, rng, 0
 
-def write(pair: Pair, branch: str, by: str, rows: list[dict]) -> None:
-    if by == "j":
-        pair.step("write", rows=rows, useBranch=branch)
-        return
-    given = {name: [row[name] for row in rows] for name in ("p", "k", "v")}
-    table = pair.table().branch(branch)
-    schema = table.scan().schema
-    table.write_arrow(pa.table(given, schema=schema))
+    @property
+    def names(self):
+        return ["main", *self.pair.table().branches()]
 
+    def rows(self):
+        return [{"k": self.rng.randrange(8), "p": self.rng.choice("ab"), "v": self.rng.randrange(100)} for _ in range(3)]
 
-def compact(pair: Pair, branch: str, by: str) -> None:
-    if by == "j":
-        pair.step("compact", full=True, useBranch=branch)
-    else:
-        pair.table().branch(branch).compact(full=True)
-
-
-def make(pair: Pair, name: str, tag: str | None, by: str) -> None:
-    if by == "j":
-        pair.step("branch", action="create", name=name, **({} if tag is None else {"tag": tag}))
-    else:
-        pair.table().create_branch(name, from_=tag)
-
-
-def live(pair: Pair, kind: str, seed: int) -> None:
-    """A table with two branches, lived by both in turns."""
-    rng = random.Random(seed)
-
-    def turn() -> str:
-        return rng.choice("oj")
-
-    pair.create(KINDS[kind], turn())
-    for _ in range(rng.randrange(1, 4)):
-        write(pair, "main", turn(), rows_of(rng))
-    pair.step("tag", name="t1")
-    make(pair, "b", "t1", turn())
-    make(pair, "e", None, turn())
-    for _ in range(rng.randrange(3, 7)):
-        branch = rng.choice(["main", "b", "b", "e"])
-        write(pair, branch, turn(), rows_of(rng))
-        if rng.random() < 0.3:
-            compact(pair, branch, turn())
-        agree(pair, branch)
-    if rng.random() < 0.7:
-        if turn() == "j":
-            pair.step("branch", action="fastForward", name="b")
+    def step(self):
+        branch = Branch(self.pair, self.rng.choice(self.names))
+        what, ours = self.rng.choice(["write", "write", "write", "branch", "compact"]), self.rng.random() < 0.5
+        table = branch.table()
+        if what == "branch" and len(self.names) < 4 and table.snapshot() is not None:
+            self.branch(branch, table, ours=ours)
+        elif what == "compact" and table.schema.primary_keys:
+            _ = table.compact(full=True) if ours else branch.step("compact")
+        elif ours:
+            branch.our_write(self.rows())
         else:
-            pair.table().fast_forward("b")
-        agree(pair, "main")
-        agree(pair, "b")
-        write(pair, "main", turn(), rows_of(rng))
-    for branch in ("main", "b", "e"):
-        agree(pair, branch)
-    assert pair.table().branches() == ["b", "e"]
-    if turn() == "j":
-        pair.step("branch", action="delete", name="e")
-    else:
-        pair.table().delete_branch("e")
-    assert pair.table().branches() == ["b"]
-    agree(pair, "main")
+            branch.step("write", rows=self.rows())
 
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_branches_are_shared_with_java(java, kind, tmp_path):
-    live(Pair(java("2.0.0"), tmp_path), kind, 1)
-
-
-def files_moved(pair: Pair) -> set[str]:
-    """All metadata files below the table, but hints."""
-    paths = (path for path in pair.path.rglob("*") if path.is_file() and not path.name.endswith(".crc"))
-    return {
-        str(path.relative_to(pair.path)) for path in paths
-        if path.parent.name in ("snapshot", "schema", "tag") and path.name not in ("EARLIEST", "LATEST")
-    }
-
-
-def test_a_fast_forward_leaves_what_java_leaves(java, tmp_path):
-    left = []
-    for by in "oj":
-        pair = Pair(java("2.0.0"), tmp_path, f"t{by}")
-        pair.create(KINDS["append"], "j")
-        rng = random.Random(5)
-        for _ in range(2):
-            write(pair, "main", "j", rows_of(rng))
-        pair.step("tag", name="t1")
-        write(pair, "main", "j", rows_of(rng))
-        pair.step("tag", name="t2")
-        make(pair, "b", "t1", by)
-        write(pair, "b", "j", rows_of(rng))
-        write(pair, "b", "j", rows_of(rng))
-        if by == "j":
-            pair.step("branch", action="fastForward", name="b")
+    def branch(self, branch, table, *, ours):
+        """Branches begin at a tag of main, which Java's expiry spares, or empty."""
+        self.made += 1
+        name, main = f"b{self.made}", self.pair.table()
+        tag = f"t{self.made}" if self.rng.random() < 0.8 and main.snapshot() is not None else None
+        if tag is not None:
+            main.create_tag(tag)
+        if ours:
+            main.create_branch(name, from_=tag)
         else:
-            pair.table().fast_forward("b")
-        left.append((files_moved(pair), pair.agree()))
-    assert left[0] == left[1]
+            self.pair.step("branch", action="create", name=name, **({} if tag is None else {"tag": tag}))
+
+    def agree(self):
+        for name in self.names:
+            Branch(self.pair, name).agree()
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seed", range(2, 22))
-@pytest.mark.parametrize("kind", KINDS)
-def test_random_lives_of_branches_are_shared_with_java(java, kind, seed, tmp_path):
-    live(Pair(java("2.0.0"), tmp_path), kind, seed)
+def copies(pair: Pair, directory) -> tuple[Pair, Pair]:
+    """The table twice: for us and for Java."""
+    for name in ("ours", "theirs"):
+        shutil.copytree(pair.warehouse, directory / name)
+    return tuple(Pair(pair.java, directory / name, pair.path.name) for name in ("ours", "theirs"))
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seed", range(30, 36))
-@pytest.mark.parametrize("version", ["1.4.2", "0.9.0"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_branches_are_shared_with_older_javas(java, kind, version, seed, tmp_path):
-    live(Pair(java(version), tmp_path), kind, seed)
+def below(pair: Pair) -> set[str]:
+    """All files, but for hints, which Java writes at other times."""
+    paths = (path for path in pair.path.rglob("*") if path.is_file() and path.suffix != ".crc")
+    return {str(path.relative_to(pair.path)) for path in paths if path.name not in ("EARLIEST", "LATEST")}
+
+
+def same(ours: Pair, theirs: Pair) -> None:
+    assert below(ours) == below(theirs)
+    for name in ("main", *ours.table().branches()):
+        assert Branch(ours, name).agree() == Branch(theirs, name).agree()
+
+
+def end(pair: Pair, rng: random.Random, directory) -> None:
+    """Expire a branch, move main on to one, and delete one: of a copy by Java, and of one by us."""
+    ours, theirs = copies(pair, directory)
+    for name in rng.sample(pair.table().branches(), len(pair.table().branches())):
+        branch = Branch(ours, name)
+        if branch.table().snapshot() is not None:
+            gone = branch.table().expire_snapshots(retain_min=1, retain_max=1, older_than=ALL_AGES).snapshot_ids
+            assert Branch(theirs, name).step("expire", min=1, max=1, retainMillis=0, maxDeletes=50) == len(gone)
+            same(ours, theirs)
+            if rng.random() < 0.7:
+                ours.table().fast_forward(name)
+                theirs.step("branch", action="fastForward", name=name)
+                same(ours, theirs)
+        ours.table().delete_branch(name)
+        theirs.step("branch", action="delete", name=name)
+        same(ours, theirs)
+    # what one side moved on to, the other one writes to
+    row = {"k": 100, "p": "a", "v": 1}
+    ours.step("write", rows=[row])
+    theirs.our_write([row])
+    assert ours.agree() == theirs.agree()
+
+
+@pytest.mark.parametrize(
+    ("version", "seed"),
+    [
+        pytest.param(version, seed, marks=() if seed < 1 else pytest.mark.full)
+        for version in VERSIONS
+        for seed in range(12)
+    ],
+)
+def test_branches_of_both(version, seed, java, tmp_path):
+    rng = random.Random(f"{version} {seed}")
+    pair = Pair(java(version), tmp_path / "made")
+    pair.create(KINDS[rng.choice(list(KINDS))], rng.choice("oj"))
+    life = Life(pair, rng)
+    pair.our_write(life.rows())
+    life.branch(pair, pair.table(), ours=seed % 2 == 0)
+    for _ in range(7):
+        life.step()
+    life.agree()
+    end(pair, rng, tmp_path)
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "1.4.2"])
+def test_partitions_that_a_branch_lacks(version, java, tmp_path):
+    """Scans of Java and ours find the same rows in two branches, at every state, also of the system tables."""
+    for number, (kind, by) in enumerate([("keyed", "o"), ("append", "j"), ("dynamic", "o")]):
+        rng = random.Random(number)
+        pair = Pair(java(version), tmp_path / "made", f"t{number}")
+        pair.create(KINDS[kind], by)
+        pair.table().create_branch("b")
+        branch = Branch(pair, "b")
+        if by == "o":
+            pair.table().alter(SetOption("scan.fallback-branch", "b"))
+        else:
+            pair.step("alter", changes=[["set", "scan.fallback-branch", "b"]])
+        for _ in range(6):
+            target = rng.choice([pair, branch])
+            target.our_write([{"k": rng.randrange(9), "p": rng.choice("abcd"), "v": rng.randrange(99)} for _ in range(2)])
+        pair.agree()
+        branch.agree()
+        pair.check_filters([["=", "p", "b"], [">", "k", 4], ["and", ["!=", "p", "a"], ["<", "v", 50]]], pair.agree())
+        for snapshot in pair.table().snapshots():
+            theirs = pair.java_rows(options={"scan.snapshot-id": str(snapshot.id)})
+            assert sorted(map(str, theirs)) == sorted(map(str, pair.our_rows(snapshot_id=snapshot.id)))
+        pair.table().drop_partitions([{"p": "a"}])
+        pair.agree()
