@@ -127,7 +127,7 @@ def end(pair: Pair, rng: random.Random, directory) -> None:
 @pytest.mark.parametrize(
     ("version", "seed"),
     [
-        pytest.param(version, seed, marks=() if seed < 1 else pytest.mark.full)
+        pytest.param(version, seed, marks=() if (seed, version) == (0, "2.0.0") else pytest.mark.full)
         for version in VERSIONS
         for seed in range(12)
     ],
@@ -145,7 +145,7 @@ def test_branches_of_both(version, seed, java, tmp_path):
     end(pair, rng, tmp_path)
 
 
-@pytest.mark.parametrize("version", ["2.0.0", "1.4.2"])
+@pytest.mark.parametrize("version", ["2.0.0", pytest.param("1.4.2", marks=pytest.mark.full)])
 def test_partitions_that_a_branch_lacks(version, java, tmp_path):
     """Scans of Java and ours find the same rows in two branches, at every state, also of the system tables."""
     for number, (kind, by) in enumerate([("keyed", "o"), ("append", "j"), ("dynamic", "o")]):
