@@ -32,6 +32,9 @@ TABLES = (
 )  # fmt: skip
 OF_STATES = ("files", "file_key_ranges", "partitions", "manifests", "table_indexes", "statistics")
 ABSENT = {"0.9.0": {"buckets", "table_indexes", "file_key_ranges"}, "1.4.2": {"file_key_ranges"}}
+OTHER_TEXTS = {"0.9.0": ("partition", "file_path")}
+"""Columns that an older Java prints in another way; it does not tell of earlier states, either."""
+
 FILTERS = {
     "files": [["=", "bucket", 0], [">", "level", 0], ["and", ["=", "bucket", 1], ["=", "level", 0]]],
     "buckets": [[">", "bucket", 0]],
@@ -63,7 +66,8 @@ def check(pair: Pair, name: str, version: str, snapshot_id: int | None = None) -
     columns = [[column["name"], column["type"]] for column in columns["fields"]]
     table = Catalog.open(str(pair.warehouse)).table(full)
     stated = {field.name: sql_type(field.type) for field in table.schema.fields}
-    mine = [[column, kind] for column, kind in columns if column in stated]
+    other = OTHER_TEXTS.get(version, ())
+    mine = [[column, kind] for column, kind in columns if column in stated and column not in other]
     if version == "2.0.0":
         assert [column for column, _ in columns] == list(stated), name
         wrong = {
@@ -101,7 +105,7 @@ def tell(pair: Pair, version: str) -> None:
     known = [name for name in TABLES if name not in ABSENT.get(version, ())]
     assert sum(check(pair, name, version) for name in known) >= len(ids)
     for name in known:
-        if name in OF_STATES:
+        if name in OF_STATES and version not in OTHER_TEXTS:
             check(pair, name, version, ids[len(ids) // 2])
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import clustering, indexes, memory, streams, versions
+from benchmarks import clustering, indexes, memory, streams, system_tables, versions
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -130,3 +130,14 @@ def test_two_versions_take_turns_at_every_step():
     lines = versions.compare([versions.ROOT] * 2, ["open_table", "change"], 1, 1_000)
     assert [line.split(" | ")[0] for line in lines] == ["| open_table", "| change"]
     assert all(float(line.split(" | ")[2]) > 0 for line in lines)
+
+
+def test_system_tables_tell_of_all_that_was_made(tmp_path, capsys):
+    system_tables.make(str(tmp_path), 5, 25_000)
+    rows = {}
+    for number in range(len(system_tables.SCANS)):
+        line = system_tables.measure(str(tmp_path), number)
+        rows[line.scan] = (line.rows, line.calls)
+    assert rows["$snapshots, snapshot_id = 77"][0] == 0 and rows["$snapshots"][0] == 5
+    assert rows["$files"][0] == 25_000 and rows["$manifests"][0] == rows["$buckets"][0] == rows["$partitions"][0] == 3
+    assert rows["$files, partition = '{3}'"][0] == 0 and rows["$files, partition = '{3}'"][1] < rows["$files"][1]
