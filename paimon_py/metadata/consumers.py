@@ -5,6 +5,7 @@ Source: format.md §4.2, §16.5; Java `ConsumerManager`, `Consumer`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -14,7 +15,7 @@ from paimon_py.doors import decoding_metadata
 from paimon_py.env import Clock, SystemClock
 from paimon_py.errors import ConsumerNotFoundError, CorruptionError
 from paimon_py.metadata.snapshots import ReadPolicy
-from paimon_py.spec.layout import CONSUMER_PREFIX, consumer_directory, consumer_path
+from paimon_py.spec.layout import CONSUMER_PREFIX, consumer_directory, consumer_path, join
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, Stat
 
 _NEXT = "nextSnapshot"
@@ -56,12 +57,21 @@ class Consumers:
         Cost: one list, and one get per consumer.
         Raises: CorruptionError as `find`
         """
-        found = (self._read(status.name[len(CONSUMER_PREFIX) :], status.path) for status in self._files())
-        return [consumer for consumer in found if consumer is not None]
+        return self.those(self.names())
 
     def names(self) -> list[str]:
         """Names of all consumers, sorted. Cost: one list."""
         return [status.name[len(CONSUMER_PREFIX) :] for status in self._files()]
+
+    def those(self, names: Iterable[str]) -> list[Consumer]:
+        """The consumers of names that were listed; one that is deleted meanwhile is left out.
+
+        Cost: one get per consumer.
+        Raises: CorruptionError as `find`
+        """
+        directory = consumer_directory(self._path)
+        found = (self._read(name, join(directory, CONSUMER_PREFIX + name)) for name in names)
+        return [consumer for consumer in found if consumer is not None]
 
     def find(self, name: str) -> Consumer | None:
         """One consumer, None if there is none of that name. Cost: one get.

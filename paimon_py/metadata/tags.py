@@ -5,7 +5,7 @@ Source: format.md §4.2, §16.3; Java `TagManager`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -43,9 +43,13 @@ class Tags:
         """The name of the tag in a file."""
         return status.name[len(TAG_PREFIX) :]
 
+    def those(self, names: Iterable[str]) -> list[Tag]:
+        """The tags of names that were listed; one that is deleted meanwhile is left out. Cost: one get per tag."""
+        return list(self._read_all(names))
+
     def list(self) -> list[Tag]:
         """All tags, sorted by name; one that is deleted meanwhile is left out. Cost: one list, one get per tag."""
-        return list(self._read_all())
+        return self.those(self.names())
 
     def get(self, name: str) -> Tag:
         """One tag.
@@ -102,8 +106,8 @@ class Tags:
             raise self._missing(name)
         self._store.delete(path)
 
-    def _read_all(self) -> Iterator[Tag]:
-        for name in self.names():
+    def _read_all(self, names: Iterable[str]) -> Iterator[Tag]:
+        for name in names:
             path = tag_directory(self._path) + "/" + TAG_PREFIX + name
             try:
                 yield tag_from_json(self._store.get(path), name, path)

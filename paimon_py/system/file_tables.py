@@ -5,6 +5,7 @@ Source: Java `FilesTable`, `FileKeyRangesTable`, `BucketsTable`, `PartitionsTabl
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.columns import Ints, Mask, from_numpy, text_array
 from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
-from paimon_py.errors import SchemaError
+from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.expr.prune import Bounds
 from paimon_py.files.cast import cast
 from paimon_py.lazy import lazy_property
@@ -148,10 +149,13 @@ class FilePart:
     def _decoded(
         self, entries: EntryColumns, fields: Sequence[Field], wanted: Sequence[int], which: str
     ) -> dict[int, pa.Array]:
-        if not wanted:
-            return {}
+        """The bounds by their place among the fields; without those that Arrow cannot hold, such as a year 0 in ns."""
         types = [field.type for field in fields]
-        return dict(zip(wanted, decode_at(*entries.rows(which), types, wanted), strict=True))
+        found = {}
+        for slot in wanted:
+            with contextlib.suppress(UnsupportedError):
+                (found[slot],) = decode_at(*entries.rows(which), types, [slot])
+        return found
 
     def _schema(self, schema_id: int) -> TableSchema:
         return self.state.root.schemas.get(schema_id)

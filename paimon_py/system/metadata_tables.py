@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from paimon_py.codec.json import decode_object, flat, pretty
-from paimon_py.errors import TagNotFoundError
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.statistics import statistics_bytes
 from paimon_py.spec.layout import BRANCH_PREFIX, branch_directory, statistics_path
@@ -122,17 +121,9 @@ def _aggregation_fields(asked: Asked, state: TableState) -> Iterator[pa.RecordBa
 
 def _tags(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     """One get for each tag whose name may match; what is deleted meanwhile is left out."""
-    root = state.root
-    for names in chunks(asked.matching("tag_name", root.tags.names())):
-        found = [one for one in root.env.pool.map(lambda name: _tag(state, name), names) if one is not None]
-        yield asked.rows(found, _TAGS)
-
-
-def _tag(state: TableState, name: str) -> Tag | None:
-    try:
-        return state.root.tags.get(name)
-    except TagNotFoundError:
-        return None
+    tags = state.root.tags
+    for names in chunks(asked.matching("tag_name", tags.names())):
+        yield asked.rows(tags.those(names), _TAGS)
 
 
 def _branches(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
@@ -146,8 +137,7 @@ def _consumers(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     """One get for each consumer whose name may match."""
     consumers = state.root.consumers
     for names in chunks(asked.matching("consumer_id", consumers.names())):
-        found = [one for one in map(consumers.find, names) if one is not None]
-        yield asked.rows(found, _CONSUMERS)
+        yield asked.rows(consumers.those(names), _CONSUMERS)
 
 
 def _statistics(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:

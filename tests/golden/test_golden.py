@@ -139,3 +139,10 @@ def test_table_of_later_scope_is_never_read_wrong(case, tmp_path):
         assert "error" not in read
         difference = golden.compare(case, read, table)
         assert difference is None, f"read {number} {read['scan']} {read.get('filter')}: {difference}"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name in BEYOND_ARROW], ids=lambda c: c.name)
+def test_bounds_beyond_arrow_are_told_as_unknown(case, tmp_path):
+    table = Catalog.open(golden.unpack(case, tmp_path)).table(case.table)
+    told = table.system("files").scan(columns=["min_value_stats"]).to_arrow()["min_value_stats"].to_pylist()
+    assert told and all(f"{BEYOND_ARROW[case.name]}=null" in text for text in told)

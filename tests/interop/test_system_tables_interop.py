@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import golden
+import pyarrow as pa
 import pytest
 import table_scripts
 from engine_play import play
@@ -55,9 +56,10 @@ def in_order(name: str, columns: list, rows: list[list]) -> list[list]:
     return rows
 
 
-def check(pair: Pair, name: str, version: str, snapshot_id: int | None = None) -> int:
+def check(pair: Pair, name: str, version: str, snapshot_id: int | None = None, branch: str | None = None) -> int:
     """Compare one system table, as it is and filtered; gives the number of rows."""
-    full = f"{pair.name}${name}" if name in TABLES else name
+    of = pair.name if branch is None else f"{pair.name}$branch_{branch}"
+    full = f"{of}${name}" if name in TABLES else name
     options = {} if snapshot_id is None else {"options": {"scan.snapshot-id": str(snapshot_id)}}
     outputs = pair.java.run(
         str(pair.warehouse), [{"op": "schema", "table": full}, {"op": "read", "table": full, **options}], check=True
@@ -126,6 +128,22 @@ def test_tables_of_all_tables_are_those_of_java(java, tmp_path):
         assert check(pair, name, "2.0.0") >= 2, name
     for name in ("partitions", "files", "buckets", "manifests"):
         check(pair, name, "2.0.0")
+
+
+def test_a_branch_is_told_of_as_java_tells_of_it(java, tmp_path):
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(Kind([["p", "STRING NOT NULL"], ["k", "INT NOT NULL"]], ["p", "k"], ["p"], {"bucket": "1"}), "j")
+    pair.step("write", rows=[{"p": "a", "k": 1}])
+    pair.step("tag", name="t")
+    pair.step("branch", action="create", name="b", tag="t")
+    branch = pair.table().branch("b")
+    branch.write_arrow(pa.table({"p": ["c"], "k": pa.array([1], pa.int32())}))
+    branch.create_tag("of b")
+    branch.analyze()
+    assert {name: check(pair, name, "2.0.0", branch="b") for name in TABLES} == {
+        **dict.fromkeys(TABLES, 2), "snapshots": 3, "schemas": 1, "options": 1, "branches": 1, "consumers": 0,
+        "statistics": 1, "table_indexes": 0,
+    }  # fmt: skip
 
 
 @pytest.mark.full
