@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from paimon_py.commit.result import CommitResult
 from paimon_py.doors import names_place
 from paimon_py.errors import UsageError
-from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.maintain.expired import RemovedEntries, RemovedOrphans
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_writable
 
 
 @names_place(lambda table: table._root.path)
-class TableCleaning:
+class TableCleaning(ABC):
     """What `Table` offers to get rid of what nobody needs."""
 
     _root: TableRoot
     _schema: TableSchema
+
+    @abstractmethod
+    def truncate(self) -> CommitResult:
+        """Remove all rows as one commit."""
 
     def remove_orphans(
         self,
@@ -47,7 +54,55 @@ class TableCleaning:
         """
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
-        if progress is not None and not callable(progress):
-            raise UsageError(f"progress is a function that is told how far the search has come, not {progress!r}")
+        _check(progress)
         limit = limit_of(self._root.env.clock, older_than)
         return remove_orphans(self._root, limit, dry_run=dry_run, progress=progress)
+
+    def remove_unexisting_files(
+        self, *, dry_run: bool = True, progress: Callable[[int, int, str], object] | None = None
+    ) -> RemovedEntries:
+        """Take missing data files out of the table, so that the rest can be read. A dry run unless told otherwise.
+
+        Somebody deleted these files, or an old writer committed them again after they had gone. Their rows are lost,
+        and older versions of keys come to light. Older snapshots and tags stay as they are.
+
+        Args:
+            dry_run: change nothing, say what is missing.
+            progress: called with how many data files were looked for, how many there are, and "files".
+
+        Returns: which files are missing.
+
+        Cost: a stat for each data file of the latest snapshot.
+        Raises:
+            CommitConflictError: others changed the same buckets again and again; nothing was changed.
+            CommitUnknownError: the store did not say whether the commit happened; the call may be repeated.
+            StorageError, CorruptionError: the store failed, or a manifest cannot be read; nothing was changed.
+        """
+        from paimon_py.maintain.remove_unexisting import remove_unexisting_files
+
+        check_writable(self._schema)
+        _check(progress)
+        return remove_unexisting_files(self._root, self._schema, dry_run=dry_run, progress=progress)
+
+    def purge_files(self) -> RemovedOrphans:
+        """Delete everything that the table holds: rows, snapshots, branches, tags, consumers, changelogs and files.
+
+        Its schemas stay, and one empty snapshot. Nothing may write to the table meanwhile: also files go that writers
+        have not committed yet.
+
+        Returns: the files that nothing named when all else was gone.
+
+        Raises:
+            UsageError: this is a branch.
+            CommitError: the table could not be emptied; branches, tags and consumers are gone. Repeat the call.
+            StorageError, CorruptionError: the store failed on the way, or damaged metadata; repeat the call.
+        """
+        from paimon_py.maintain.purge_files import purge_files
+
+        check_writable(self._schema)
+        return purge_files(self._root, self._schema, self.truncate)
+
+
+def _check(progress: object) -> None:
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress is a function that is told how far the work has come, not {progress!r}")

@@ -87,6 +87,22 @@ class FastForwarded(msgspec.Struct, frozen=True, kw_only=True):
     new_ids: tuple[int, ...] = ()
 
 
+class RemovedEntries(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search for data files that are missing found and took out of the table, or would take out.
+
+    Attributes:
+        paths: where the files should be.
+        rows: how many rows they held.
+        snapshot_id: the snapshot without them, None if there is none.
+        dry_run: nothing was changed.
+    """
+
+    paths: tuple[str, ...] = ()
+    rows: int = 0
+    snapshot_id: int | None = None
+    dry_run: bool
+
+
 class RemovedOrphans(msgspec.Struct, frozen=True, kw_only=True):
     """What a search for orphans found and deleted, or would delete.
 

@@ -56,7 +56,8 @@ class Content(Enum):
     """What a directory holds, and so which of its files may be orphans."""
 
     NAMED = "files that states name"
-    STATES = "states and hints"
+    SNAPSHOTS = "snapshots and their hints"
+    CHANGELOGS = "changelogs that outlive their snapshots, and their hints"
     KEPT = "files that nothing names, and those that never became complete"
 
 
@@ -69,18 +70,19 @@ class Directory(NamedTuple):
 
     def may_hold(self, name: str) -> bool:
         """Whether a file of this name may be an orphan."""
-        if self.content is Content.NAMED:
+        if self.content is Content.KEPT:
+            return _TEMPORARY.fullmatch(name) is not None
+        if name.endswith(_MANAGED_BLOBS) or self.content is Content.NAMED:
             return not name.endswith(_MANAGED_BLOBS)
-        if self.content is Content.STATES:
-            return not name.startswith((SNAPSHOT_PREFIX, CHANGELOG_PREFIX)) and name not in (EARLIEST, LATEST)
-        return _TEMPORARY.fullmatch(name) is not None
+        prefix = SNAPSHOT_PREFIX if self.content is Content.SNAPSHOTS else CHANGELOG_PREFIX
+        return not name.startswith(prefix) and name not in (EARLIEST, LATEST)
 
 
 def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Directory]:
     """Where metadata lie, of all branches."""
     for home in homes:
-        for path in (snapshot_directory(home.path), changelog_directory(home.path)):
-            yield Directory(root.store, path, Content.STATES)
+        yield Directory(root.store, snapshot_directory(home.path), Content.SNAPSHOTS)
+        yield Directory(root.store, changelog_directory(home.path), Content.CHANGELOGS)
         for path in (schema_directory(home.path), tag_directory(home.path), consumer_directory(home.path)):
             yield Directory(root.store, path, Content.KEPT)
     for path in (manifest_directory(root.path), index_directory(root.path), statistics_directory(root.path)):
