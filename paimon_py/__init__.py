@@ -9,6 +9,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
+from paimon_py.doctor.finding import Finding
 from paimon_py.errors import (
     AlreadyExistsError,
     BranchNotFoundError,
@@ -91,6 +92,7 @@ __all__ = [
     "DropColumn",
     "ExpiredChangelogs",
     "ExpiredSnapshots",
+    "Finding",
     "First",
     "LSMWriter",
     "Last",

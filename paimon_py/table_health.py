@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
+from paimon_py.doctor.finding import Finding
 from paimon_py.doors import names_place
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
@@ -29,3 +32,27 @@ class TableHealth:
         from paimon_py.metadata.level_files import levels_of
 
         return levels_of(self._root, self._schema, self._root.latest())
+
+    def doctor(
+        self, *, deep: bool = False, progress: Callable[[int, int, str], object] | None = None
+    ) -> list[Finding]:
+        """Look for what is wrong with the latest snapshot of the table, or gets worse; nothing is changed.
+
+        Looks for missing and damaged files, small files, files that pile up on level 0, sorted runs that readers merge,
+        skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, hash indexes that do
+        not go with their buckets, clocks that disagree, and options that contradict each other.
+
+        Args:
+            deep: also read one column of every data file, and so its footer.
+            progress: called with how much is done, how much there is, and what of.
+
+        Returns: findings, the worst first, each with the call that mends it; none of a healthy table.
+
+        Cost: the manifests of the latest and the oldest snapshot and of each tag, a list for each directory, up to 100
+            snapshots; memory for some columns of all files.
+        Raises: StorageError
+        """
+        from paimon_py.doctor.checks import examine
+        from paimon_py.doctor.gather import gather
+
+        return examine(gather(self._root, self._schema, deep=deep, progress=progress))

@@ -1,0 +1,92 @@
+"""What a doctor knows of a table: plain values, gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A file that cannot be what metadata say. `damage`: what is wrong with the file, None if the file is missing."""
+
+    path: str
+    damage: str | None = None
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """When a snapshot was committed: as the committer's clock says, and as the store's does, if that one tells."""
+
+    snapshot_id: int
+    millis: int
+    stored_millis: int | None = None
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """What keeps files that the latest snapshot does not need. `kind`: snapshot or tag."""
+
+    kind: str
+    name: str
+    held_bytes: int
+
+
+class Following(msgspec.Struct, frozen=True):
+    """A consumer, and how many snapshots it is behind."""
+
+    name: str
+    behind: int
+
+
+class ManifestFacts(msgspec.Struct, frozen=True):
+    """The manifests of the latest snapshot; `small`: below half the target size."""
+
+    count: int = 0
+    small: int = 0
+    size_bytes: int = 0
+    entries: int = 0
+
+
+class OrphanFacts(msgspec.Struct, frozen=True):
+    """Files that nothing names and that are old enough to go."""
+
+    files: int = 0
+    size_bytes: int = 0
+    examples: tuple[str, ...] = ()
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that checks look at.
+
+    Attributes:
+        options: of the table, as stored.
+        is_keyed, is_partitioned: the table has a primary key, partitions.
+        is_dynamic: the table has dynamic buckets, each with a hash index.
+        now_millis: the time of this machine.
+        live_files, live_bytes: data files of the latest snapshot.
+        buckets: one row a bucket: `partition`, `bucket`, `file_count`, `level0_count`, `run_count`, `small_count`,
+            `repeated_count` (files that hold nothing but one key, which is the same), `record_count`, `largest_run`
+            (rows of the largest sorted run), `delete_count`, `file_size_in_bytes`, `hash_count` (null without a hash
+            index), `total_buckets`.
+        broken: files that the latest snapshot needs and that are missing or damaged, metadata among them.
+        snapshot_count, expirable: how many snapshots are left, and how many of them may go.
+        commits: of the newest snapshots, ascending.
+        holders: the oldest snapshot and the tags.
+    """
+
+    options: Mapping[str, str]
+    is_keyed: bool
+    is_partitioned: bool
+    is_dynamic: bool
+    now_millis: int
+    live_files: int = 0
+    live_bytes: int = 0
+    buckets: Any
+    broken: tuple[Broken, ...] = ()
+    manifests: ManifestFacts = ManifestFacts()
+    snapshot_count: int = 0
+    expirable: int = 0
+    commits: tuple[Commit, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    followers: tuple[Following, ...] = ()
+    orphans: OrphanFacts | None = None

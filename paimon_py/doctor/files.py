@@ -1,0 +1,67 @@
+"""Whether the files of a snapshot are there and whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.doctor.facts import Broken
+from paimon_py.errors import CorruptionError
+from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.manifest import IndexEntry
+from paimon_py.storage.store import FileMissingError
+
+Expected = tuple[str, int | None]
+"""The path of a file and its size; None: any size."""
+
+
+def broken_files(files: TableFiles, entries: EntryColumns, index: list[IndexEntry], *, deep: bool) -> Iterator[Broken]:
+    """The files of a snapshot that are missing, have another size than metadata say, or (`deep`) cannot be read.
+
+    Cost: a list for each directory; `deep` also reads the first column of the key, or of the table, of all files.
+    """
+    yield from _missing(files, [(files.index_path(entry), entry.size_bytes) for entry in index])
+    for (partition, number), places in entries.by_bucket().items():
+        bucket = files.bucket(partition, number)
+        found = [entry.file for entry in entries.take(places).entries()]
+        broken = list(_missing(files, _expected(bucket, found)))
+        yield from broken
+        if deep:
+            known = {one.path for one in broken}
+            yield from _unreadable(bucket, [file for file in found if bucket.path(file) not in known])
+
+
+def _expected(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Expected]:
+    for file in found:
+        path, *beside = bucket.paths(file)
+        yield path, file.size_bytes
+        yield from ((other, None) for other in beside)
+
+
+def _missing(files: TableFiles, expected: Iterable[Expected]) -> Iterator[Broken]:
+    by_directory: dict[str, list[Expected]] = {}
+    for path, size in expected:
+        by_directory.setdefault(path.rpartition("/")[0], []).append((path, size))
+    for wanted in by_directory.values():
+        store, place = files.root.files.place(wanted[0][0])
+        there = {status.name: status.size_bytes for status in store.list(place.rpartition("/")[0])}
+        for path, size in wanted:
+            found = there.get(path.rpartition("/")[2])
+            if found is None:
+                yield Broken(path)
+            elif size is not None and found != size:
+                yield Broken(path, f"it has {found:,} bytes, metadata say {size:,}")
+
+
+def _unreadable(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Broken]:
+    schema = bucket.table.schema
+    fields = [field for field in (schema.key_fields or schema.fields) if field.name not in schema.partition_keys][:1]
+    for file in found:
+        try:
+            for _ in bucket.reader(file, fields).positions():
+                pass
+        except CorruptionError as error:
+            yield Broken(bucket.path(file), str(error))
+        except FileMissingError:
+            yield Broken(bucket.path(file))

@@ -1,0 +1,152 @@
+"""The facts of a table, gathered once; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow.compute as pc
+
+from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.compaction.append_picker import AppendSettings
+from paimon_py.doctor.bucket_facts import count_buckets
+from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts
+from paimon_py.doctor.files import broken_files
+from paimon_py.errors import CorruptionError, NotFoundError
+from paimon_py.maintain.retention import first_kept, retention_of
+from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.layout import snapshot_path
+from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError
+
+NEWEST = 100
+"""Snapshots whose times are looked at."""
+_NO_LIMIT = 2**31 - 1
+_KEYED_TARGET_BYTES = 128 << 20
+
+Report = Callable[[int, int, str], object]
+
+
+def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report | None = None) -> Facts:
+    """Look at everything once; what cannot be read becomes a fact.
+
+    Cost: as `Table.doctor`
+    Raises: StorageError
+    """
+    tell = progress or (lambda *_: None)
+    steps, broken = 4, []
+    tell(0, steps, "metadata")
+    latest, live, index = None, EntryColumns.empty(), list[IndexEntry]()
+    try:
+        latest = root.latest()
+        live = live if latest is None else root.manifests.live_entries(latest)
+        index = _index(root, latest)
+    except (CorruptionError, FileMissingError) as error:
+        broken.append(Broken(error.path or root.path, str(error)))
+    tell(1, steps, "files")
+    files = TableFiles(root, schema)
+    broken += broken_files(files, live, index, deep=deep)
+    tell(2, steps, "snapshots")
+    commits = _commits(root)
+    tell(3, steps, "tags")
+    holders = _holders(root, latest, live, broken)
+    tell(4, steps, "done")
+    options, keyed = Options(schema.options), bool(schema.primary_keys)
+    return Facts(
+        options=dict(schema.options), is_keyed=keyed, is_partitioned=bool(schema.partition_keys),
+        is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=root.env.clock.millis(),
+        live_files=len(live), live_bytes=int(live.size_bytes.sum()),
+        buckets=count_buckets(live, index, small_bytes_of(options, is_keyed=keyed), files, is_keyed=keyed),
+        broken=tuple(broken), manifests=_manifests(root, latest, options), snapshot_count=len(root.snapshots.ids()),
+        expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
+        followers=_followers(root, latest, broken),
+    )  # fmt: skip
+
+
+def _index(root: TableRoot, latest: Snapshot | None) -> list[IndexEntry]:
+    return [] if latest is None or latest.index_manifest is None else root.manifests.read_index(latest.index_manifest)
+
+
+def small_bytes_of(options: Options, *, is_keyed: bool) -> int:
+    """Files below this are small."""
+    if not is_keyed:
+        return AppendSettings.of(options).small_bytes
+    target = options.find_size("target-file-size") or _KEYED_TARGET_BYTES
+    return int(target * options.get_float("compaction.small-file-ratio"))
+
+
+def _manifests(root: TableRoot, latest: Snapshot | None, options: Options) -> ManifestFacts:
+    try:
+        found = [] if latest is None else root.manifests.base_and_delta(latest)
+    except (CorruptionError, FileMissingError, NotFoundError):
+        return ManifestFacts()  # named among the broken files, since `live_entries` begins with these lists
+    half = ManifestSettings.of(options).target_file_size_bytes // 2
+    return ManifestFacts(
+        count=len(found),
+        small=sum(file.size_bytes < half for file in found),
+        size_bytes=sum(file.size_bytes for file in found),
+        entries=sum(file.added_files + file.deleted_files for file in found),
+    )
+
+
+def _commits(root: TableRoot) -> tuple[Commit, ...]:
+    found = []
+    for number in root.snapshots.ids()[-NEWEST:]:
+        snapshot = root.snapshots.find(number)
+        status = root.store.stat(snapshot_path(root.path, number))
+        if snapshot is not None:
+            found.append(Commit(number, snapshot.time_millis, None if status is None else status.modified_millis))
+    return tuple(found)
+
+
+def _expirable(root: TableRoot, schema: TableSchema, latest: Snapshot | None) -> int:
+    """How many snapshots may go by the table's options, if nothing but their number and age counts."""
+    earliest = root.snapshots.earliest_id()
+    if latest is None or earliest is None:
+        return 0
+    retention = retention_of(schema.options, root.env.clock.millis(), "snapshot", limit=_NO_LIMIT)
+
+    def time_of(number: int) -> int | None:
+        snapshot = root.snapshots.find(number)
+        return None if snapshot is None else snapshot.time_millis
+
+    return first_kept(earliest, latest.id, retention, {}, time_of).snapshot_id - earliest
+
+
+def _holders(
+    root: TableRoot, latest: Snapshot | None, live: EntryColumns, broken: list[Broken]
+) -> tuple[Holder, ...]:
+    """What the oldest snapshot and each tag keep beside the latest snapshot."""
+    earliest = root.snapshots.earliest_id()
+    names, found = live.names(), []
+    kept = [("tag", tag.name, tag.snapshot) for tag in root.tags.list()]
+    oldest = None if earliest is None else root.snapshots.find(earliest)
+    if oldest is not None and latest is not None and oldest.id != latest.id:
+        kept.append(("snapshot", str(oldest.id), oldest))
+    for kind, name, snapshot in kept:
+        try:
+            entries = root.manifests.live_entries(snapshot)
+        except (CorruptionError, FileMissingError, NotFoundError) as error:
+            broken.append(Broken(error.path or root.path, f"{kind} {name} cannot be read: {error}"))
+            continue
+        others = ~np.asarray(pc.is_in(entries.names(), value_set=names).to_numpy(zero_copy_only=False), np.bool_)
+        found.append(Holder(kind, name, int(entries.size_bytes[others].sum())))
+    return tuple(found)
+
+
+def _followers(root: TableRoot, latest: Snapshot | None, broken: list[Broken]) -> tuple[Following, ...]:
+    try:
+        consumers = root.consumers.all()
+    except CorruptionError as error:
+        broken.append(Broken(error.path or root.path, str(error)))
+        return ()
+    last = 0 if latest is None else latest.id
+    return tuple(Following(one.name, max(0, last + 1 - one.next_snapshot_id)) for one in consumers)
+
+
