@@ -39,8 +39,8 @@ class TableHealth:
         """Look for what is wrong with the latest snapshot of the table, or gets worse; nothing is changed.
 
         Looks for missing and damaged files, small files, files that pile up on level 0, sorted runs that readers merge,
-        skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, hash indexes that do
-        not go with their buckets, clocks that disagree, and options that contradict each other.
+        skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, orphans, hash indexes
+        that do not go with their buckets, clocks that disagree, and options that contradict each other.
 
         Args:
             deep: also read one column of every data file, and so its footer.
@@ -48,8 +48,8 @@ class TableHealth:
 
         Returns: findings, the worst first, each with the call that mends it; none of a healthy table.
 
-        Cost: the manifests of the latest and the oldest snapshot and of each tag, a list for each directory, up to 100
-            snapshots; memory for some columns of all files.
+        Cost: a dry run of `remove_orphans`, which reads all metadata once, and one list more for each directory;
+            memory for some columns of all files.
         Raises: StorageError
         """
         from paimon_py.doctor.checks import examine

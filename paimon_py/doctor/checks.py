@@ -131,7 +131,7 @@ def skewed_keys(facts: Facts) -> Iterator[Finding]:
         most = _first(worst, "repeated_count")
         yield Finding(
             code="skewed-keys", severity=NOTE, figure=most, option="write-buffer-size", mend=COMPACT,
-            message=f"up to {most:,} files of {_buckets(worst)} hold one and the same key alone: gather rows per commit",
+            message=f"up to {most:,} files of {_buckets(worst)} hold one key alone, the same: gather rows per commit",
             places=_places(worst, "repeated_count", "files of one key"),
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ def much_held(facts: Facts) -> Iterator[Finding]:
             most = found[0].held_bytes
             yield Finding(
                 code=f"{kind}s-hold-much", severity=WARNING, figure=most, option=option, mend=mend,
-                message=f"{kind} {found[0].name} holds {most:,} bytes that the latest snapshot does not need, which has "
+                message=f"{kind} {found[0].name} holds {most:,} bytes beside the latest snapshot, which has "
                 f"{facts.live_bytes:,}",
                 places=tuple(f"{kind} {one.name}: {one.held_bytes:,} bytes" for one in found[:EXAMPLES]),
             )  # fmt: skip
@@ -222,7 +222,7 @@ def hash_index(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             code="hash-index-lacks-keys", severity=PROBLEM, figure=pc.sum(worst["lacking"]).as_py(),
             option="dynamic-bucket.target-row-num",
-            message=f"the hash index of {_buckets(worst)} lacks keys of the bucket: their next versions may go to another "
+            message=f"the hash index of {_buckets(worst)} lacks keys of the bucket: new versions may go to another "
             "bucket, and a key be there twice",
             mend=_ANEW,
             places=_places(worst, "lacking", "keys at least"),
@@ -263,8 +263,8 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    missing_files, damaged_files, small_files, level_0, read_amplification, skewed_buckets, skewed_keys, grown_manifests,
-    old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks, contradicting_options,
+    missing_files, damaged_files, small_files, level_0, read_amplification, skewed_buckets, skewed_keys,
+    grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks, contradicting_options,
 )  # fmt: skip
 """All checks, in the order in which findings of the same severity come."""
 

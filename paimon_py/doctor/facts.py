@@ -59,7 +59,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that checks look at.
 
     Attributes:
-        options: of the table, as stored.
+        options: of the table, as stored, but for those in `senseless`.
+        senseless: options whose values have no sense, and why.
         is_keyed, is_partitioned: the table has a primary key, partitions.
         is_dynamic: the table has dynamic buckets, each with a hash index.
         now_millis: the time of this machine.
@@ -75,6 +76,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     options: Mapping[str, str]
+    senseless: Mapping[str, str] = {}
     is_keyed: bool
     is_partitioned: bool
     is_dynamic: bool

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.compaction.append_picker import AppendSettings
 from paimon_py.doctor.bucket_facts import count_buckets
-from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts
+from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts, OrphanFacts
 from paimon_py.doctor.files import broken_files
-from paimon_py.errors import CorruptionError, NotFoundError
+from paimon_py.errors import CorruptionError, NotFoundError, OptionError, UsageError
+from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 from paimon_py.maintain.retention import first_kept, retention_of
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.manifest_merge import ManifestSettings
@@ -20,7 +22,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.options import Options
+from paimon_py.spec.options import Options, check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
@@ -40,7 +42,8 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report
     Raises: StorageError
     """
     tell = progress or (lambda *_: None)
-    steps, broken = 4, []
+    schema, senseless = _with_sense(schema)
+    steps, broken = 5, list[Broken]()
     tell(0, steps, "metadata")
     latest, live, index = None, EntryColumns.empty(), list[IndexEntry]()
     try:
@@ -56,17 +59,33 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report
     commits = _commits(root)
     tell(3, steps, "tags")
     holders = _holders(root, latest, live, broken)
-    tell(4, steps, "done")
+    tell(4, steps, "orphans")
+    orphans = _orphans(root, broken)
+    tell(5, steps, "all")
+    followers = _followers(root, latest, broken)
     options, keyed = Options(schema.options), bool(schema.primary_keys)
     return Facts(
         options=dict(schema.options), is_keyed=keyed, is_partitioned=bool(schema.partition_keys),
         is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=root.env.clock.millis(),
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
         buckets=count_buckets(live, index, small_bytes_of(options, is_keyed=keyed), files, is_keyed=keyed),
-        broken=tuple(broken), manifests=_manifests(root, latest, options), snapshot_count=len(root.snapshots.ids()),
+        broken=tuple({one.path: one for one in broken}.values()), manifests=_manifests(root, latest, options),
+        snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
-        followers=_followers(root, latest, broken),
+        followers=followers, orphans=orphans,
     )  # fmt: skip
+
+
+def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
+    """The schema without options whose values have no sense, and why by name of each of these."""
+    senseless: dict[str, str] = {}
+    for name, text in schema.options.items():
+        try:
+            check_values({name: text})
+        except OptionError as error:
+            senseless[name] = str(error)
+    options = {name: text for name, text in schema.options.items() if name not in senseless}
+    return msgspec.structs.replace(schema, options=options), senseless
 
 
 def _index(root: TableRoot, latest: Snapshot | None) -> list[IndexEntry]:
@@ -99,7 +118,7 @@ def _commits(root: TableRoot) -> tuple[Commit, ...]:
     found = []
     for number in root.snapshots.ids()[-NEWEST:]:
         snapshot = root.snapshots.find(number)
-        status = root.store.stat(snapshot_path(root.path, number))
+        status = root.store.stat(snapshot_path(root.branch_path, number))
         if snapshot is not None:
             found.append(Commit(number, snapshot.time_millis, None if status is None else status.modified_millis))
     return tuple(found)
@@ -110,7 +129,10 @@ def _expirable(root: TableRoot, schema: TableSchema, latest: Snapshot | None) ->
     earliest = root.snapshots.earliest_id()
     if latest is None or earliest is None:
         return 0
-    retention = retention_of(schema.options, root.env.clock.millis(), "snapshot", limit=_NO_LIMIT)
+    try:
+        retention = retention_of(schema.options, root.env.clock.millis(), "snapshot", limit=_NO_LIMIT)
+    except UsageError:
+        return 0  # options that contradict each other: a finding of their own
 
     def time_of(number: int) -> int | None:
         snapshot = root.snapshots.find(number)
@@ -138,6 +160,16 @@ def _holders(
         others = ~np.asarray(pc.is_in(entries.names(), value_set=names).to_numpy(zero_copy_only=False), np.bool_)
         found.append(Holder(kind, name, int(entries.size_bytes[others].sum())))
     return tuple(found)
+
+
+def _orphans(root: TableRoot, broken: list[Broken]) -> OrphanFacts | None:
+    """What nothing names; None if something that may name files cannot be read."""
+    try:
+        found = remove_orphans(root, limit_of(root.env.clock, None), dry_run=True)
+    except CorruptionError as error:
+        broken.append(Broken(error.path or root.path, str(error)))
+        return None
+    return OrphanFacts(found.files, found.size_bytes, found.paths)
 
 
 def _followers(root: TableRoot, latest: Snapshot | None, broken: list[Broken]) -> tuple[Following, ...]:

@@ -6,18 +6,14 @@ from collections.abc import Iterator
 
 from paimon_py.doctor.facts import Facts
 from paimon_py.doctor.finding import NOTE, PROBLEM, WARNING, Finding
-from paimon_py.errors import OptionError
-from paimon_py.spec.options import Options, check_values
+from paimon_py.spec.options import Options
 
 
 def contradicting_options(facts: Facts) -> Iterator[Finding]:
     """Check that options go with each other."""
     options = Options(facts.options)
-    try:
-        check_values(facts.options)
-    except OptionError as error:
-        yield _finding(error.option, f"{error}", f"table.alter(RemoveOption({error.option!r}))", PROBLEM)
-        return
+    for name, why in facts.senseless.items():
+        yield _finding(name, why, f"table.alter(RemoveOption({name!r}))", PROBLEM)
     yield from _retention(options)
     yield from _write_only(options, facts)
     yield from _without_effect(options, facts)
@@ -26,6 +22,8 @@ def contradicting_options(facts: Facts) -> Iterator[Finding]:
 def _retention(options: Options) -> Iterator[Finding]:
     for what in ("snapshot", "changelog"):
         least, most = options.find_int(f"{what}.num-retained.min"), options.find_int(f"{what}.num-retained.max")
+        if what == "changelog" and least is None and most is None:
+            continue
         least = options.get_int("snapshot.num-retained.min") if least is None else least
         most = options.get_int("snapshot.num-retained.max") if most is None else most
         if least > most:
@@ -40,9 +38,9 @@ def _retention(options: Options) -> Iterator[Finding]:
             "changelog.time-retained", "shorter than snapshot.time-retained, so that it has no effect",
             "table.alter(RemoveOption('changelog.time-retained'))",
         )  # fmt: skip
-    trigger, stop = options.get_int("num-sorted-run.compaction-trigger"), options.find_int("num-sorted-run.stop-trigger")
+    name, trigger = "num-sorted-run.stop-trigger", options.get_int("num-sorted-run.compaction-trigger")
+    stop = options.find_int(name)
     if stop is not None and stop < trigger:
-        name = "num-sorted-run.stop-trigger"
         yield _finding(
             name, f"{name} = {stop} is less than num-sorted-run.compaction-trigger = {trigger}, which counts instead",
             f"table.alter(SetOption({name!r}, '{trigger + 3}'))",
@@ -55,7 +53,8 @@ def _write_only(options: Options, facts: Facts) -> Iterator[Finding]:
     producer = options.get_enum("changelog-producer")
     if producer in ("lookup", "full-compaction"):
         yield _finding(
-            "write-only", f"writers do not compact, and with changelog-producer = {producer} compactions alone tell changes",
+            "write-only",
+            f"writers do not compact, and changelog-producer = {producer} tells changes by compactions alone",
             "table.compact(full=True) by a job of its own, regularly", WARNING,
         )  # fmt: skip
     if facts.is_keyed and options.get_bool("deletion-vectors.enabled"):
@@ -78,7 +77,7 @@ def _without_effect(options: Options, facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
     if facts.followers and not options.is_set("consumer.expiration-time"):
         yield _finding(
-            "consumer.expiration-time", "there are consumers, and none expires: one that is forgotten keeps all snapshots",
+            "consumer.expiration-time", "there are consumers, and none expires: a forgotten one keeps all snapshots",
             "table.alter(SetOption('consumer.expiration-time', '7 d'))",
         )  # fmt: skip
 
