@@ -39,8 +39,8 @@ class TableHealth:
         """Look for what is wrong with the latest snapshot of the table, or gets worse; nothing is changed.
 
         Looks for missing and damaged files, small files, files that pile up on level 0, sorted runs that readers merge,
-        skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, orphans, hash indexes
-        that do not go with their buckets, clocks that disagree, and options that contradict each other.
+        skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, orphans, hash
+        indexes that do not go with their buckets, clocks that disagree, and options that contradict each other.
 
         Args:
             deep: also read one column of every data file, and so its footer.

@@ -13,8 +13,9 @@ import pyarrow as pa
 from click.shell_completion import get_completion_class
 
 import paimon_py
-from paimon_py.cli.care import compact, expire, tag
-from paimon_py.cli.listings import list_tables, partitions, show, show_schema, snapshots
+from paimon_py.cli.care import branch, compact, expire, tag
+from paimon_py.cli.cleaning import doctor, orphans
+from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.read import diff, head, tail
@@ -44,7 +45,8 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, partitions, tree, head, diff, tail, load, compact, expire, tag,
+    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, load, compact, expire,
+    orphans, tag, branch,
 )  # fmt: skip
 for _command in _COMMANDS:
     commands.add_command(_command)

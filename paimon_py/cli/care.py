@@ -11,7 +11,7 @@ import pyarrow as pa
 from paimon_py import CompactionProgress, Table, col
 from paimon_py.cli.output import show_record, show_table, takes_format
 from paimon_py.cli.talk import ask, progress, takes_yes
-from paimon_py.cli.values import age, age_or_moment, partition, takes_table, typed_partition
+from paimon_py.cli.values import age, age_or_moment, partition, state, takes_table, typed_partition
 
 _TAGS = ["tag_name", "snapshot_id", "commit_time", "record_count", "create_time", "time_retained"]
 
@@ -92,6 +92,33 @@ def tag(
         show_table(found, "table")
         ask(f"Delete the tag {name}?", yes=yes)
     table.delete_tag(name)
+
+
+@click.command()
+@takes_table
+@click.argument("action", type=click.Choice(["list", "create", "delete"]), default="list")
+@click.argument("name", required=False)
+@click.option("--from", "from_", type=state, metavar="TAG|ID", help="A new branch begins with this; else it is empty.")
+@takes_yes
+@takes_format
+def branch(table: Table, action: str, name: str | None, from_: object, yes: bool, form: str) -> None:
+    """List the branches of a table, make one, or delete one. 'TABLE$branch_NAME' is a branch as a table."""
+    if action == "list":
+        where = None if name is None else col("branch_name") == name
+        show_table(table.system("branches").scan(where=where).to_arrow(), form)
+        return
+    if name is None:
+        raise click.UsageError(f"branch TABLE {action} needs the NAME of a branch")
+    if action == "create":
+        latest = table.create_branch(name, from_).snapshot()  # type: ignore[arg-type]
+        show_record({"branch_name": name, "snapshot_id": latest and latest.id}, form)
+        return
+    held = table.branch(name).snapshots()
+    if not yes:
+        rows = held[-1].total_record_count if held else 0
+        show_record({"branch_name": name, "snapshots": len(held), "total_record_count": rows}, "table")
+        ask(f"Delete the branch {name} with its {len(held)} snapshots?", yes=yes)
+    table.delete_branch(name)
 
 
 def _tags(table: Table, name: str | None) -> pa.Table:

@@ -8,7 +8,7 @@ import click
 import pyarrow as pa
 
 from paimon_py import Catalog, Table
-from paimon_py.cli.output import show_record, show_table, takes_format
+from paimon_py.cli.output import show_record, show_rows, show_table, takes_format
 from paimon_py.cli.values import AnyTable, takes_place, takes_readable, takes_table
 from paimon_py.spec.shown import shown_options
 from paimon_py.spec.type_text import sql_type
@@ -17,6 +17,7 @@ _SNAPSHOTS = [
     "snapshot_id", "commit_time", "commit_kind", "commit_user", "schema_id", "total_record_count", "delta_record_count",
     "watermark",
 ]  # fmt: skip
+_FILES = ["partition", "bucket", "level", "file_path", "file_format", "record_count", "file_size_in_bytes"]
 _COLUMNS = pa.schema([
     ("id", pa.int64()), ("name", pa.string()), ("type", pa.string()), ("key", pa.string()), ("default", pa.string()),
     ("comment", pa.string()),
@@ -88,6 +89,15 @@ def _key(primary: bool, partition: bool) -> str | None:
 def snapshots(table: Table, form: str) -> None:
     """List the snapshots that are left, oldest first."""
     show_table(table.system("snapshots").scan(columns=_SNAPSHOTS).to_arrow(), form)
+
+
+@click.command()
+@takes_table
+@takes_format
+def files(table: Table, form: str) -> None:
+    """List the data files of the latest snapshot."""
+    scan = table.system("files").scan(columns=_FILES)
+    show_rows(scan.schema, scan.to_reader(), form)
 
 
 @click.command()

@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 
 from paimon_py import Catalog, Table, UsageError
+from paimon_py.catalog import BRANCH_MARK
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 
@@ -150,13 +151,19 @@ def require_changes(table: AnyTable) -> Table | SystemTable:
 
 
 def open_table(name: str, warehouse: str | None, options: Mapping[str, str]) -> AnyTable:
-    """A table by its path, or by its name in a warehouse; `$` and a name after a path is a system table of it.
+    """A table by its path, or by its name in a warehouse; `$branch_b` and `$files` are branches and system tables.
 
     Raises: NotFoundError, UsageError, UnsupportedError, StorageError
     """
     if warehouse is not None:
         return Catalog.open(warehouse, options, create=False).table(name)
-    place, mark, system = name.rpartition("$")
-    if mark and "/" not in system:
-        return Table.open(place, options).system(system)
-    return Table.open(name, options)
+    directory, slash, last = name.rpartition("/")
+    base, _, rest = last.partition("$")
+    if not rest:
+        return Table.open(name, options)
+    table = Table.open(f"{directory}{slash}{base}", options)
+    branch, _, system = rest.partition("$")
+    if not branch.startswith(BRANCH_MARK):
+        return table.system(rest)
+    found = table.branch(branch[len(BRANCH_MARK) :])
+    return found.system(system) if system else found

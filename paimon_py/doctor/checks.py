@@ -12,9 +12,12 @@ from paimon_py.compaction.append_picker import AppendSettings
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.doctor.facts import Facts
 from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding
-from paimon_py.doctor.option_checks import contradicting_options
+from paimon_py.doctor.option_checks import contradicting_options, senseless_option
+from paimon_py.errors import OptionError
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.spec.options import Options
+
+Check = Callable[[Facts], Iterator[Finding]]
 
 EXAMPLES = 10
 """The most places that a finding names."""
@@ -28,8 +31,17 @@ _ANEW = "table.write_arrow(table.scan().to_arrow(), overwrite={}), which makes t
 
 def examine(facts: Facts) -> list[Finding]:
     """All findings, the worst first."""
-    found = [finding for check in CHECKS for finding in check(facts)]
-    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
+    found = [finding for check in CHECKS for finding in _findings(check, facts)]
+    once = dict.fromkeys(found)
+    return sorted(once, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _findings(check: Check, facts: Facts) -> list[Finding]:
+    """What a check finds; an option that has no sense for the check is a finding, too."""
+    try:
+        return list(check(facts))
+    except OptionError as error:
+        return [senseless_option(error.option, str(error))]
 
 
 def missing_files(facts: Facts) -> Iterator[Finding]:
@@ -262,7 +274,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-CHECKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+CHECKS: tuple[Check, ...] = (
     missing_files, damaged_files, small_files, level_0, read_amplification, skewed_buckets, skewed_keys,
     grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks, contradicting_options,
 )  # fmt: skip

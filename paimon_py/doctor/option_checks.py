@@ -13,10 +13,15 @@ def contradicting_options(facts: Facts) -> Iterator[Finding]:
     """Check that options go with each other."""
     options = Options(facts.options)
     for name, why in facts.senseless.items():
-        yield _finding(name, why, f"table.alter(RemoveOption({name!r}))", PROBLEM)
+        yield senseless_option(name, why)
     yield from _retention(options)
     yield from _write_only(options, facts)
     yield from _without_effect(options, facts)
+
+
+def senseless_option(name: str, why: str) -> Finding:
+    """The finding of an option whose value has no sense."""
+    return _finding(name, why, f"table.alter(RemoveOption({name!r}))", PROBLEM)
 
 
 def _retention(options: Options) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -186,6 +187,47 @@ def test_tags_are_made_listed_and_deleted(run, place, monkeypatch):
     assert as_json(run, "tag", place) == []
     assert run("tag", place, "delete", "a", "--yes")[0] == 1
     assert run("tag", place, "create")[0] == 2
+
+
+def test_branches_are_made_read_and_deleted(run, place, monkeypatch):
+    good(run, "tag", place, "create", "t", "--snapshot", "1")
+    assert as_json(run, "branch", place, "create", "b", "--from", "t") == {"branch_name": "b", "snapshot_id": 1}
+    assert [one["branch_name"] for one in as_json(run, "branch", place)] == ["b"]
+    assert len(as_json(run, "head", f"{place}$branch_b")) == 3
+    assert [one["snapshot_id"] for one in as_json(run, "head", f"{place}$branch_b$snapshots")] == [1]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    code, out, err = run("branch", place, "delete", "b")
+    assert code == 1 and "total_record_count" in out and "Delete the branch b with its 1 snapshots?" in err
+    good(run, "branch", place, "delete", "b", "--yes")
+    assert as_json(run, "branch", place, "list") == []
+    assert run("branch", place, "delete", "b", "--yes")[0] == 1 and run("branch", place, "create")[0] == 2
+
+
+def test_files_are_listed(run, place):
+    found = as_json(run, "files", place)
+    assert [(one["bucket"], one["level"], one["record_count"]) for one in found].count((0, 0, 2)) == 2 and len(found) == 4
+
+
+def test_orphans_are_shown_and_deleted_when_somebody_says_so(run, place, monkeypatch):
+    assert as_json(run, "orphans", place, "--delete")["files"] == 0
+    orphan = Path(place, "manifest", "manifest-0b6a3f42-0000-4000-8000-000000000000-0")
+    orphan.write_bytes(b"orphan")
+    os.utime(orphan, (1, 1))
+    assert as_json(run, "orphans", place)["paths"] == [str(orphan)]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    code, out, err = run("orphans", place, "--delete")
+    assert code == 1 and str(orphan) in out and "Delete 1 files of 6 bytes?" in err and orphan.exists()
+    done = as_json(run, "orphans", place, "--delete", "--yes", "--older-than", "2d")
+    assert (done["files"], done["dry_run"], orphan.exists()) == (1, False, False)
+
+
+def test_the_doctor_speaks(run, place):
+    assert as_json(run, "doctor", place) == []
+    assert "healthy" in good(run, "doctor", place, "--deep")
+    next(Path(place).rglob("data-*")).unlink()
+    (found,) = as_json(run, "doctor", place)
+    assert (found["severity"], found["code"], found["figure"]) == ("problem", "missing-files", 1)
+    assert "missing-files" in good(run, "doctor", place)
 
 
 NEW = {"p": [7, 7], "k": [1, 2], "v": ["a,b\nc", None]}

@@ -365,6 +365,7 @@ def test_options_that_contradict_each_other_are_found(facts, options, named):
 @pytest.mark.parametrize(
     "options",
     [{"snapshot.time-retained": "soon"}, {"target-file-size": "large"}, {"manifest.target-file-size": "-"},
+     {"num-sorted-run.compaction-trigger": "0"},
      {"snapshot.num-retained.min": "5", "snapshot.num-retained.max": "4"}],
 )  # fmt: skip
 def test_options_that_others_stored_without_sense_are_findings_and_not_errors(catalog, options):

@@ -1,0 +1,70 @@
+"""Commands that look for what is wrong with a table, and for what nobody needs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import click
+import msgspec
+import pyarrow as pa
+
+from paimon_py import Table
+from paimon_py.cli.output import on_one_line, show_record, show_table, takes_format
+from paimon_py.cli.talk import ask, progress, takes_yes
+from paimon_py.cli.values import age_or_moment, takes_table
+from paimon_py.maintain.expired import RemovedOrphans
+
+_SHOWN = 20
+_FINDINGS = pa.schema([
+    ("severity", pa.string()), ("code", pa.string()), ("message", pa.string()), ("figure", pa.float64()),
+    ("option", pa.string()), ("mend", pa.string()), ("places", pa.list_(pa.string())),
+])  # fmt: skip
+
+
+@click.command()
+@takes_table
+@click.option("--deep", is_flag=True, help="Also read a column of every data file.")
+@takes_format
+def doctor(table: Table, deep: bool, form: str) -> None:
+    """Say what is wrong with a table or gets worse, and the call that mends it. Nothing is changed."""
+    with progress("looking at") as report:
+        found = table.doctor(deep=deep, progress=report)
+    if form == "table" and not found:
+        click.echo("nothing found: the table is healthy")
+        return
+    show_table(pa.Table.from_pylist([msgspec.structs.asdict(one) for one in found], _FINDINGS), form)
+
+
+@click.command()
+@takes_table
+@click.option("--older-than", type=age_or_moment, metavar="AGE|TIME", help="Only older files; else those of a day ago.")
+@click.option("--delete", is_flag=True, help="Delete what was found.")
+@takes_yes
+@takes_format
+def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool, yes: bool, form: str) -> None:
+    """Find the files of a table that nothing names, and with --delete delete them."""
+    with progress("looking through") as report:
+        found = table.remove_orphans(older_than=older_than, dry_run=True, progress=report)
+    if not delete or not found.files:
+        _show_orphans(found, form)
+        return
+    if not yes:
+        _show_orphans(found, "table")
+        ask(f"Delete {found.files} files of {found.size_bytes} bytes?", yes=yes)
+    with progress("deleting in") as report:
+        done = table.remove_orphans(older_than=older_than, dry_run=False, progress=report)
+    _show_orphans(done, form)
+
+
+def _show_orphans(found: RemovedOrphans, form: str) -> None:
+    """What was found; of the paths some are enough for people."""
+    record = msgspec.structs.asdict(found)
+    if form != "table":
+        show_record(record, form)
+        return
+    paths = record.pop("paths")
+    show_record(record, form)
+    for path in paths[:_SHOWN]:
+        click.echo(on_one_line(path))
+    if len(paths) > _SHOWN:
+        click.echo(f"… and {found.files - _SHOWN:,} more: --format json lists the first thousand")
