@@ -282,7 +282,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _half_of_all(facts: Facts) -> float:
-    """With few buckets none can have four times the mean: then one that has nearly all rows is skewed."""
+    """How much is skewed: where few buckets cannot have four times the mean, one that has nearly all rows."""
     most = pc.max(facts.buckets["total_buckets"]).as_py() or 0
     return float(SKEW) if most > SKEW else 0.9 * most
 
