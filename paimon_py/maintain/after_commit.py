@@ -1,15 +1,16 @@
-"""What commits do for their table by its options: make tags, and let tags, partitions, consumers and snapshots expire.
+"""What commits do for their table by its options: make tags, mark partitions, let tags, partitions, snapshots expire.
 
 A commit that lets nothing go asks the store for nothing: what was seen before is remembered (`metadata/upkeep.py`), and
 says when there is something to do next. The commit is published by then: what fails here is told, and never takes the
 place of its result.
 
-Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`; Spark `WriteHelper.postCommit`.
+Source: Java `TableCommitImpl.maintain`, `AbstractFileStoreTable.newCommit`; Spark `WriteHelper.postCommit`;
+Flink `PartitionMarkDoneListener`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from paimon_py.errors import PaimonError
@@ -17,6 +18,7 @@ from paimon_py.maintain.auto_tags import tag_batch, tag_by_time
 from paimon_py.maintain.expire_changelogs import expire_changelogs
 from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions
 from paimon_py.maintain.expire_snapshots import expire_snapshots
+from paimon_py.maintain.mark_done import mark_written
 from paimon_py.maintain.retention import Lasting, Retention, lasting_changes, may_go, retention_of
 from paimon_py.maintain.tags import expire_tags_by_commit
 from paimon_py.metadata.idle_warning import warn
@@ -35,6 +37,11 @@ class Done(Protocol):
         """The newest snapshot of the commit, None if there is none."""
         ...
 
+    @property
+    def snapshot_ids(self) -> tuple[int, ...]:
+        """All of them."""
+        ...
+
 
 Result = TypeVar("Result", bound=Done)
 
@@ -42,7 +49,7 @@ Result = TypeVar("Result", bound=Done)
 def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch: bool = False) -> Result:
     """The result of a commit, after the care that the options of the table ask for.
 
-    Tables with the option `write-only` leave all care to others, but for tags of batches. With
+    Tables with the option `write-only` leave all care to others, but for tags and marks of batches. With
     `snapshot.expire.execution-mode` = `async` the care of streams is taken while the caller goes on.
 
     Args:
@@ -55,6 +62,8 @@ def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch:
     if result.snapshot_id is None:
         return result
     care = _Care(root, schema, result.snapshot_id, of_batch=of_batch)
+    if of_batch and Options(schema.options).get_bool("partition.end-input-to-done"):
+        care.mark(result.snapshot_ids)
     if not of_batch and Options(schema.options).get_enum("snapshot.expire.execution-mode") == "async":
         care.begin()
     else:
@@ -96,6 +105,11 @@ class _Care:
             self._attempt("snapshots did not expire", self._snapshots)
         if self._of_batch and self._options.get_enum("tag.automatic-creation") == "batch":
             self._attempt("no tag was made", lambda: tag_batch(self._root, self._schema))
+
+    def mark(self, snapshot_ids: Sequence[int]) -> None:
+        """Mark the partitions as done that got files by these snapshots."""
+        duty = lambda: mark_written(self._root, self._schema, snapshot_ids)  # noqa: E731
+        self._attempt("partitions were not marked as done", duty)
 
     def _attempt(self, what: str, duty: Callable[[], None]) -> None:
         try:

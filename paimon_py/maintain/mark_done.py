@@ -11,14 +11,16 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.partition_choice import choice_of
-from paimon_py.codec.partition_text import partition_texts
+from paimon_py.codec.partition_text import partition_directory, partition_texts
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.success_file import mark_success
+from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import join, partition_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import CommitKind
 from paimon_py.spec.types import Field
 
 _ACTION = "partition.mark-done-action"
@@ -66,6 +68,24 @@ def mark_done(root: TableRoot, schema: TableSchema, partitions: Sequence[Mapping
     for path in paths:
         mark_success(root, path)
     return paths
+
+
+def mark_written(root: TableRoot, schema: TableSchema, snapshot_ids: Sequence[int]) -> None:
+    """Mark the partitions as done that got files by writes, where partitions are; compactions do not count.
+
+    Cost: as `mark_done`, and the delta of each snapshot.
+    Raises: UnsupportedError, OptionError as `check_actions`, and CorruptionError, StorageError as `mark_done`.
+    """
+    if not schema.partition_keys:
+        return
+    check_actions(schema.options)
+    written: set[bytes] = set()
+    for snapshot in map(root.snapshots.get, snapshot_ids):
+        if snapshot.commit_kind is not CommitKind.COMPACT:
+            entries = root.manifests.read_entries(root.manifests.read_list(snapshot.delta_manifest_list))
+            written.update(entries.take(entries.kind == FileKind.ADD).distinct("partition").values.to_pylist())
+    for partition in sorted(written):
+        mark_success(root, join(root.path, partition_directory(schema, partition), _SUCCESS))
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:

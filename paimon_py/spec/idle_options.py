@@ -18,7 +18,6 @@ IDLE: Mapping[str, str] = {
     "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
-    "partition.end-input-to-done": "commits mark no partitions as done, table.mark_partitions_done() does",
     "metastore.partitioned-table": _METASTORE,
     "metastore.tag-to-partition": _METASTORE,
     "visibility-callback.enabled": "commits do not wait until rows are visible",

@@ -9,7 +9,15 @@ import pyarrow as pa
 import pytest
 from unit.commit.support import Clock
 
-from paimon_py import Catalog, CorruptionError, StorageError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py import (
+    Catalog,
+    CorruptionError,
+    PaimonWarning,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
 from paimon_py.env import Env, SerialPool
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import FaultStore
@@ -105,3 +113,31 @@ def test_nothing_is_written_where_the_table_was_dropped(tmp_path):
         with pytest.raises(TableNotFoundError):
             verb()
     assert not (tmp_path / "d.db" / "t").exists()
+
+
+def test_batches_mark_what_they_wrote_where_the_table_asks_for_it():
+    store, clock, table = made(**{"partition.end-input-to-done": "true", "bucket": "-1"})
+    row = lambda hour: pa.table({"d": [date(2024, 2, 29)], "h": [hour], "k": [1]}, SCHEMA)  # noqa: E731
+    place = lambda hour: f"/w/d.db/t/d=19782/h={hour}/_SUCCESS"  # noqa: E731
+    table.write_arrow(row("a"))
+    assert json.loads(store.get(place("a"))) == {"creationTime": NOW, "modificationTime": NOW}
+    clock.sleep(1)
+    table.write_arrow(row("b"))
+    with table.writer() as writer:
+        writer.write_arrow(row("c"))
+        table.commit(writer.changes(), user="stream", identifier=1)
+    table.compact(full=True)
+    table.drop_partitions([{"h": "a"}])
+    assert json.loads(store.get(place("a"))) == {"creationTime": NOW, "modificationTime": NOW}
+    assert json.loads(store.get(place("b")))["creationTime"] == NOW + 1000
+    assert [status.name for status in store.list("/w/d.db/t/d=19782/h=c")] == ["bucket-0"]
+    table.delete("h = 'b'")
+    table.write_arrow(row("c"), overwrite={"h": "c"})
+    assert json.loads(store.get(place("c")))["creationTime"] == NOW + 1000
+
+
+def test_a_batch_is_committed_though_nothing_can_be_marked():
+    _, _, table = made(**{"partition.end-input-to-done": "true", "partition.mark-done-action": "mark-event", "bucket": "-1"})
+    with pytest.warns(PaimonWarning, match="snapshot 1 was committed, but partitions were not marked as done: .*mark-event"):
+        table.write_arrow(pa.table({"d": [date(2024, 2, 29)], "h": ["a"], "k": [1]}, SCHEMA))
+    assert table.scan().count() == 1
