@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.partition_choice import choice_of
-from paimon_py.codec.partition_text import partition_directory, partition_texts
+from paimon_py.codec.partition_text import partition_texts
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.success_file import mark_success
 from paimon_py.spec.data_file import FileKind
@@ -84,8 +85,9 @@ def mark_written(root: TableRoot, schema: TableSchema, snapshot_ids: Sequence[in
         if snapshot.commit_kind is not CommitKind.COMPACT:
             entries = root.manifests.read_entries(root.manifests.read_list(snapshot.delta_manifest_list))
             written.update(entries.take(entries.kind == FileKind.ADD).distinct("partition").values.to_pylist())
+    files = TableFiles(root, schema)
     for partition in sorted(written):
-        mark_success(root, join(root.path, partition_directory(schema, partition), _SUCCESS))
+        mark_success(root, join(root.path, files.partition_directory(partition), _SUCCESS))
 
 
 def _directory(schema: TableSchema, partition: Mapping[str, object]) -> str:
