@@ -106,11 +106,12 @@ class TableCare(ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
         from paimon_py.maintain.after_commit import cared_for
-        from paimon_py.maintain.rescale import check_rescalable, rescale
+        from paimon_py.maintain.rescale import check_rescalable, require_told, rescale
 
         check_writable(self._schema)
         check_rescalable(self._schema, buckets)
         chosen = choice_of(self._schema, "rescale", partitions)
+        require_told(self._root, self._schema, buckets, chosen)
         if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
         return cared_for(self._root, self._schema, rescale(self._root, self._schema, buckets, chosen))

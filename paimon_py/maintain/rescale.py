@@ -72,6 +72,16 @@ def rescale(root: TableRoot, schema: TableSchema, buckets: int, chosen: Partitio
     return on_latest(root, work, rounds=ROUNDS)
 
 
+def require_told(root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None) -> None:
+    """Refuse a table with rows to rescale that no compaction has shown or told yet.
+
+    Raises: UsageError
+    """
+    snapshot = root.latest()
+    if snapshot is not None:
+        _Round(root, schema, buckets, snapshot, chosen).require_told()
+
+
 class _Round:
     """One attempt, on one snapshot."""
 
@@ -91,8 +101,7 @@ class _Round:
     def run(self) -> CommitResult:
         if not self._partitions:
             return CommitResult()
-        if self._on_top and self._waits_for_compaction():
-            raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
+        self.require_told()
         require_known(self._root, self._schema, (entry.file for entry in self._known))
         settings = self._settings.without_changelog
         with Writer(self._root, self._schema, settings, ignore_existing=True) as writer:
@@ -103,6 +112,11 @@ class _Round:
             changes = writer.changes(is_new=True)
             with uncommitted(lambda: writer.discard(changes)):
                 return self._commit(changes)
+
+    def require_told(self) -> None:
+        """Raises: UsageError"""
+        if self._on_top and self._waits_for_compaction():
+            raise UsageError("there are rows that no compaction has seen yet; call compact(full=True), then rescale")
 
     def _waits_for_compaction(self) -> bool:
         """Whether a compaction has yet to show rows to readers, or to tell of them in the changelog."""

@@ -53,7 +53,7 @@ def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime 
     if isinstance(start, Latest):
         return Base.of(root.latest())
     if isinstance(start, FromSnapshot):
-        require_following(root, start.snapshot_id)
+        require_following(root, start.snapshot_id, start.consumer)
         return _before(root, start.snapshot_id)
     oldest = min(root.changelogs.ids(), default=None) or root.snapshots.earliest_id()
     if oldest is None:

@@ -137,8 +137,10 @@ class Line:
         )  # fmt: skip
 
 
-def require_following(root: TableRoot, number: int) -> None:
+def require_following(root: TableRoot, number: int, consumer: str | None = None) -> None:
     """Make sure that a stream can begin with a snapshot: it is there, its changelog is, or it is the next to come.
+
+    `consumer`: who stands at it.
 
     Raises:
         UsageError: it would be later than the next one.
@@ -147,6 +149,11 @@ def require_following(root: TableRoot, number: int) -> None:
     if root.snapshots.find(number) is not None or root.changelogs.find(number) is not None:
         return
     latest = root.snapshots.latest_id() or 0
+    if number > latest + 1 and consumer is not None:
+        raise UsageError(
+            f"the consumer {consumer!r} of {root.path} stands at snapshot {number}, but the next one will be"
+            f" {latest + 1}: the table was rolled back or made anew; table.reset_consumer({consumer!r}, {latest + 1})"
+        )
     if number > latest + 1:
         raise UsageError(f"there is no snapshot {number} in {root.path}: the next one will be {latest + 1}")
     if number <= latest:

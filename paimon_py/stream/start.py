@@ -53,9 +53,10 @@ class Earliest(msgspec.Struct, frozen=True):
 
 
 class FromSnapshot(msgspec.Struct, frozen=True):
-    """What this snapshot changed, and what follows."""
+    """What this snapshot changed, and what follows. `consumer`: whose place that is."""
 
     snapshot_id: int
+    consumer: str | None = None
 
 
 class FromTime(msgspec.Struct, frozen=True):

@@ -243,7 +243,7 @@ class Stream:
             return None
         found = None if options.get_bool("consumer.ignore-progress") else self._root.consumers.find(name)
         if found is not None:
-            self._start = FromSnapshot(max(found.next_snapshot_id, 1))
+            self._start = FromSnapshot(max(found.next_snapshot_id, 1), name)
         return Progress(self._root, name, in_order=options.get_enum("consumer.mode") == "exactly-once")
 
     def __repr__(self) -> str:

@@ -26,6 +26,8 @@ KEYS = 40
 LIFE_SECONDS_MAX = 1.5
 DEATHS = 0.1
 """How probable a follower's death is before a step is stored, before it is acknowledged, and after."""
+STEPS_LEAST = 6
+"""Steps that are stored before the killing ends, unless that takes four times the kills."""
 CASES = {
     "none": {},
     "input": {"changelog-producer": "input"},
@@ -142,7 +144,7 @@ def run(directory: Path, seed: int, kills: int, case: str) -> dict:
     }
     living: dict[str, tuple[int, float]] = {}
     killed, ended, seen, stuck = 0, [], 0, 0
-    while killed < kills:
+    while killed < kills or (len(Sink(directory / "steps").numbers()) < STEPS_LEAST and killed < 4 * kills):
         for name, work in works.items():
             if name not in living:
                 living[name] = (forked(work), time.monotonic() + rng.uniform(0, LIFE_SECONDS_MAX * (1 + stuck)))

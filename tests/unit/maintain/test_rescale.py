@@ -198,6 +198,7 @@ def test_rows_that_the_changelog_has_yet_to_tell_are_not_written_anew(options):
     table = table_on(store_with(**options, **{"write-only": "true"}), "me")
     with pytest.raises(UsageError, match="compact\\(full=True\\), then rescale"):
         table.rescale(3)
+    assert table.options["bucket"] == "2"
     table.compact(full=True)
     table.rescale(3)
     assert len(told(table)) == 16

@@ -194,3 +194,13 @@ def test_a_consumer_whose_snapshot_expired_is_told_so(table):
 def test_two_names_of_one_consumer_are_refused(table):
     with pytest.raises(UsageError, match="one consumer"):
         table.stream(consumer_id="a", options={"consumer-id": "b"})
+
+
+def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table):
+    put(table, b'{"nextSnapshot":5}')
+    table.rollback_to(2)
+    with pytest.raises(UsageError, match=r"consumer 'c' .* stands at snapshot 5, .*reset_consumer\('c', 3\)"):
+        table.stream(consumer_id="c").poll()
+    table.reset_consumer("c", 3)
+    write(table, (9, "b"))
+    assert [step.to_arrow()["k"].to_pylist() for step in steps(table)] == [[9]]
