@@ -194,6 +194,7 @@ class CompactProposal:
         """`written`: what was published of the same changes just now; `replaces`: in the place of other rows."""
         self._schema = schema
         self._changes = changes
+        self._written = written is not None
         self._parent = None if written is None else written.parent
         self._follows_rows = written is not None and bool(schema.primary_keys) and not replaces
         self._replaces = replaces
@@ -201,7 +202,7 @@ class CompactProposal:
         self.requirements: Sequence[Requirement] = () if written else (self._new, requires.files_there)
 
     def part(self, state: State) -> Part | Conflict | Already:
-        """What still fits; a conflict if nothing does."""
+        """What still fits; a conflict if nothing does, unless an earlier call published some of it."""
         buckets, keyed = self._changes.buckets, bool(self._schema.primary_keys)
         part = compact_part(buckets)
         live = state.live_in(part.buckets)
@@ -211,6 +212,8 @@ class CompactProposal:
             strangers(buckets, lambda base: self._added(state.chronicle, base), live) if self._follows_rows else {}
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
+        if self.fit.dropped and not self._written and self._was_published(state):
+            return Already()
         part = compact_part(self.fit.buckets)
         if self._replaces:
             part = msgspec.structs.replace(part, changelog=())
@@ -233,6 +236,17 @@ class CompactProposal:
     def _new(self, state: State) -> Already | None:
         buckets = self._changes.buckets
         return Already() if is_committed(buckets, state.live_in(compact_part(buckets).buckets)) else None
+
+    def _was_published(self, state: State) -> bool:
+        """Whether some of these compactions are in the table, or were: an earlier call may have dropped others.
+
+        Cost: a get for each snapshot since the changes were made, and two for its delta.
+        """
+        made = {file.name for bucket in self._changes.buckets for file in bucket.compaction_files}
+        history = state.chronicle.after(self._changes.base, state.latest)
+        names = history if isinstance(history, Lost) else history.added_names()
+        known = (entry.file.name for entry in state.live()) if isinstance(names, Lost) else names.to_pylist()
+        return not made.isdisjoint(known)
 
     def _added(self, chronicle: Chronicle, base: Base) -> frozenset[str] | None:
         """Names of the files that others added after a snapshot and before what this commit has written.

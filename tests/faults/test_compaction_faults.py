@@ -241,9 +241,13 @@ def check_case(case: Case):
 
 
 def _cannot_tell(outcome) -> bool:
-    """Whether the store did not say if a compaction that was dropped had been committed before: then its files stay."""
-    dropped = outcome.error is None and getattr(outcome.result, "dropped_buckets", ())
-    return bool(dropped) and outcome.fault.verb in ("get", "list", "stat")
+    """Whether nobody could say if a compaction was, or still will be, committed by an earlier call: its files stay.
+
+    The store may not have said so; or rows are found committed, whose commit may still be about to publish the compaction.
+    """
+    if outcome.error is not None or outcome.fault.verb not in ("get", "list", "stat"):
+        return False
+    return bool(getattr(outcome.result, "dropped_buckets", ())) or getattr(outcome.result, "already_committed", False)
 
 
 def _check_again(case: Case, store, *, written: bool) -> None:
