@@ -67,7 +67,7 @@ def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
 
     Two branches have their first snapshots in common, up to where they part, and a file is named by snapshots that
     follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
-    one there, if that is younger; or, where the branches parted before all that goes, by an older one.
+    one there, if that is as young or younger; or, where the branches parted before all that goes, by an older one.
     """
     ids = other.snapshots.ids()
     if not ids or not going:
@@ -77,7 +77,7 @@ def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
     if ids[0] <= begin:
         first = other.snapshots.find(begin) if begin in ids else None
         if first is None or first.mark != here[begin]:
-            return _found(other, [number for number in ids if number < begin])
+            return _found(other, [number for number in ids if number < begin] or ids[:1])
     sharing: list[Snapshot] = []
     for number in ids:
         if number < begin or (number > end and sharing):

@@ -20,6 +20,7 @@ from paimon_py import (
     TagNotFoundError,
     UsageError,
 )
+from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.fault_store import for_each_fault
 
 
@@ -182,6 +183,23 @@ def test_a_branch_that_main_has_outlived():
     assert ids(table) == [2, 3] and 70 in keys(opened(table._root.store))
 
 
+def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
+    catalog = Catalog(MemoryStore(), "/w")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", rows(1).schema, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for key in (1, 2):
+        table.write_arrow(rows(key))
+    branch = table.create_branch("b", from_=2)
+    branch.write_arrow(rows(3))
+    branch.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    table.write_arrow(rows(4))
+    table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    assert ids(table) == ids(branch) == [3]
+    table.compact(full=True)
+    table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    assert keys(branch) == [1, 2, 3] and keys(table) == [1, 2, 4]
+
+
 def live(seed: int) -> int:
     """A table and its branches, whose pasts go at any time; what stays can be read. Gives how much went."""
     rng = random.Random(seed)
@@ -202,7 +220,7 @@ def live(seed: int) -> int:
             branch.create_tag(f"t{made}", snapshot_id=rng.choice(ids(branch)))
         elif what == "branch" and len(names) < 4:
             made += 1
-            branch.create_branch(f"b{made}", from_=rng.choice([tag.name for tag in branch.tags()] or ids(branch)))
+            branch.create_branch(f"b{made}", from_=rng.choice([*(tag.name for tag in branch.tags()), *ids(branch)]))
         elif what == "expire":
             least = rng.randrange(1, 4)
             result = branch.expire_snapshots(retain_min=least, retain_max=least, older_than=EVERY_AGE)
@@ -252,6 +270,7 @@ WORK = {
 @pytest.mark.parametrize("work", WORK)
 def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work):
     original = lived("keyed")
+    opened(original).rollback_to(3)
     branch = opened(original).create_branch("b", from_="kept")
     branch.write_arrow(rows(70))
     branch.create_tag("theirs")
