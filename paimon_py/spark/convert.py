@@ -13,6 +13,8 @@ from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spark.session import session
 from paimon_py.spark.types import arrow_schema, spark_schemas
+from paimon_py.system.made_table import MadeTable
+from paimon_py.system.table import SystemTable
 
 _ROWS_PER_BATCH = 65_536
 _BLOB_BYTES = 16 << 20
@@ -20,7 +22,7 @@ _BLOB_BYTES = 16 << 20
 
 def frame_of(source: object, spark: SparkSession | None, *, truncate_nanos: bool) -> DataFrame:
     """See `convert_to_spark`."""
-    if isinstance(source, Table):
+    if isinstance(source, (Table, SystemTable, MadeTable)):
         source = source.scan()
     if isinstance(source, Scan) and not source.is_ordered:
         return _scan_to_spark(source, session(spark), truncate_nanos)

@@ -1,5 +1,6 @@
-"""System tables: a table seen in another way, under a name such as `db.t$audit_log`. They are read and never written.
+"""System tables: tables under a name such as `db.t$audit_log`. They are read and never written.
 
-What tells one from another is a value (`Kind`, in `system/kinds.py`); all of them are read through `SystemTable`.
-Nothing here plans or reads files: that is what `scan` is for.
+Some show the rows of a table in another way: what tells one from another is a value (`Kind`), and all are read through
+`SystemTable`. Others are made: their rows tell of a table or of a warehouse (`Made`, `MadeTable`, `MadeScan`).
+`kinds.py` knows all of them. Data files are planned and read by `scan` alone.
 """

@@ -139,6 +139,13 @@ def test_an_arrow_stream_arrives_in_spark(spark):
     assert df.groupBy("b").count().orderBy("b").collect() == [("x", 500), ("y", 500)]
 
 
+def test_system_tables_arrive_in_spark(spark, table):
+    ids = paimon_py.convert_to_spark(table.system("snapshots").scan(columns=["snapshot_id"]), spark)
+    assert [row.snapshot_id for row in ids.collect()] == [snapshot.id for snapshot in table.snapshots()]
+    for name in ("files", "table_indexes", "audit_log"):
+        assert paimon_py.convert_to_spark(table.system(name), spark).count() == table.system(name).scan().count()
+
+
 def test_a_frame_comes_back_as_an_arrow_stream_that_a_table_takes(spark, table):
     df = paimon_py.convert_to_spark(table.scan(columns=["k", "s", "ts", "ltz", "dec", "arr", "r"]), spark)
     reader = paimon_py.convert_from_spark(df.where("k < 3"))
