@@ -217,6 +217,17 @@ class Doomed:
             for entry in self._root.manifests.read_index(snapshot.index_manifest):
                 self._index.pop(entry.name, None)
 
+    def spare_written(self, changelog: Snapshot) -> None:
+        """Keep what a kept changelog tells the changes by, where the files that were written do.
+
+        Raises: as `spare`
+        """
+        if changelog.changelog_manifest_list is None:
+            self.spare_metadata(changelog, missing_ok=True)
+            manifests = self._root.manifests.read_list(changelog.delta_manifest_list)
+            for name in self._root.manifests.read_entries(manifests).names().to_pylist():
+                self._data.pop(name, None)
+
     # -- deleting -----------------------------------------------------------------------------------------------------
 
     def delete(self) -> int:

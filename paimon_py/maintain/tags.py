@@ -64,6 +64,10 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         doomed.add_indexes(snapshot)
         doomed.spare([one for one in (before, nearest) if one is not None])
         doomed.spare(kept_beside(root, [snapshot]).branches)
+        for number in root.changelogs.ids():
+            changelog = root.changelogs.find(number) if number <= snapshot.id else None
+            if changelog is not None:
+                doomed.spare_written(changelog)
     root.tags.delete(tag.name)
     if Options(schema.options).get_bool("tag.create-success-file"):
         root.store.delete(tag_success_path(root.branch_path, tag.name))

@@ -31,7 +31,7 @@ KINDS = {
     "told": (["p", "k"], {"bucket": "1", "changelog-producer": "lookup"}),
     "append": ([], {"bucket": "-1", "deletion-vectors.enabled": "true", "compaction.min.file-num": "3"}),
 }
-BOUNDED_STEPS, BOUNDED_LIVES = 30, 1
+BOUNDED_STEPS, BOUNDED_LIVES = 20, 1
 FULL_STEPS, FULL_LIVES, SHARDS = 60, 20, 10
 """In each shard so many lives of every kind: 60,000 steps in all."""
 

@@ -439,3 +439,38 @@ def test_a_tag_keeps_its_rows_while_commits_expire_what_is_around(store, clock):
     found = table.scan(tag="t").to_arrow()
     assert dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True)) == state
     assert all(itertools.starmap(lambda first, second: first + 1 == second, itertools.pairwise(ids(table))))
+
+
+# -- found by random lives --------------------------------------------------------------------------------------------
+
+
+def test_a_branch_keeps_what_it_shares_though_it_let_the_common_snapshots_go(store, clock):
+    """The branch's own snapshot has the number of one of the table that goes, and no older one is left there."""
+    table = created(store, clock, (), **FEW)
+    table.write_arrow(rows(1))
+    branch = table.create_branch("b", 1)
+    for number in range(3):
+        branch.write_arrow(rows(10 + number))
+    assert ids(branch) == [2, 3, 4]
+    table.write_arrow(rows(2))
+    table.write_arrow(rows(3), overwrite={})
+    table.write_arrow(rows(4))
+    table.write_arrow(rows(5))
+    assert ids(table) == [3, 4, 5]
+    table.write_arrow(rows(6))
+    assert [branch.scan(snapshot_id=number).count() for number in ids(branch)] == [2, 3, 4]
+
+
+def test_a_tag_that_goes_leaves_the_changes_that_are_kept(store, clock):
+    """In an append table the files that were written tell of the changes."""
+    options = {**FEW, "changelog.num-retained.min": "9", "changelog.num-retained.max": "99"}
+    table = created(store, clock, (), **options)
+    for number in range(3):
+        table.write_arrow(rows(number))
+    table.create_tag("t", snapshot_id=2)
+    table.write_arrow(rows(3), overwrite={})
+    for number in range(4):
+        table.write_arrow(rows(number))
+    assert ids(table) == [6, 7, 8] and table._root.changelogs.ids() == [1, 2, 3, 4, 5]
+    table.delete_tag("t")
+    assert [table.changes(number - 1, number).to_arrow().num_rows for number in range(1, 4)] == [1, 1, 1]
