@@ -17,6 +17,7 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -40,13 +41,20 @@ def partition_files(root: TableRoot, snapshot: Snapshot, chosen: PartitionChoice
     return counted_files(root, snapshot, EntryFilter(partitions=chosen), by=("partition",))
 
 
-def counted_files(root: TableRoot, snapshot: Snapshot, wanted: EntryFilter | None, *, by: Sequence[str]) -> pa.Table:
-    """Count files as `partition_files` does, by partition, or with `by` of "partition" and "bucket" by bucket."""
+def counted_files(
+    root: TableRoot, snapshot: Snapshot, wanted: EntryFilter | None, *, by: Sequence[str], waiting: bool = True
+) -> pa.Table:
+    """Count files as `partition_files` does, by partition, or with `by` of "partition" and "bucket" by bucket.
+
+    Args:
+        waiting: count files of postponed buckets, whose rows readers do not see yet.
+    """
     try:
         files = root.manifests.base_and_delta(snapshot)
         parts = [
-            _counted(root.manifests.read_entries(files[at : at + _MANIFESTS_AT_ONCE], wanted), by)
+            _counted(entries if waiting else entries.take(entries.bucket != POSTPONE_BUCKET), by)
             for at in range(0, len(files), _MANIFESTS_AT_ONCE)
+            for entries in (root.manifests.read_entries(files[at : at + _MANIFESTS_AT_ONCE], wanted),)
         ]
     except FileMissingError as error:
         raise root.missing(Base.of(snapshot), error) from error

@@ -294,7 +294,7 @@ def _buckets(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
 def _partitions(asked: Asked, state: TableState) -> Iterator[pa.RecordBatch]:
     """The partitions that have files, by their texts."""
     if state.snapshot is not None:
-        found = counted_files(state.root, state.snapshot, None, by=("partition",))
+        found = counted_files(state.root, state.snapshot, None, by=("partition",), waiting=False)
         texts = partition_names(found["partition"].combine_chunks(), state.schema, directory=False)
         yield from _counted(asked, state, found, texts, _PARTITIONS)
 
