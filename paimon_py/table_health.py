@@ -50,9 +50,12 @@ class TableHealth:
 
         Cost: a dry run of `remove_orphans`, which reads all metadata once, and one list more for each directory;
             memory for some columns of all files.
-        Raises: StorageError
+        Raises:
+            SnapshotExpiredError: the latest snapshot expired meanwhile; look again.
+            UnsupportedError: `deep` looks at files that paimon_py cannot read.
+            StorageError: the store failed.
         """
         from paimon_py.doctor.checks import examine
         from paimon_py.doctor.gather import gather
 
-        return examine(gather(self._root, self._schema, deep=deep, progress=progress))
+        return examine(gather(self._root, self._root.schemas.latest(), deep=deep, progress=progress))

@@ -8,13 +8,14 @@ import click
 import msgspec
 import pyarrow as pa
 
-from paimon_py import Table
+from paimon_py import Finding, Table
 from paimon_py.cli.output import on_one_line, show_record, show_table, takes_format
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age_or_moment, takes_table
 from paimon_py.maintain.expired import RemovedOrphans
 
 _SHOWN = 20
+_COLOURS = {"problem": "red", "warning": "yellow", "note": "cyan"}
 _FINDINGS = pa.schema([
     ("severity", pa.string()), ("code", pa.string()), ("message", pa.string()), ("figure", pa.float64()),
     ("option", pa.string()), ("mend", pa.string()), ("places", pa.list_(pa.string())),
@@ -29,10 +30,24 @@ def doctor(table: Table, deep: bool, form: str) -> None:
     """Say what is wrong with a table or gets worse, and the call that mends it. Nothing is changed."""
     with progress("looking at") as report:
         found = table.doctor(deep=deep, progress=report)
-    if form == "table" and not found:
-        click.echo("nothing found: the table is healthy")
+    if form != "table":
+        show_table(pa.Table.from_pylist([msgspec.structs.asdict(one) for one in found], _FINDINGS), form)
         return
-    show_table(pa.Table.from_pylist([msgspec.structs.asdict(one) for one in found], _FINDINGS), form)
+    for one in found:
+        _speak(one)
+    if not found:
+        click.echo("nothing found: the table is healthy")
+
+
+def _speak(found: Finding) -> None:
+    """A finding in a few lines."""
+    severity = click.style(found.severity, fg=_COLOURS.get(found.severity), bold=True)
+    click.echo(f"{severity} {found.code}: {on_one_line(found.message)}")
+    for label, text in (("option", found.option), ("mend", found.mend)):
+        if text:
+            click.echo(f"  {label}: {on_one_line(text)}")
+    for place in found.places:
+        click.echo(f"  - {on_one_line(place)}")
 
 
 @click.command()

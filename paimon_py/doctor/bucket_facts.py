@@ -12,20 +12,17 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.spec.manifest import HASH, IndexEntry
 
 _BUCKET = ["partition", "bucket"]
-_SUMS = ("file_count", "level0_count", "small_count", "record_count", "delete_count", "file_size_in_bytes")
+_SUMS = ("file_count", "level0_count", "record_count", "delete_count", "file_size_in_bytes")
 
 
 def count_buckets(
-    entries: EntryColumns, index: list[IndexEntry], small_bytes: int, files: TableFiles, *, is_keyed: bool
+    entries: EntryColumns, index: list[IndexEntry], files: TableFiles, *, is_keyed: bool
 ) -> pa.Table:
     """One row for each bucket that has files, as `Facts.buckets` says.
 
-    Args:
-        small_bytes: files below this are small.
-
     Cost: some columns of all files in memory.
     """
-    rows = _file_rows(entries, small_bytes)
+    rows = _file_rows(entries)
     runs = rows.group_by([*_BUCKET, "run"], use_threads=False).aggregate(
         [*((name, "sum") for name in _SUMS), ("total_buckets", "max")]
     )
@@ -48,9 +45,9 @@ def count_buckets(
     )
 
 
-def _file_rows(entries: EntryColumns, small_bytes: int) -> pa.Table:
+def _file_rows(entries: EntryColumns) -> pa.Table:
     """One row a file. `run`: the level, and a number below 0 for each file of level 0, which is a run of its own."""
-    level, size = entries.level, entries.size_bytes
+    level = entries.level
     return pa.table(
         {
             "partition": entries.partitions(),
@@ -58,10 +55,9 @@ def _file_rows(entries: EntryColumns, small_bytes: int) -> pa.Table:
             "run": np.where(level > 0, level, -1 - np.arange(len(entries))),
             "file_count": np.ones(len(entries), np.int64),
             "level0_count": (level == 0).astype(np.int64),
-            "small_count": (size < small_bytes).astype(np.int64),
             "record_count": entries.row_count,
             "delete_count": entries.delete_row_count.clip(min=0),
-            "file_size_in_bytes": size,
+            "file_size_in_bytes": entries.size_bytes,
             "total_buckets": entries.total_buckets,
         }
     )

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.compaction.append_picker import AppendSettings
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.doctor.facts import Facts
 from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding
@@ -67,15 +66,14 @@ def damaged_files(facts: Facts) -> Iterator[Finding]:
 
 
 def small_files(facts: Facts) -> Iterator[Finding]:
-    """Check that append tables have no more small files in a bucket than a compaction leaves."""
-    least = AppendSettings.of(Options(facts.options)).file_count_min
-    worst = _worst(facts.buckets, "small_count", least)
-    if len(worst) and not facts.is_keyed:
-        count = pc.sum(worst["small_count"]).as_py()
+    """Check that append tables have no more small files than a compaction leaves."""
+    worst = _worst(facts.waiting, "file_count", 1)
+    if len(worst):
+        count = pc.sum(worst["file_count"]).as_py()
         yield Finding(
             code="small-files", severity=WARNING, figure=count, option="compaction.min.file-num", mend=COMPACT,
-            message=f"{_many(count, 'small file')} wait to be merged in {_buckets(worst)}",
-            places=_places(worst, "small_count", "small files"),
+            message=f"{_many(count, 'file')} of {_buckets(worst)} wait to be merged",
+            places=_places(worst, "file_count", "files"),
         )  # fmt: skip
 
 

@@ -65,10 +65,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         is_dynamic: the table has dynamic buckets, each with a hash index.
         now_millis: the time of this machine.
         live_files, live_bytes: data files of the latest snapshot.
-        buckets: one row a bucket: `partition`, `bucket`, `file_count`, `level0_count`, `run_count`, `small_count`,
+        buckets: one row a bucket: `partition`, `bucket`, `file_count`, `level0_count`, `run_count`,
             `repeated_count` (files that hold nothing but one key, which is the same), `record_count`, `largest_run`
             (rows of the largest sorted run), `delete_count`, `file_size_in_bytes`, `hash_count` (null without a hash
             index), `total_buckets`.
+        waiting: of an append table, what a compaction would merge now: `partition`, `bucket`, `file_count`.
         broken: files that the latest snapshot needs and that are missing or damaged, metadata among them.
         snapshot_count, expirable: how many snapshots are left, and how many of them may go.
         commits: of the newest snapshots, ascending.
@@ -84,6 +85,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     live_files: int = 0
     live_bytes: int = 0
     buckets: Any
+    waiting: Any
     broken: tuple[Broken, ...] = ()
     manifests: ManifestFacts = ManifestFacts()
     snapshot_count: int = 0

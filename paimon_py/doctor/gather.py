@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.manifest.columns import EntryColumns
-from paimon_py.compaction.append_picker import AppendSettings
+from paimon_py.compaction.plan import plan_compaction
 from paimon_py.doctor.bucket_facts import count_buckets
 from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts, OrphanFacts
 from paimon_py.doctor.files import broken_files
-from paimon_py.errors import CorruptionError, NotFoundError, OptionError, UsageError
+from paimon_py.errors import CorruptionError, NotFoundError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 from paimon_py.maintain.retention import first_kept, retention_of
 from paimon_py.metadata.bucket_files import TableFiles
@@ -30,7 +31,6 @@ from paimon_py.storage.store import FileMissingError
 NEWEST = 100
 """Snapshots whose times are looked at."""
 _NO_LIMIT = 2**31 - 1
-_KEYED_TARGET_BYTES = 128 << 20
 
 Report = Callable[[int, int, str], object]
 
@@ -39,7 +39,7 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report
     """Look at everything once; what cannot be read becomes a fact.
 
     Cost: as `Table.doctor`
-    Raises: StorageError
+    Raises: SnapshotExpiredError, UnsupportedError, StorageError
     """
     tell = progress or (lambda *_: None)
     schema, senseless = _with_sense(schema)
@@ -55,6 +55,9 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report
     tell(1, steps, "files")
     files = TableFiles(root, schema)
     broken += broken_files(files, live, index, deep=deep)
+    if broken and latest is not None and root.snapshots.find(latest.id) is None:
+        message = f"snapshot {latest.id} of {root.path} expired while its files were looked at: look again"
+        raise SnapshotExpiredError(message, snapshot_id=latest.id)
     tell(2, steps, "snapshots")
     commits = _commits(root)
     tell(3, steps, "tags")
@@ -62,13 +65,13 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report
     tell(4, steps, "orphans")
     orphans = _orphans(root, broken)
     tell(5, steps, "all")
-    followers = _followers(root, latest, broken)
+    followers, waiting = _followers(root, latest, broken), _waiting(root, schema, broken)
     options, keyed = Options(schema.options), bool(schema.primary_keys)
     return Facts(
         options=dict(schema.options), is_keyed=keyed, is_partitioned=bool(schema.partition_keys),
         is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=root.env.clock.millis(),
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
-        buckets=count_buckets(live, index, small_bytes_of(options, is_keyed=keyed), files, is_keyed=keyed),
+        buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), manifests=_manifests(root, latest, options),
         snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
@@ -92,12 +95,23 @@ def _index(root: TableRoot, latest: Snapshot | None) -> list[IndexEntry]:
     return [] if latest is None or latest.index_manifest is None else root.manifests.read_index(latest.index_manifest)
 
 
-def small_bytes_of(options: Options, *, is_keyed: bool) -> int:
-    """Files below this are small."""
-    if not is_keyed:
-        return AppendSettings.of(options).small_bytes
-    target = options.find_size("target-file-size") or _KEYED_TARGET_BYTES
-    return int(target * options.get_float("compaction.small-file-ratio"))
+def _waiting(root: TableRoot, schema: TableSchema, broken: list[Broken]) -> pa.Table:
+    """How many files `compact` would merge now in each bucket of an append table; none of one with a primary key."""
+    counts: dict[tuple[bytes, int], int] = {}
+    if not schema.primary_keys:
+        try:
+            tasks = plan_compaction(root, schema, full=False, chosen=None)
+        except CorruptionError as error:
+            tasks = []
+            broken.append(Broken(error.path or root.path, str(error)))
+        for task in tasks:
+            place = task.partition, task.bucket
+            counts[place] = counts.get(place, 0) + len(task.files)
+    files = TableFiles(root, schema)
+    names = pa.array([files.partition_directory(partition) for partition, _ in counts], pa.string())
+    buckets = pa.array([bucket for _, bucket in counts], pa.int64())
+    sums = pa.array(list(counts.values()), pa.int64())
+    return pa.table({"partition": names, "bucket": buckets, "file_count": sums})
 
 
 def _manifests(root: TableRoot, latest: Snapshot | None, options: Options) -> ManifestFacts:

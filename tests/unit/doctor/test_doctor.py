@@ -11,9 +11,9 @@ import pytest
 from unit.commit.support import Clock
 from unit.public import QUICK
 
-from paimon_py import Catalog, Finding, RemoveOption, SetOption
+from paimon_py import Catalog, Finding, RemoveOption, SetOption, SnapshotExpiredError
 from paimon_py.doctor.checks import examine
-from paimon_py.doctor.facts import Commit, Facts, Following, Holder, ManifestFacts
+from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts
 from paimon_py.doctor.gather import gather
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.consumers import Consumer
@@ -113,6 +113,19 @@ def test_missing_files_are_found(catalog):
     assert codes(table, deep=True) == ["missing-files"]
 
 
+def test_a_snapshot_that_expires_meanwhile_is_no_missing_file(catalog, monkeypatch):
+    table = keyed(catalog)
+    table.write_arrow(rows(range(10)))
+
+    def expiring(*_, **__):
+        Path(table.location, "snapshot", "snapshot-1").unlink()
+        return [Broken("data-1.parquet")]
+
+    monkeypatch.setattr("paimon_py.doctor.gather.broken_files", expiring)
+    with pytest.raises(SnapshotExpiredError, match="look again"):
+        table.doctor()
+
+
 def test_files_of_another_size_are_found(catalog):
     table = keyed(catalog)
     table.write_arrow(rows(range(10)))
@@ -166,8 +179,8 @@ def test_small_files_of_append_tables_are_found_and_mended(catalog):
     assert codes(table) == []
     table.write_arrow(rows([1]))
     found = only(table, "small-files")
-    assert (found.figure, found.option, found.places) == (5, "compaction.min.file-num", ("bucket-0: 5 small files",))
-    table.compact(full=True)
+    assert (found.figure, found.option, found.places) == (5, "compaction.min.file-num", ("bucket-0: 5 files",))
+    table.compact()
     assert codes(table) == []
 
 
