@@ -6,15 +6,16 @@ Source: format.md §15.5; Java `FileSystemBranchManager`.
 from __future__ import annotations
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
-from paimon_py.errors import AlreadyExistsError, UsageError
+from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import FastForwarded
 from paimon_py.metadata.branches import check_new_branch, require_branch
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.snapshots import PINNING
 from paimon_py.spec.layout import (
     MAIN_BRANCH,
+    earliest_hint_path,
     latest_hint_path,
     schema_path,
-    snapshot_directory,
     snapshot_path,
     tag_path,
 )
@@ -25,9 +26,12 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
     """Make a branch: empty, or at a snapshot, or at that of a tag, which then is a tag of the branch too.
 
     The snapshot is written first, and the newest schema last, which makes the branch. A call that died can be repeated.
+    Before that the snapshot is looked for again: expiry lists branches once the snapshot is gone, and so either knows
+    of the branch, or the branch is not made.
 
-    Cost: a put for the snapshot, the tag and each schema.
+    Cost: a put for the snapshot, the tag and each schema, and a get.
     Raises:
+        SnapshotExpiredError: the snapshot went meanwhile.
         AlreadyExistsError: there is a branch of this name, or what is left of another one.
         TagNotFoundError
     """
@@ -44,12 +48,23 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
         files.append((tag_path(home, begin), get(tag_path(source, begin))))
     numbers = [number for number in root.schemas.ids() if number <= newest]
     files += [(schema_path(home, number), get(schema_path(source, number))) for number in numbers]
-    for path, data in files:
+    for number, (path, data) in enumerate(files):
+        if number == len(files) - 1 and snapshot is not None and not _is_kept(root, snapshot):
+            root.store.delete_tree(home)
+            raise SnapshotExpiredError(
+                f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
+                path=home, snapshot_id=snapshot.id,
+            )  # fmt: skip
         if not root.store.put_new(path, data, within=root.path) and root.store.get(path) != data:
             raise AlreadyExistsError(
                 f"{path} is left of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
             )
     return branch
+
+
+def _is_kept(root: TableRoot, snapshot: Snapshot) -> bool:
+    """Whether a snapshot is there, or a tag that keeps it."""
+    return root.snapshots.find(snapshot.id) == snapshot or any(tag.snapshot == snapshot for tag in root.tags.list())
 
 
 def delete_branch(root: TableRoot, name: str) -> None:
@@ -82,7 +97,8 @@ def fast_forward(root: TableRoot, name: str) -> FastForwarded:
     """Make main what a branch is: snapshots, schemas and tags of main go from where the branch begins, its own come.
 
     What both have stays untouched. Later snapshots of main go first, newest first, then those of the branch come,
-    oldest first: whoever reads meanwhile finds a state of either. A call that died can be repeated.
+    oldest first: whoever reads meanwhile finds a state of either. So the branch's first one comes before all that if
+    main has forgotten it. A call that died can be repeated.
 
     Cost: three lists of each side, a get for each snapshot and tag, a delete for each that goes, a put for each that
         comes.
@@ -103,8 +119,10 @@ def fast_forward(root: TableRoot, name: str) -> FastForwarded:
     going = [number for number in there if number not in same]
     tags = [tag for tag in root.tags.list() if tag.snapshot.id >= first.id]
     home, kept = root.branch_path, max((*same, first.id - 1))
-    within = snapshot_directory(home)
     root.store.delete(latest_hint_path(home))
+    if first.id < min(root.snapshots.ids(), default=0):
+        root.store.put(snapshot_path(home, first.id), snapshot_to_json(first), within=home)
+        root.store.put(earliest_hint_path(home), str(first.id).encode(), within=home)
     for number in sorted(going, reverse=True):
         root.store.delete(snapshot_path(home, number))
     root.changelogs.cut([number for number in root.changelogs.ids() if number > kept])
@@ -115,11 +133,11 @@ def fast_forward(root: TableRoot, name: str) -> FastForwarded:
     _move_schemas(root, branch, first.schema_id)
     for number, snapshot in sorted(coming.items()):
         if number not in same:
-            root.store.put(snapshot_path(home, number), snapshot_to_json(snapshot), within=within)
+            root.store.put(snapshot_path(home, number), snapshot_to_json(snapshot), within=home)
     for name_of_tag in branch_tags:
         data = root.store.get(tag_path(branch.branch_path, name_of_tag))
         root.store.put(tag_path(home, name_of_tag), data, within=home)
-    root.store.put(latest_hint_path(home), str(numbers[-1]).encode(), within=within)
+    root.store.put(latest_hint_path(home), str(numbers[-1]).encode(), within=home)
     return FastForwarded(
         snapshot_id=numbers[-1],
         gone_ids=tuple(sorted(going)),

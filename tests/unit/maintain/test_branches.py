@@ -181,6 +181,9 @@ def test_a_branch_that_main_has_outlived():
     table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
     assert table.fast_forward("b").snapshot_id == 3
     assert ids(table) == [2, 3] and 70 in keys(opened(table._root.store))
+    for key in range(9):
+        table.write_arrow(rows(key))
+    assert table._root.snapshots.earliest_id() == 2
 
 
 def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
@@ -198,6 +201,35 @@ def test_a_branch_that_forgot_where_it_parted_keeps_its_files():
     table.compact(full=True)
     table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
     assert keys(branch) == [1, 2, 3] and keys(table) == [1, 2, 4]
+
+
+@pytest.mark.parametrize("begin", [3, "late"])
+def test_a_snapshot_that_expires_while_a_branch_is_made_from_it(begin, monkeypatch):
+    store = lived("keyed")
+    opened(store).create_tag("late", snapshot_id=3)
+    put_new = MemoryStore.put_new
+
+    def rival(self, path, *given, **named):
+        if path.endswith("/branch-b/snapshot/snapshot-3"):
+            opened(store).delete_tag("late")
+            opened(store).expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+        return put_new(self, path, *given, **named)
+
+    monkeypatch.setattr(MemoryStore, "put_new", rival)
+    with pytest.raises(SnapshotExpiredError, match="while the branch 'b' was made"):
+        opened(store).create_branch("b", from_=begin)
+    assert opened(store).branches() == [] and store.list(f"{PATH}/branch/branch-b") == []
+
+
+def test_an_empty_table_moves_on_to_a_branch():
+    catalog = Catalog(MemoryStore(), "/w")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", rows(1).schema, options={"bucket": "-1"})
+    table.create_branch("b").write_arrow(rows(1))
+    assert table.fast_forward("b").new_ids == (1,)
+    assert keys(table) == [1] and keys(catalog.table("d.t")) == [1]
+    table.write_arrow(rows(2))
+    assert ids(table) == [1, 2] and keys(table.branch("b")) == [1]
 
 
 def live(seed: int) -> int:
