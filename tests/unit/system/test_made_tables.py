@@ -176,6 +176,16 @@ def test_buckets_and_partitions_count_what_is_live(table):
     ]  # fmt: skip
 
 
+def test_files_that_wait_are_told_of_by_buckets_alone(catalog):
+    options = {"bucket": "-2", "postpone.default-bucket-num": "1"}
+    made = catalog.create_table("d.w", Schema([("k", "INT NOT NULL")]), primary_key=["k"], options=options)
+    made.write_arrow(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    assert [row["bucket"] for row in dicts(made.system("buckets").scan())] == [-2]
+    assert [made.system(name).scan().count() for name in ("files", "file_key_ranges", "partitions")] == [0, 0, 0]
+    made.compact()
+    assert [made.system(name).scan().count() for name in ("files", "file_key_ranges", "partitions")] == [1, 1, 1]
+
+
 def test_manifests_tell_what_they_hold(table):
     found = dicts(table.system("manifests").scan(columns=["num_added_files", "min_partition_stats", "max_partition_stats"]))
     assert found == [{"num_added_files": 2, "min_partition_stats": "{x}", "max_partition_stats": "{y}"}] * 4
