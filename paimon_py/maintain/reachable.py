@@ -47,8 +47,8 @@ from paimon_py.storage.store import FileMissingError, FileStatus
 
 _ROUNDS = 10
 _WAIT_SECONDS = 0.2
-_GROUP_BYTES = 16 << 20
-"""Manifests are read in groups of so many bytes."""
+_GROUP_ENTRIES = 50_000
+"""Manifests are read in groups of so many entries, about a kilobyte of memory each."""
 
 _AT_ONCE = 256
 """States are read in groups of so many."""
@@ -118,6 +118,7 @@ class Reachable:
         for attempt in range(_ROUNDS):
             missing = self._round()
             if missing is None:
+                self._sort()
                 return
             self._done.lists.clear()
             if attempt < _ROUNDS - 1:
@@ -127,9 +128,8 @@ class Reachable:
         ) from missing
 
     def lack(self, names: Sequence[str]) -> Mask:
-        """Which names no state names."""
-        self._sort()
-        if not len(self._hashes):
+        """Which names no state names, as far as `read` has seen. Threads may ask at once."""
+        if not len(self._hashes) or not names:
             return np.ones(len(names), np.bool_)
         hashes = xxhash64(slices_of(pa.array(names, pa.string())))
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
@@ -244,7 +244,7 @@ class _Reader:
             raise
         self._add(pa.array([name, *(file.name for file in files)], pa.string()))
         unread = [file for file in files if file.name not in self._done.manifests]
-        for group in _groups(unread, 0 if missing_ok else _GROUP_BYTES):
+        for group in _groups(unread, 0 if missing_ok else _GROUP_ENTRIES):
             names = [file.name for file in group]
             self._done.manifests.update(names)
             try:
@@ -289,16 +289,17 @@ def _stamp(status: FileStatus) -> tuple[int, int]:
     return (-1 if status.modified_millis is None else status.modified_millis, status.size_bytes)
 
 
-def _groups(files: Sequence[ManifestFile], most_bytes: int) -> Iterator[list[ManifestFile]]:
-    """Neighbours of so many bytes together, or each file alone."""
+def _groups(files: Sequence[ManifestFile], most: int) -> Iterator[list[ManifestFile]]:
+    """Neighbours of so many entries together, or each file alone."""
     group: list[ManifestFile] = []
     size = 0
     for file in files:
-        if group and size + file.size_bytes > most_bytes:
+        entries = file.added_files + file.deleted_files
+        if group and size + entries > most:
             yield group
             group, size = [], 0
         group.append(file)
-        size += file.size_bytes
+        size += entries
     if group:
         yield group
 

@@ -8,11 +8,11 @@ Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
 
 import msgspec
+import numpy as np
 
 from paimon_py.env import Clock
 from paimon_py.errors import StorageError, UsageError
@@ -25,11 +25,12 @@ from paimon_py.spec.layout import join, manifest_directory
 from paimon_py.storage.store import FileStatus, Store
 
 Progress = Callable[[int, int, str], object]
+Candidate = tuple[Store, FileStatus]
 
 DAY = timedelta(days=1)
 _HOUR_MILLIS = 3_600_000
 _SHOWN = 1000
-_LISTED_AT_ONCE = 64
+_LISTED_AT_ONCE = 16
 _DELETED_AT_ONCE = 20_000
 
 
@@ -80,7 +81,7 @@ class _Search:
         self._limit = limit
         self._dry_run = dry_run
         self._reachable = Reachable(root, min(limit, root.env.clock.millis() - _HOUR_MILLIS))
-        self._candidates: list[tuple[Store, FileStatus]] = []
+        self._candidates: list[Candidate] = []
         self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
 
     def run(self, progress: Progress | None) -> None:
@@ -93,12 +94,11 @@ class _Search:
             *dict.fromkeys(bucket_directories(self._root, branches, keys, external)),
         ]
         self._count(directories=len(directories), shared_roots=tuple(shared))
-        rest = iter(directories)
-        done = 0
-        while page := list(islice(rest, _LISTED_AT_ONCE)):
-            for directory, listed in zip(page, self._root.env.pool.map(_listed, page), strict=True):
-                self._look_at(directory, listed)
-            done += len(page)
+        for done, (old, young) in enumerate(self._looked_at(directories), 1):
+            self._count(young_files=self._found.young_files + young)
+            self._candidates += old
+            while len(self._candidates) >= _DELETED_AT_ONCE:
+                self._clean()
             if progress is not None:
                 progress(done, len(directories), "directories")
         self._clean()
@@ -107,18 +107,19 @@ class _Search:
         """What was found."""
         return self._found
 
-    def _look_at(self, directory: Directory, listed: Sequence[FileStatus]) -> None:
-        """Gather what may be an orphan in a directory."""
+    def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[list[Candidate], int]]:
+        """What is found in each directory: some at once where requests take their time, else one after the other."""
+        at_once = _LISTED_AT_ONCE if "://" in self._root.path else 1
+        for start in range(0, len(directories), at_once):
+            yield from self._root.env.pool.map(self._look_at, directories[start : start + at_once])
+
+    def _look_at(self, directory: Directory) -> tuple[list[Candidate], int]:
+        """What may be an orphan in a directory, and how many files are too young for that."""
+        listed = directory.store.list(directory.path)
         files = [status for status in listed if not status.is_directory and directory.may_hold(status.name)]
-        if not files:
-            return
-        lacking = self._reachable.lack([status.name for status in files]).tolist()
-        unnamed = [status for status, lacks in zip(files, lacking, strict=True) if lacks]
-        old = [status for status in unnamed if _is_older(status, self._limit)]
-        self._count(young_files=self._found.young_files + len(unnamed) - len(old))
-        self._candidates += [(directory.store, status) for status in old]
-        while len(self._candidates) >= _DELETED_AT_ONCE:
-            self._clean()
+        lacking = np.flatnonzero(self._reachable.lack([status.name for status in files])).tolist()
+        old = [(directory.store, files[at]) for at in lacking if _is_older(files[at], self._limit)]
+        return old, len(lacking) - len(old)
 
     def _clean(self) -> None:
         """Delete the first candidates that states which came meanwhile do not name, either."""
@@ -140,11 +141,7 @@ class _Search:
         self._found = msgspec.structs.replace(self._found, **changes)
 
 
-def _listed(directory: Directory) -> list[FileStatus]:
-    return directory.store.list(directory.path)
-
-
-def _remains(one: tuple[Store, FileStatus]) -> bool:
+def _remains(one: Candidate) -> bool:
     """Delete a file. Gives whether the store refused."""
     store, status = one
     try:

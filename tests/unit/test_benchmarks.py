@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import clustering, indexes, memory, streams, system_tables, versions
+from benchmarks import cleaning, clustering, indexes, memory, streams, system_tables, versions
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -141,3 +141,13 @@ def test_system_tables_tell_of_all_that_was_made(tmp_path, capsys):
     assert rows["$snapshots, snapshot_id = 77"][0] == 0 and rows["$snapshots"][0] == 5
     assert rows["$files"][0] == 25_000 and rows["$manifests"][0] == rows["$buckets"][0] == rows["$partitions"][0] == 3
     assert rows["$files, partition = '{3}'"][0] == 0 and rows["$files, partition = '{3}'"][1] < rows["$files"][1]
+
+
+def test_cleaning_finds_what_was_made_for_it(tmp_path):
+    lines = []
+    for kind, count in zip(cleaning.KINDS, (12, 900, 11_000), strict=True):
+        directory = str(tmp_path / kind)
+        cleaning.make(directory, kind, count)
+        lines.append(cleaning.measure(directory, kind, count))
+    assert [line.files for line in lines[1:]] == [900 // 9, 10_000 // 9 + 1000 // 9]
+    assert lines[0].files > 20 and lines[0].calls < 12 * 15
