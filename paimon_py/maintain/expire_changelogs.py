@@ -8,6 +8,7 @@ from __future__ import annotations
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredChangelogs
 from paimon_py.maintain.retention import Retention, first_kept_changelog
+from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -54,7 +55,10 @@ def expire_changelogs(
         if following is not None:
             doomed.spare_metadata(following, missing_ok=True)
         doomed.spare([] if oldest is None else [oldest])
-        doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+        # what the first one took away was last named by the snapshot before
+        doomed.spare(beside.near(going[0].id - 1, kept.snapshot_id))
+        before = [other.snapshots.find(going[0].id - 1) for other in other_branches(root)]
+        doomed.spare([one for one in before if one is not None])
         doomed.spare_changes(beside.branches)
     left_files = 0
     if going and not dry_run:

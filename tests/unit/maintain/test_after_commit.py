@@ -461,6 +461,20 @@ def test_a_branch_keeps_what_it_shares_though_it_let_the_common_snapshots_go(sto
     assert [branch.scan(snapshot_id=number).count() for number in ids(branch)] == [2, 3, 4]
 
 
+def test_a_tag_keeps_what_the_first_changelog_that_goes_took_away(store, clock):
+    """The newest tag before does not know these files: the snapshot that took them away has it."""
+    options = {**FEW, "changelog.num-retained.min": "4", "changelog.num-retained.max": "5"}
+    table = created(store, clock, (), **options)
+    table.write_arrow(rows(1))
+    table.create_tag("before", snapshot_id=1)
+    table.write_arrow(rows(2), overwrite={})
+    table.create_tag("after", snapshot_id=2)
+    for number in range(8):
+        table.write_arrow(rows(number))
+        assert table.scan(tag="before").count() == 1, table._root.changelogs.ids()
+    assert table._root.changelogs.ids() == [6, 7]
+
+
 def test_a_tag_that_goes_leaves_the_changes_that_are_kept(store, clock):
     """In an append table the files that were written tell of the changes."""
     options = {**FEW, "changelog.num-retained.min": "9", "changelog.num-retained.max": "99"}
