@@ -34,6 +34,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import Schemas
 from paimon_py.spec.layout import (
     DATABASE_SUFFIX,
+    branch_directory,
     check_name,
     database_path,
     join,
@@ -357,7 +358,7 @@ class Catalog(CatalogCare):
             warn(f"{path} was dropped; of the files it named outside, {len(left)} are not its own and stay: {named}")
 
     def _refuse_remains(self, path: str, name: str) -> None:
-        if self._store.list(snapshot_directory(path)):
+        if any(self._store.list(directory) for directory in (snapshot_directory(path), branch_directory(path))):
             raise AlreadyExistsError(
                 f"{path} holds the remains of a table that was dropped halfway; drop_table({name!r}) removes them",
                 path=path,

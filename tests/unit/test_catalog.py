@@ -180,7 +180,8 @@ def test_dropping_removes_everything(catalog):
     assert os.listdir(catalog.warehouse) == []
 
 
-def test_a_drop_that_was_interrupted_leaves_no_table_and_no_place_for_one():
+@pytest.mark.parametrize("left", ["snapshot/snapshot-1", "branch/branch-b/schema/schema-0"])
+def test_a_drop_that_was_interrupted_leaves_no_table_and_no_place_for_one(left):
     class Stopped(MemoryStore):
         def delete_tree(self, directory):
             raise KeyboardInterrupt
@@ -189,7 +190,7 @@ def test_a_drop_that_was_interrupted_leaves_no_table_and_no_place_for_one():
     catalog = Catalog(store, "memory://w")
     catalog.create_database("d")
     catalog.create_table("d.t", COLUMNS)
-    store.put("memory://w/d.db/t/snapshot/snapshot-1", b"{}")
+    store.put(f"memory://w/d.db/t/{left}", b"{}")
     with pytest.raises(KeyboardInterrupt):
         catalog.drop_table("d.t")
     with pytest.raises(TableNotFoundError):
