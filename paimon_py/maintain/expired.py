@@ -113,6 +113,7 @@ class RemovedOrphans(msgspec.Struct, frozen=True, kw_only=True):
         young_files: files that nothing names and that are younger: a writer may still commit them.
         left_files: files that the store did not delete; they are among `files`.
         directories: how many directories were listed.
+        removed_directories: buckets and partitions that went since nothing is in them; a dry run does not count them.
         shared_roots: external directories that were left alone, since other tables may have files there.
         older_than_millis: the limit, by the clock of the store.
         dry_run: nothing was deleted, all of this is what would happen.
@@ -124,6 +125,7 @@ class RemovedOrphans(msgspec.Struct, frozen=True, kw_only=True):
     young_files: int = 0
     left_files: int = 0
     directories: int = 0
+    removed_directories: int = 0
     shared_roots: tuple[str, ...] = ()
     older_than_millis: int
     dry_run: bool

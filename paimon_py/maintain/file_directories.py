@@ -62,11 +62,12 @@ class Content(Enum):
 
 
 class Directory(NamedTuple):
-    """A directory of a store."""
+    """A directory of a store. `levels`: so many directories, this one and those above, may go when they are empty."""
 
     store: Store
     path: str
     content: Content
+    levels: int = 0
 
     def may_hold(self, name: str) -> bool:
         """Whether a file of this name may be an orphan."""
@@ -105,10 +106,10 @@ def bucket_directories(
         places.append((store, place.removesuffix(f"/{_BUCKET}"), True))
     for store, path, is_external in places:
         for where in below:
-            for bucket in _buckets(store, join(path, where), keys):
-                yield Directory(store, bucket, Content.NAMED)
-                if is_external:
-                    yield from (Directory(store, one, Content.NAMED) for one in _spread(store, bucket, _ENTROPY))
+            for bucket in _buckets(store, join(path, where), keys, 0):
+                yield bucket
+                if is_external and bucket.content is Content.NAMED:
+                    yield from _spread(bucket, _ENTROPY)
 
 
 def external_roots(root: TableRoot, homes: Iterable[Home]) -> tuple[list[str], list[str]]:
@@ -134,27 +135,31 @@ def _data_directories(schemas: Schemas) -> Iterator[str]:
         yield found if found and is_plain_directory(found) else ""
 
 
-def _buckets(store: Store, path: str, keys: Sequence[str]) -> Iterator[str]:
-    """The buckets of all partitions below a directory."""
-    names = [status for status in store.list(path) if status.is_directory]
-    if not keys:
-        for status in names:
-            if parse_number(_BUCKET, status.name) is not None or status.name == bucket_dir(POSTPONE_BUCKET):
-                yield status.path
-        return
-    for status in names:
-        if status.name.startswith(f"{escape(keys[0])}="):
-            yield from _buckets(store, status.path, keys[1:])
+def _buckets(store: Store, path: str, keys: Sequence[str], depth: int) -> Iterator[Directory]:
+    """The buckets of all partitions below a directory, and partitions without any."""
+    below = [status for status in store.list(path) if status.is_directory]
+    found = 0
+    for status in below:
+        if keys and status.name.startswith(f"{escape(keys[0])}="):
+            found += 1
+            yield from _buckets(store, status.path, keys[1:], depth + 1)
+        elif not keys and _is_bucket(status.name):
+            found += 1
+            yield Directory(store, status.path, Content.NAMED, depth + 1)
+    if depth and not found:
+        yield Directory(store, path, Content.KEPT, depth)
 
 
-def _spread(store: Store, path: str, parts: Sequence[re.Pattern[str]]) -> Iterator[str]:
+def _is_bucket(name: str) -> bool:
+    return parse_number(_BUCKET, name) is not None or name == bucket_dir(POSTPONE_BUCKET)
+
+
+def _spread(above: Directory, parts: Sequence[re.Pattern[str]]) -> Iterator[Directory]:
     """The directories by which files of a bucket are spread."""
-    for status in store.list(path):
+    for status in above.store.list(above.path):
         if status.is_directory and parts[0].fullmatch(status.name):
-            if len(parts) == 1:
-                yield status.path
-            else:
-                yield from _spread(store, status.path, parts[1:])
+            below = Directory(above.store, status.path, Content.NAMED, above.levels + 1)
+            yield from _spread(below, parts[1:]) if len(parts) > 1 else (below,)
 
 
 def _warehouse(path: str) -> str | None:

@@ -202,14 +202,18 @@ class _Reader:
         self.hashes: list[Words] = []
 
     def read(self) -> StorageError | None:
-        """What was missing, if anything was. What a kept changelog names beside changes may be missing."""
+        """What was missing, if anything was.
+
+        Expiry takes away changes that a tag names, so that a snapshot or branch made of the tag lacks them, too, and
+        all that the readers of a kept changelog do not need.
+        """
         try:
             snapshot, is_changelog = self._state()
             self._add(pa.array([name for name in (snapshot.statistics, snapshot.index_manifest) if name], pa.string()))
-            lists = (snapshot.changelog_manifest_list, snapshot.delta_manifest_list, snapshot.base_manifest_list)
-            for name in lists:
-                if name is not None:
-                    self._take_list(name, missing_ok=is_changelog and name != snapshot.changelog_manifest_list)
+            if snapshot.changelog_manifest_list is not None:
+                self._take_list(snapshot.changelog_manifest_list, missing_ok=True)
+            for name in (snapshot.delta_manifest_list, snapshot.base_manifest_list):
+                self._take_list(name, missing_ok=is_changelog)
             if snapshot.index_manifest is not None:
                 self._take_index(snapshot.index_manifest, missing_ok=is_changelog)
         except FileMissingError as error:

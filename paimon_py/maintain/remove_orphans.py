@@ -22,10 +22,10 @@ from paimon_py.maintain.reachable import Reachable, homes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import millis_of
 from paimon_py.spec.layout import join, manifest_directory
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus
 
 Progress = Callable[[int, int, str], object]
-Candidate = tuple[Store, FileStatus]
+Candidate = tuple[Directory, FileStatus]
 
 DAY = timedelta(days=1)
 _HOUR_MILLIS = 3_600_000
@@ -82,6 +82,7 @@ class _Search:
         self._dry_run = dry_run
         self._reachable = Reachable(root, min(limit, root.env.clock.millis() - _HOUR_MILLIS))
         self._candidates: list[Candidate] = []
+        self._empty: set[Directory] = set()
         self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
 
     def run(self, progress: Progress | None) -> None:
@@ -94,32 +95,37 @@ class _Search:
             *dict.fromkeys(bucket_directories(self._root, branches, keys, external)),
         ]
         self._count(directories=len(directories), shared_roots=tuple(shared))
-        for done, (old, young) in enumerate(self._looked_at(directories), 1):
+        for done, (directory, old, young) in enumerate(self._looked_at(directories), 1):
             self._count(young_files=self._found.young_files + young)
-            self._candidates += old
+            self._candidates += [(directory, status) for status in old]
             while len(self._candidates) >= _DELETED_AT_ONCE:
                 self._clean()
             if progress is not None:
                 progress(done, len(directories), "directories")
         self._clean()
+        self._remove_directories()
 
     def result(self) -> RemovedOrphans:
         """What was found."""
         return self._found
 
-    def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[list[Candidate], int]]:
+    def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
         """What is found in each directory: some at once where requests take their time, else one after the other."""
         at_once = _LISTED_AT_ONCE if "://" in self._root.path else 1
         for start in range(0, len(directories), at_once):
             yield from self._root.env.pool.map(self._look_at, directories[start : start + at_once])
 
-    def _look_at(self, directory: Directory) -> tuple[list[Candidate], int]:
+    def _look_at(self, directory: Directory) -> tuple[Directory, list[FileStatus], int]:
         """What may be an orphan in a directory, and how many files are too young for that."""
         listed = directory.store.list(directory.path)
+        if not listed and directory.levels and not self._dry_run:
+            status = directory.store.stat(directory.path)
+            if status is not None and _is_older(status, self._limit):
+                self._empty.add(directory)
         files = [status for status in listed if not status.is_directory and directory.may_hold(status.name)]
         lacking = np.flatnonzero(self._reachable.lack([status.name for status in files])).tolist()
-        old = [(directory.store, files[at]) for at in lacking if _is_older(files[at], self._limit)]
-        return old, len(lacking) - len(old)
+        old = [files[at] for at in lacking if _is_older(files[at], self._limit)]
+        return directory, old, len(lacking) - len(old)
 
     def _clean(self) -> None:
         """Delete the first candidates that states which came meanwhile do not name, either."""
@@ -129,7 +135,10 @@ class _Search:
         self._reachable.read()
         lacking = self._reachable.lack([status.name for _, status in part]).tolist()
         going = [one for one, lacks in zip(part, lacking, strict=True) if lacks]
-        left = 0 if self._dry_run else sum(self._root.env.pool.map(_remains, going))
+        left = 0
+        if not self._dry_run:
+            left = sum(self._root.env.pool.map(_remains, going))
+            self._empty.update(directory for directory, _ in going if directory.levels)
         self._count(
             files=self._found.files + len(going),
             size_bytes=self._found.size_bytes + sum(status.size_bytes for _, status in going),
@@ -137,18 +146,37 @@ class _Search:
             left_files=self._found.left_files + left,
         )
 
+    def _remove_directories(self) -> None:
+        """Remove buckets that have been empty for long or that have become so, and then the partitions above them."""
+        found = self._empty
+        while found:
+            in_order = sorted(found, key=lambda one: one.path)
+            removed = list(self._root.env.pool.map(_is_removed, in_order))
+            self._count(removed_directories=self._found.removed_directories + sum(removed))
+            gone = [directory for directory, is_gone in zip(in_order, removed, strict=True) if is_gone]
+            above = (one._replace(path=one.path.rpartition("/")[0], levels=one.levels - 1) for one in gone)
+            found = {directory for directory in above if directory.levels}
+
     def _count(self, **changes: object) -> None:
         self._found = msgspec.structs.replace(self._found, **changes)
 
 
 def _remains(one: Candidate) -> bool:
     """Delete a file. Gives whether the store refused."""
-    store, status = one
+    directory, status = one
     try:
-        store.delete(status.path)
+        directory.store.delete(status.path)
     except StorageError:
         return True
     return False
+
+
+def _is_removed(directory: Directory) -> bool:
+    """Remove a directory if it is empty; whether it was."""
+    try:
+        return directory.store.remove_directory(directory.path)
+    except StorageError:
+        return False
 
 
 def _is_older(status: FileStatus, limit: int) -> bool:

@@ -140,3 +140,26 @@ def test_external_paths_of_several_tables_are_left_alone(tmp_path):
         found = one.remove_orphans(dry_run=False)
         assert found.files == 0 and found.shared_roots == (f"file:{shared}",)
     assert table.scan().to_arrow().num_rows == other.scan().to_arrow().num_rows == 3
+
+
+def test_empty_directories_go(tmp_path):
+    table = external(tmp_path, "t", tmp_path / "ext", **{"data-file.external-paths.strategy": "none"})
+    table.write_arrow(rows(1, 2))
+    home = tmp_path / "w" / "d.db" / "t"
+    (home / "p=7" / "bucket-0").mkdir(parents=True)
+    (home / "p=7" / "bucket-0" / "orphan").write_text("x")
+    for name in ("p=8/bucket-0", "p=9", "p=10/_", "x", "p=1/bucket-3"):
+        (home / name).mkdir(parents=True)
+    (home / "p=11").mkdir()
+    (home / "p=11" / "_SUCCESS").write_text("x")
+    for path in home.rglob("*"):
+        os.utime(path, (10**9, 10**9))
+    (home / "p=12" / "bucket-0").mkdir(parents=True)
+    assert table.remove_orphans().removed_directories == 0
+    done = table.remove_orphans(dry_run=False)
+    assert (done.files, done.removed_directories) == (1, 6)
+    left = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_dir()}
+    data = {name for name in left if "p=" in name}
+    assert data == {"p=1", "p=1/bucket-0", "p=0", "p=0/bucket-0", "p=10", "p=10/_", "p=11", "p=12", "p=12/bucket-0"}
+    assert {"x", "manifest", "snapshot", "schema"} <= left
+    assert table.scan().to_arrow().num_rows == 2

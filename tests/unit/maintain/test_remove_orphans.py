@@ -404,3 +404,20 @@ def test_all_tables_of_a_catalog():
         with pytest.raises(UnsupportedError, match="metastore"):
             world.catalog.repair(name)
 
+
+
+def test_the_changes_of_a_tag_have_expired():
+    """Expiry keeps the rows of a tag and not its changelog; a rollback or a branch may make it a snapshot again."""
+    world = World(**{"changelog-producer": "input"})
+    table = world.table
+    for step in range(4):
+        table.write_arrow(rows(step, step + 1))
+    table.create_tag("t", snapshot_id=2)
+    table.expire_snapshots(retain_min=1, retain_max=1, older_than=timedelta(milliseconds=-1))
+    table.create_branch("b", from_="t")
+    for _ in range(2):
+        world.pass_days(2)
+        table.remove_orphans(dry_run=False)
+        assert table.scan(tag="t").to_arrow().num_rows == table.branch("b").scan().to_arrow().num_rows == 3
+        table.rollback_to("t")
+    assert table.scan().to_arrow().num_rows == 3
