@@ -67,7 +67,7 @@ def tag_batch(root: TableRoot, schema: TableSchema) -> None:
         older = root.tags.get(name)
     except TagNotFoundError:
         older = None
-    if older is not None and older.snapshot == latest:
+    if older is not None and older.snapshot.mark == latest.mark:
         return
     if older is not None:
         delete_tag(root, schema, older)

@@ -53,7 +53,9 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
     """
     snapshot, doomed = tag.snapshot, Doomed(root, schema)
     others = [one.snapshot for one in root.tags.list() if one.name != tag.name]
-    if root.snapshots.find(snapshot.id) != snapshot and snapshot not in others:
+    there = root.snapshots.find(snapshot.id)
+    # marks are compared: a Java of another release leaves fields out of a tag that it does not know
+    if (there is None or there.mark != snapshot.mark) and all(one.mark != snapshot.mark for one in others):
         before = max((one for one in others if one.id < snapshot.id), key=lambda one: one.id, default=None)
         after = [one for one in others if one.id >= snapshot.id]
         earliest = root.snapshots.earliest_id()
@@ -63,6 +65,9 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
         doomed.add_indexes(snapshot)
         doomed.spare([one for one in (before, nearest) if one is not None])
+        if there is not None:  # another history, which may share what came before
+            numbers = [number for number in root.snapshots.ids() if number <= snapshot.id]
+            doomed.spare(one for number in numbers if (one := root.snapshots.find(number)) is not None)
         doomed.spare(kept_beside(root, [snapshot]).branches)
         for number in root.changelogs.ids():
             changelog = root.changelogs.find(number) if number <= snapshot.id else None

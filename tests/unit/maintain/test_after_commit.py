@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import warnings
 from datetime import timedelta
 
@@ -473,6 +474,20 @@ def test_a_tag_keeps_what_the_first_changelog_that_goes_took_away(store, clock):
         table.write_arrow(rows(number))
         assert table.scan(tag="before").count() == 1, table._root.changelogs.ids()
     assert table._root.changelogs.ids() == [6, 7]
+
+
+def test_a_tag_of_an_older_java_goes_without_files_of_its_snapshot(store, clock):
+    """It leaves fields out that it does not know; the snapshot is the same."""
+    table = created(store, clock, ())
+    for number in range(4):
+        table.write_arrow(rows(number))
+    table.create_tag("t", snapshot_id=3)
+    path = f"{PATH}/tag/tag-t"
+    fields = json.loads(store.get(path))
+    assert fields.pop("uuid")
+    store.put(path, json.dumps(fields).encode())
+    table.delete_tag("t")
+    assert [table.scan(snapshot_id=number).count() for number in ids(table)] == [1, 2, 3, 4]
 
 
 def test_a_tag_that_goes_leaves_the_changes_that_are_kept(store, clock):
