@@ -262,7 +262,7 @@ def test_an_overwrite_with_deletes_shows_none_of_them_in_a_table_with_deletion_v
 def test_a_commit_that_compacts_nothing_asks_the_store_for_no_more_than_without_compaction():
     counts = {}
     for only in ("true", "false"):
-        table = new_table(write_only=only)
+        table = new_table(**{"write-only": only, "tag.time-expire-enabled": "false"})
         for number in range(3):
             table.write_arrow(rows([number], number))
         store = FaultStore(table._root.store)
@@ -274,6 +274,7 @@ def test_a_commit_that_compacts_nothing_asks_the_store_for_no_more_than_without_
 @pytest.mark.parametrize(
     "mode", ["before", *(pytest.param(mode, marks=pytest.mark.full) for mode in MODES if mode != "before")]
 )
+@pytest.mark.filterwarnings("ignore:.*a later commit tries again")
 def test_whatever_call_fails_while_a_writer_compacts_the_rows_are_there_or_the_commit_failed(mode):
     def fresh():
         store = MemoryStore()
