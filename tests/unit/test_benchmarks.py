@@ -40,8 +40,8 @@ def test_a_peer_that_fails_or_differs_is_shown():
 
 def test_memory_is_measured_over_the_import(tmp_path):
     results = memory.main(["--rows", "2000", "--peers", "ours", "--work", str(tmp_path)])
-    read, differing, loaded, moved, compacted, merged, changed = [result["check"] for result in results]
-    assert 0 < differing < read
+    read, differing, whole, step, loaded, moved, compacted, merged, changed = [result["check"] for result in results]
+    assert 0 < differing < read and (whole, step) == (read, 2000)
     assert (read, loaded, moved) == (2000 * 8 // 10 + 10 * 20, 2000, 2000 + 2 * 200)
     assert compacted == 20 * memory.RUNS + 20
     assert merged == 20 and 0 < changed < 40

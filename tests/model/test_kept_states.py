@@ -1,9 +1,9 @@
-"""Random lives of a table that is cared for; see `care_life.py`."""
+"""Random lives of a table that is cared for; see `kept_life.py`."""
 
 from __future__ import annotations
 
 import pytest
-from model.care_life import CareLife
+from model.kept_life import KeptLife
 
 STEPS = 60
 SHARDS, LIVES = 40, 26
@@ -12,13 +12,13 @@ assert SHARDS * LIVES * STEPS >= 60_000
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_life_keeps_what_it_keeps(seed):
-    CareLife(seed).play(STEPS)
+    KeptLife(seed).play(STEPS)
 
 
 def test_lives_let_things_go():
     went = {"files": 0, "snapshots": 0, "expired reads": 0}
     for seed in range(100, 104):
-        life = CareLife(seed)
+        life = KeptLife(seed)
         life.play(STEPS)
         went = {name: count + life.went[name] for name, count in went.items()}
     assert min(went.values()) > 0, went
@@ -28,4 +28,4 @@ def test_lives_let_things_go():
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_many_lives_keep_what_they_keep(shard):
     for seed in range(1000 + shard * LIVES, 1000 + (shard + 1) * LIVES):
-        CareLife(seed).play(STEPS)
+        KeptLife(seed).play(STEPS)

@@ -41,7 +41,7 @@ WEIGHTS = {
 MAIN = "main"
 
 
-class CareLife:
+class KeptLife:
     """One life. `went`: how many files were let go by cleaning, and snapshots by any expiry."""
 
     def __init__(self, seed: int) -> None:
