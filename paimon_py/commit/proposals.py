@@ -212,17 +212,16 @@ class CompactProposal:
             strangers(buckets, lambda base: self._added(state.chronicle, base), live) if self._follows_rows else {}
         )
         self.fit = fit_compactions(buckets, live, ranks, index=state.index, keyed=keyed, passed_over=passed_over)
-        if self.fit.dropped and not self._written and self._was_published(state):
-            return Already()
         part = compact_part(self.fit.buckets)
         if self._replaces:
             part = msgspec.structs.replace(part, changelog=())
         if part.is_empty:
-            return next(iter(self.fit.dropped.values()))
-        again = state.returning(part)
-        if again is not None:
+            again = not self._written and self._was_published(state)
+            return Already() if again else next(iter(self.fit.dropped.values()))
+        returning = state.returning(part)
+        if returning is not None:
             return Conflict(
-                f"file {again.file.name} had the same entry before; merge the manifests first (compact_manifests)"
+                f"file {returning.file.name} had the same entry before; merge the manifests first (compact_manifests)"
             )
         after = index_after(state.index, compacted_index(self.fit.buckets), by_bucket=keyed)
         return part if after == state.index else msgspec.structs.replace(part, index=after)

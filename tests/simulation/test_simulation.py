@@ -12,7 +12,7 @@ from simulation import world
 from simulation.programs import FAMILIES, run_seed
 from simulation.scripts import Event, Script, as_test, check, play, shrunk
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing yet")
+pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing yet", "ignore:.*a later commit tries again")
 BOUNDED = 2_080
 BOUNDED_SHARDS = 8
 FULL = 52_000

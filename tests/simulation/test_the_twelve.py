@@ -15,7 +15,7 @@ from paimon_py import Catalog
 from paimon_py.spec.layout import latest_hint_path
 
 AT_PUBLICATION = When(0, "put_new", "/snapshot/", "to", 1)
-pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing yet")
+pytestmark = pytest.mark.filterwarnings("ignore:.*does nothing yet", "ignore:.*a later commit tries again")
 UNKNOWN = (
     When(0, "put_new", "/snapshot/", "lost", nth=2),
     When(0, "put_new", "/snapshot/", "before", nth=2, after=True),

@@ -18,6 +18,7 @@ from unit.public import KEYED, QUICK, ROWS, append_table, env, files, keyed_tabl
 import paimon_py as pp
 from paimon_py import (
     AlreadyExistsError,
+    BranchNotFoundError,
     Catalog,
     Changes,
     CommitConflictError,
@@ -677,10 +678,10 @@ def test_one_wrong_change_undoes_all_given_with_it(keyed):
         (lambda c: c.rename_table("d.keyed", "d.keyed"), AlreadyExistsError, "d.keyed"),
         (lambda c: c.rename_table("d.keyed", "nope.t"), DatabaseNotFoundError, "nope"),
         (lambda c: c.rename_table("d.keyed", "d.../x"), UsageError, "dot"),
-        (lambda c: c.table("d.keyed$snapshots"), UnsupportedError, "$snapshots"),
-        (lambda c: c.table("d.keyed$branch_b1"), UnsupportedError, "branches are not supported"),
+        (lambda c: c.table("d.keyed$row_tracking"), UnsupportedError, "$row_tracking"),
+        (lambda c: c.table("d.keyed$branch_b1"), BranchNotFoundError, "no branch 'b1'"),
         (lambda c: c.create_table("d.t$files", KEYED), UnsupportedError, "$files"),
-        (lambda c: c.table("sys.catalog_options"), UnsupportedError, "system database"),
+        (lambda c: c.table("sys.nothing"), UsageError, "sys"),
     ],
 )
 def test_wrong_calls_of_a_catalog_are_refused(catalog, keyed, wide, call, error, word):
