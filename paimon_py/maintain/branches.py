@@ -8,6 +8,7 @@ from __future__ import annotations
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import FastForwarded
+from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.branches import check_new_branch, require_branch
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
@@ -49,7 +50,7 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
     numbers = [number for number in root.schemas.ids() if number <= newest]
     files += [(schema_path(home, number), get(schema_path(source, number))) for number in numbers]
     for number, (path, data) in enumerate(files):
-        if number == len(files) - 1 and snapshot is not None and not _is_kept(root, snapshot):
+        if number == len(files) - 1 and snapshot is not None and not is_kept(root, snapshot):
             root.store.delete_tree(home)
             raise SnapshotExpiredError(
                 f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
@@ -60,11 +61,6 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
                 f"{path} is left of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
             )
     return branch
-
-
-def _is_kept(root: TableRoot, snapshot: Snapshot) -> bool:
-    """Whether a snapshot is there, or a tag that keeps it."""
-    return root.snapshots.find(snapshot.id) == snapshot or any(tag.snapshot == snapshot for tag in root.tags.list())
 
 
 def delete_branch(root: TableRoot, name: str) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from paimon_py.errors import TagNotFoundError
+from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.success_file import mark_success
 from paimon_py.metadata.upkeep import TagEnd
 from paimon_py.scan.moments import millis_of
@@ -28,7 +29,13 @@ def make_tag(
 ) -> Tag:
     """Give a snapshot a name, for as long as is said here or by `tag.default-time-retained`; else for good.
 
-    Raises: as `Tags.create`; CorruptionError: the success file of an older tag of this name is damaged.
+    The snapshot is looked for once more when the tag is there: expiry lists tags once the snapshot is gone, and so
+    either knows of the tag, or the tag is taken back.
+
+    Raises:
+        SnapshotExpiredError: the snapshot went meanwhile.
+        CorruptionError: the success file of an older tag of this name is damaged.
+        else as `Tags.create`
     """
     options = Options(schema.options)
     if retain is None:
@@ -36,10 +43,24 @@ def make_tag(
         retain = None if millis is None else timedelta(milliseconds=millis)
     now = datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
     tag = root.tags.create(name, snapshot, now=now, time_retained=retain)
+    if not is_kept(root, snapshot, but=name):
+        root.tags.delete(name)
+        raise SnapshotExpiredError(
+            f"snapshot {snapshot.id} of {root.path} expired while the tag {name!r} was made of it{PINNING}",
+            path=root.path, snapshot_id=snapshot.id,
+        )  # fmt: skip
     root.upkeep.tags_look = None
     if options.get_bool("tag.create-success-file"):
         mark_success(root, tag_success_path(root.branch_path, name))
     return tag
+
+
+def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> bool:
+    """Whether a snapshot is there, or a tag that keeps it. `but`: the name of a tag that does not count."""
+    there = root.snapshots.find(snapshot.id)
+    if there is not None and there.mark == snapshot.mark:
+        return True
+    return any(tag.snapshot.mark == snapshot.mark for tag in root.tags.list() if tag.name != but)
 
 
 def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:

@@ -149,3 +149,27 @@ def test_whatever_fails_a_rollback_can_be_repeated(target):
         assert as_rows(opened(store).scan()) == goal
 
     assert for_each_fault(original.copy, lambda store: opened(store).rollback_to(target), check) > 30
+
+
+class ExpiringBeforeTags:
+    """A store on which snapshots expire right before a tag is put."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def put_new(self, path, data, *, within=None):
+        if "/tag/tag-" in path:
+            opened(self.store).expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+        return self.store.put_new(path, data, within=within)
+
+
+def test_a_tag_of_a_snapshot_that_expires_meanwhile_is_not_made():
+    store = lived("keyed")
+    with pytest.raises(SnapshotExpiredError, match="while the tag 'late' was made"):
+        opened(ExpiringBeforeTags(store)).create_tag("late", snapshot_id=3)
+    assert [tag.name for tag in opened(store).tags()] == ["kept"]
+    twin = opened(ExpiringBeforeTags(lived("keyed"))).create_tag("twin", snapshot_id=2)
+    assert twin.snapshot_id == 2, "another tag keeps the snapshot"
