@@ -67,12 +67,13 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
     """Delete a tag. Where its snapshot is gone and no other tag has that one, files go that nothing else names.
 
     A file is named by snapshots that follow each other: the tags next to this one and the oldest snapshot know all
-    files of this one that others name, but for branches.
+    files of this one that others name, but for branches. What was made of the tag meanwhile, a branch or by a rollback,
+    is looked for once the tag is gone.
 
     Raises:
-        StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
+        StorageError, CorruptionError: something that may name a file cannot be read; no file was deleted.
     """
-    snapshot, doomed = tag.snapshot, Doomed(root, schema)
+    snapshot, doomed, frees = tag.snapshot, Doomed(root, schema), False
     others = [one.snapshot for one in root.tags.list() if one.name != tag.name]
     there = root.snapshots.find(snapshot.id)
     # marks are compared: a Java of another release leaves fields out of a tag that it does not know
@@ -90,11 +91,16 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
             numbers = [number for number in root.snapshots.ids() if number <= snapshot.id]
             doomed.spare(one for number in numbers if (one := root.snapshots.find(number)) is not None)
         doomed.spare(kept_beside(root, [snapshot]).branches)
+        frees = True
         for number in root.changelogs.ids():
             changelog = root.changelogs.find(number) if number <= snapshot.id else None
             if changelog is not None:
                 doomed.spare_written(changelog)
     root.tags.delete(tag.name)
+    if frees:
+        again, later = root.snapshots.find(snapshot.id), kept_beside(root, [snapshot])
+        doomed.spare([] if again is None or again.mark != snapshot.mark else [again])
+        doomed.spare([*later.branches, *(one for one in later.tags if one not in others)])
     if Options(schema.options).get_bool("tag.create-success-file"):
         root.store.delete(tag_success_path(root.branch_path, tag.name))
     doomed.delete()

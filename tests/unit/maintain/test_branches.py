@@ -343,3 +343,27 @@ def test_the_directory_of_a_branch_is_javas():
     home = f"{PATH}/branch/branch-b"
     found = {status.path for name in ("snapshot", "schema", "tag") for status in store.list(f"{home}/{name}")}
     assert found == {f"{home}/snapshot/snapshot-2", f"{home}/schema/schema-0", f"{home}/tag/tag-kept"}
+
+
+class BranchingBeforeDeletes:
+    """A store on which a branch is made of a tag right before the tag is deleted."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def __getattr__(self, verb):
+        return getattr(self.store, verb)
+
+    def delete(self, path):
+        if path.endswith("/tag/tag-kept") and not opened(self.store).branches():
+            opened(self.store).create_branch("late", from_="kept")
+        self.store.delete(path)
+
+
+def test_a_branch_that_is_made_of_a_tag_while_the_tag_goes_keeps_its_files():
+    store = lived("keyed")
+    opened(store).expire_snapshots(retain_min=1, older_than=EVERY_AGE)
+    before = states(opened(store))["kept"]
+    opened(BranchingBeforeDeletes(store)).delete_tag("kept")
+    assert [tag.name for tag in opened(store).tags()] == []
+    assert states(opened(store).branch("late")) == {2: before, "kept": before}
