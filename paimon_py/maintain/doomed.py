@@ -198,10 +198,14 @@ class Doomed:
         for snapshot in kept:
             if snapshot.changelog_manifest_list not in self._metadata:
                 continue
-            for name in self._named((snapshot.changelog_manifest_list,), missing_ok=False):
+            try:
+                manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
+                names = self._root.manifests.read_entries(manifests).names()
+            except FileMissingError:
+                continue  # the changes went with the snapshot, of which a tag or branch was made
+            for name in (snapshot.changelog_manifest_list, *(manifest.name for manifest in manifests)):
                 self._metadata.pop(name, None)
-            manifests = self._root.manifests.read_list(snapshot.changelog_manifest_list)
-            for name in self._root.manifests.read_entries(manifests).names().to_pylist():
+            for name in names.to_pylist():
                 self._spared += len(self._data.pop(name, ()))
 
     def spare_metadata(self, snapshot: Snapshot, *, missing_ok: bool = False) -> None:
@@ -220,13 +224,20 @@ class Doomed:
     def spare_written(self, changelog: Snapshot) -> None:
         """Keep what a kept changelog tells the changes by, where the files that were written do.
 
+        Changes that are gone already, of a snapshot that a rollback took from a tag, keep nothing.
+
         Raises: as `spare`
         """
-        if changelog.changelog_manifest_list is None:
-            self.spare_metadata(changelog, missing_ok=True)
+        if changelog.changelog_manifest_list is not None:
+            return
+        self.spare_metadata(changelog, missing_ok=True)
+        try:
             manifests = self._root.manifests.read_list(changelog.delta_manifest_list)
-            for name in self._root.manifests.read_entries(manifests).names().to_pylist():
-                self._data.pop(name, None)
+            names = self._root.manifests.read_entries(manifests).names()
+        except FileMissingError:
+            return
+        for name in names.to_pylist():
+            self._data.pop(name, None)
 
     # -- deleting -----------------------------------------------------------------------------------------------------
 

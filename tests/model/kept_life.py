@@ -245,14 +245,16 @@ def held(batches) -> dict[int, int]:
 
 
 def names_of(table: Table) -> set[str]:
-    """Names of all files that a branch's snapshots, tags and kept changelogs name."""
+    """Names of all files that a branch's snapshots, tags and kept changelogs name, those they took away among them."""
     root, names = table._root, set()
     left = [root.snapshots.get(number) for number in root.snapshots.ids()]
     told = [found for number in root.changelogs.ids() if (found := root.changelogs.find(number)) is not None]
     for snapshot in [*left, *(tag.snapshot for tag in root.tags.list())]:
         names |= root.manifests.file_names(snapshot)
         for one in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
-            names |= {one, *(manifest.name for manifest in root.manifests.read_list(one))}
+            manifests = root.manifests.read_list(one)
+            names |= {one, *(manifest.name for manifest in manifests)}
+            names |= set(root.manifests.read_entries(manifests).names().to_pylist())
         names |= {snapshot.index_manifest, snapshot.statistics} - {None}
     for snapshot in [*left, *told, *(tag.snapshot for tag in root.tags.list())]:
         lists = [snapshot.changelog_manifest_list]
