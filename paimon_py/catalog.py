@@ -1,14 +1,12 @@
-"""A catalog: names to tables, over a warehouse directory.
+"""A catalog: names to tables, over a metastore that keeps the names.
 
-A database is the directory `<name>.db` of the warehouse, a table a directory in it that holds a schema. There is no
-other record: creating a table means publishing `schema/schema-0`, and of several creators exactly one succeeds.
-
-Source: format.md §1; Java `FileSystemCatalog`, `AbstractCatalog`, release 2.0.
+Source: format.md §1; Java `Catalog`, `AbstractCatalog`, release 2.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import cast
 
@@ -16,59 +14,45 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.catalog_care import CatalogCare
+from paimon_py.catalogs.directories import DirectoryMetastore
+from paimon_py.catalogs.metastore import Database, Metastore, TableName
+from paimon_py.catalogs.open import open_metastore
+from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.doors import mapped, names_place
 from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
-    NotFoundError,
     OptionError,
     TableNotFoundError,
     UnsupportedError,
     UsageError,
 )
 from paimon_py.metadata.branches import check_branch_options
-from paimon_py.metadata.external_files import delete_external_files
 from paimon_py.metadata.root import TableRoot
-from paimon_py.metadata.schemas import Schemas
-from paimon_py.spec.layout import (
-    DATABASE_SUFFIX,
-    branch_directory,
-    check_name,
-    database_path,
-    join,
-    schema_path,
-    snapshot_directory,
-    table_path,
-)
+from paimon_py.spec.layout import check_name, database_path
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 from paimon_py.spec.option_names import check_names
 from paimon_py.spec.options import check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.shown import harmless_options
 from paimon_py.spec.supported import check_writable
-from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
 from paimon_py.table import Table
 
 SYSTEM_DATABASE = "sys"
 BRANCH_MARK = "branch_"
-DATABASE_MARKER = ".database"
-"""An empty file that keeps an empty database alive in stores without directories."""
-
-TABLE_DEFAULT_PREFIX = "table-default."
-"""Catalog options with this prefix are table options of every new table."""
 
 
-@names_place(lambda catalog: catalog._warehouse)
+@names_place(lambda catalog: catalog.warehouse)
 class Catalog(CatalogCare):
     """The databases and tables of one warehouse.
 
     Can be pickled (secrets are left out) and used from several threads.
     """
 
-    __slots__ = ("_env", "_options", "_store", "_table_defaults", "_warehouse")
+    __slots__ = ("_env", "_metastore", "_table_defaults")
 
     def __init__(
         self,
@@ -79,11 +63,22 @@ class Catalog(CatalogCare):
         env: Env | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self._store = store
-        self._warehouse = warehouse
-        self._table_defaults = mapped("table_defaults", table_defaults)
         self._env = env or Env()
-        self._options = mapped("options", options)
+        self._table_defaults = mapped("table_defaults", table_defaults)
+        self._metastore: Metastore = DirectoryMetastore(
+            store, warehouse, env=self._env, options=mapped("options", options)
+        )
+
+    @classmethod
+    def of(
+        cls, metastore: Metastore, *, table_defaults: Mapping[str, str] | None = None, env: Env | None = None
+    ) -> Catalog:
+        """The catalog of a metastore that is open."""
+        made = cls.__new__(cls)
+        made._env = env or Env()
+        made._table_defaults = mapped("table_defaults", table_defaults)
+        made._metastore = metastore
+        return made
 
     @classmethod
     def open(
@@ -94,74 +89,64 @@ class Catalog(CatalogCare):
         create: bool = True,
         env: Env | None = None,
     ) -> Catalog:
-        """Open a warehouse; its directory is made when missing.
+        """Open a catalog: a warehouse, or what the option `metastore` names.
 
         Args:
-            path: directory or URL; the option `warehouse` says the same.
-            options: credentials and settings of the store and of the catalog, by Paimon's option names.
+            path: directory or URL of the warehouse, which is made when missing; the option `warehouse` says the same.
+                With `metastore` = `rest` the name of the warehouse at the server.
+            options: settings of the catalog and the store, credentials among them, by Paimon's option names.
             create: False makes no directory, and refuses a path that is no warehouse.
             env: clock, ids and threads to use instead of the machine's.
 
         Raises:
-            UnsupportedError: a metastore other than `filesystem`.
-            UsageError: no path, or one that is no path.
+            UnsupportedError: a kind of metastore that is not known, or whose package is not installed.
+            UsageError: no path, or one that is no path; or the metastore is given nothing to connect to.
+            OptionError: an option's value is not allowed, or its name is nearly one of a catalog.
             NotFoundError: there is no such directory, and `create` is False.
+            StorageError: the metastore cannot be reached.
         """
-        settings = mapped("options", options)
-        metastore = settings.get("metastore", "filesystem")
-        if str(metastore).lower() != "filesystem":
-            raise UnsupportedError(
-                f"catalogs with 'metastore' = {metastore!r} are not supported yet; 'filesystem' is",
-                feature=f"metastore={metastore}",
-            )
-        location = settings.get("warehouse") if path is None else path
-        if not isinstance(location, (str, PurePath)) or not location:
-            raise UsageError(
-                f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
-            )
-        store, warehouse = open_store(str(location), settings)
-        if create:
-            store.make_directory(warehouse)
-        else:
-            _require_warehouse(store, warehouse)
+        settings, used = mapped("options", options), env or Env()
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
-        return cls(store, warehouse, table_defaults=defaults, env=env, options=settings)
+        return cls.of(open_metastore(path, settings, used, create=create), table_defaults=defaults, env=used)
 
     @property
     def warehouse(self) -> str:
         """Directory or URL of the warehouse."""
-        return self._warehouse
+        return self._metastore.warehouse
 
     # -- databases --------------------------------------------------------------------------------------------------
 
-    def create_database(self, name: str, *, exist_ok: bool = False) -> None:
+    def create_database(
+        self,
+        name: str,
+        *,
+        exist_ok: bool = False,
+        comment: str | None = None,
+        location: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
         """Make a database.
+
+        Args:
+            exist_ok: do nothing if there is one.
+            comment, location, options: for metastores that keep them; `location` is where its tables will lie.
 
         Raises:
             AlreadyExistsError: there is one of this name, unless `exist_ok`.
             UsageError: a hostile name, one with a dot, or `sys`, which is kept for the system.
+            UnsupportedError: the metastore does not keep a location, comment or options.
         """
-        path = self._database_path(name)
+        self._check_database(name)
         if "." in name:
             raise UsageError(f"database name {name!r} must not contain a dot: its tables could not be named")
-        if self._has_database(name):
-            if exist_ok:
-                return
-            raise AlreadyExistsError(f"database {name!r} exists already", path=path)
-        self._store.make_directory(path)
-        if self._has_database(name):
-            return
-        if not self._store.put_new(join(path, DATABASE_MARKER), b"") and not exist_ok:
-            raise AlreadyExistsError(f"database {name!r} exists already", path=path)
+        database = Database(name, location, comment, mapped("options", options))
+        if not self._metastore.create_database(database) and not exist_ok:
+            raise AlreadyExistsError(f"database {name!r} exists already")
 
     def databases(self) -> list[str]:
-        """Names of all databases, sorted. Cost: one list."""
-        return sorted(
-            status.name.removesuffix(DATABASE_SUFFIX)
-            for status in self._store.list(self._warehouse)
-            if status.is_directory and status.name.endswith(DATABASE_SUFFIX) and status.name != DATABASE_SUFFIX
-        )
+        """Names of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
+        return self._metastore.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
         """Remove a database, with its tables if `cascade`.
@@ -170,20 +155,20 @@ class Catalog(CatalogCare):
             DatabaseNotFoundError: there is none, unless `missing_ok`.
             UsageError: it has tables and `cascade` is not given.
         """
-        path = self._database_path(name)
-        if not self._has_database(name):
+        self._check_database(name)
+        if self._metastore.database(name) is None:
             if missing_ok:
                 return
-            raise DatabaseNotFoundError(f"there is no database {name!r}", path=path)
-        tables = self.tables(name)
+            raise self._no_database(name)
+        tables = self._metastore.tables(name)
         if tables and not cascade:
             raise UsageError(
                 f"database {name!r} has tables ({', '.join(tables[:5])}{', …' if len(tables) > 5 else ''}); "
                 "cascade=True drops them too"
             )
         for table in tables:
-            self._delete_table(join(path, table))
-        self._store.delete_tree(path)
+            self._metastore.drop_table(TableName(name, table))
+        self._metastore.drop_database(name)
 
     # -- tables -----------------------------------------------------------------------------------------------------
 
@@ -217,8 +202,7 @@ class Catalog(CatalogCare):
 
         Warns: PaimonWarning for options that paimon_py does nothing for yet.
         """
-        database, table = self._split(name, "create_table")
-        path = table_path(self._warehouse, database, table)
+        full = self._split(name, "create_table")
         if options is not None and not isinstance(options, Mapping):
             raise UsageError(f"options map names to texts, got a {type(options).__name__}")
         first = self._new_schema(
@@ -230,19 +214,13 @@ class Catalog(CatalogCare):
                 comment=comment,
             ),
         )
-        self._require_database(database)
-        root = self._root(path)
-        if not root.schemas.ids():
-            self._refuse_remains(path, name)
-            from paimon_py.metadata.idle_warning import warn_of_idle_options
-
-            check_branch_options(root, first.options)
-            warn_of_idle_options(root, first.options)
-            if root.schemas.add(first):
-                return Table(root, first, name)
+        self._require_database(full.database)
+        root = self._metastore.create_table(full, first, partial(_check_options, first.options))
+        if root is not None:
+            return Table(root, first if root.registration is None else root.schemas.latest(), name)
         if not exist_ok:
-            raise AlreadyExistsError(f"table {name!r} exists already", path=path, table=name)
-        return Table(root, root.schemas.latest(), name)
+            raise AlreadyExistsError(f"table {name!r} exists already", table=name)
+        return self.table(name)
 
     def tables(self, database: str) -> list[str]:
         """Names of all tables of a database, sorted. Cost: one list, and one per directory in it.
@@ -251,10 +229,7 @@ class Catalog(CatalogCare):
             DatabaseNotFoundError: there is no such database.
         """
         self._require_database(database)
-        statuses = self._store.list(self._database_path(database))
-        directories = [status for status in statuses if status.is_directory]
-        known = self._env.pool.map(lambda status: bool(Schemas(self._store, status.path).ids()), directories)
-        return sorted(status.name for status, is_table in zip(directories, known, strict=True) if is_table)
+        return self._metastore.tables(database)
 
     def table(self, name: str) -> Table:
         """Open a table, a branch of one (`db.t$branch_b1`), a system table of either (`db.t$files`), or one of all
@@ -280,14 +255,16 @@ class Catalog(CatalogCare):
             from paimon_py.system.warehouse_tables import warehouse_table
 
             return cast("Table", warehouse_table(_Warehouse(self), name.partition(".")[2]))
-        database, table = self._split(name, "table")
-        root = self._root(table_path(self._warehouse, database, table))
+        full = self._split(name, "table")
+        root = self._metastore.find(full)
         try:
-            schema = root.schemas.latest()
+            if root is not None:
+                return Table(root, root.schemas.latest(), name)
         except TableNotFoundError as error:
-            self._require_database(database)
-            raise TableNotFoundError(f"there is no table {name!r}", path=root.path, table=name) from error
-        return Table(root, schema, name)
+            self._require_database(full.database)
+            raise TableNotFoundError(f"there is no table {name!r}", path=error.path, table=name) from error
+        self._require_database(full.database)
+        raise TableNotFoundError(f"there is no table {name!r}", table=name)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Remove a table with all its data.
@@ -301,14 +278,10 @@ class Catalog(CatalogCare):
 
         Warns: PaimonWarning for files that a snapshot names and that are not deleted.
         """
-        database, table = self._split(name, "drop_table")
-        path = table_path(self._warehouse, database, table)
-        if self._store.stat(path) is None:
-            if missing_ok:
-                return
-            self._require_database(database)
-            raise TableNotFoundError(f"there is no table {name!r}", path=path, table=name)
-        self._delete_table(path)
+        full = self._split(name, "drop_table")
+        if not self._metastore.drop_table(full) and not missing_ok:
+            self._require_database(full.database)
+            raise TableNotFoundError(f"there is no table {name!r}", table=name)
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, perhaps in another database.
@@ -318,52 +291,19 @@ class Catalog(CatalogCare):
             AlreadyExistsError: there is a table of the new name.
             UnsupportedError: the store cannot move a directory in one step (object stores).
         """
-        database, table = self._split(name, "rename_table")
-        new_database, new_table = self._split(new_name, "rename_table")
-        path = table_path(self._warehouse, database, table)
-        target = table_path(self._warehouse, new_database, new_table)
-        if not self._schemas(path).ids():
-            raise TableNotFoundError(f"there is no table {name!r}", path=path, table=name)
-        self._require_database(new_database)
-        if self._store.stat(target) is not None:
-            raise AlreadyExistsError(f"table {new_name!r} exists already", path=target, table=new_name)
-        self._store.rename_directory(path, target)
+        full, target = self._split(name, "rename_table"), self._split(new_name, "rename_table")
+        self._require_database(target.database)
+        self._metastore.rename_table(full, target)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[object, ...]:
         known = harmless_options({TABLE_DEFAULT_PREFIX + name: text for name, text in self._table_defaults.items()})
         defaults = {name.removeprefix(TABLE_DEFAULT_PREFIX): text for name, text in known.items()}
-        return _reopen, (self._store, self._warehouse, defaults, harmless_options(self._options))
+        return _reopen, (self._metastore, defaults)
 
     def __repr__(self) -> str:
-        return f"Catalog({self._warehouse!r})"
-
-    def _root(self, path: str) -> TableRoot:
-        return TableRoot(self._store, path, self._env, self._options)
-
-    def _schemas(self, path: str) -> Schemas:
-        return Schemas(self._store, path)
-
-    def _delete_table(self, path: str) -> None:
-        root = self._root(path)
-        left = delete_external_files(root, self._warehouse)
-        for number in self._schemas(path).ids():
-            self._store.delete(schema_path(path, number))
-        self._store.delete_tree(path)
-        if left:
-            from paimon_py.metadata.idle_warning import warn
-
-            named = ", ".join(left[:5])
-            warn(f"{path} was dropped; of the files it named outside, {len(left)} are not its own and stay: {named}")
-
-    def _refuse_remains(self, path: str, name: str) -> None:
-        if any(self._store.list(directory) for directory in (snapshot_directory(path), branch_directory(path))):
-            raise AlreadyExistsError(
-                f"{path} holds the remains of a table that was dropped halfway; drop_table({name!r}) removes them",
-                path=path,
-                table=name,
-            )
+        return f"Catalog({self.warehouse!r})"
 
     def _new_schema(self, columns: Schema | pa.Schema | Iterable[object], spec: TableSpec) -> TableSchema:
         from paimon_py.spec.validation import validate
@@ -378,20 +318,21 @@ class Catalog(CatalogCare):
         check_writable(schema)
         return schema
 
-    def _database_path(self, name: str) -> str:
+    def _check_database(self, name: str) -> None:
         if name == SYSTEM_DATABASE:
             message = f"the database {SYSTEM_DATABASE!r} holds tables of the system, such as sys.tables, and no others"
             raise UnsupportedError(message, feature="system database")
-        return database_path(self._warehouse, name)
-
-    def _has_database(self, name: str) -> bool:
-        return self._store.stat(self._database_path(name)) is not None
+        check_name("database", name)
 
     def _require_database(self, name: str) -> None:
-        if not self._has_database(name):
-            raise DatabaseNotFoundError(f"there is no database {name!r}", path=self._database_path(name))
+        self._check_database(name)
+        if self._metastore.database(name) is None:
+            raise self._no_database(name)
 
-    def _split(self, name: str, verb: str) -> tuple[str, str]:
+    def _no_database(self, name: str) -> DatabaseNotFoundError:
+        return DatabaseNotFoundError(f"there is no database {name!r}", path=database_path(self.warehouse, name))
+
+    def _split(self, name: str, verb: str) -> TableName:
         """Database and table of a full name; system tables and branches are refused by name."""
         if not isinstance(name, str):
             raise UsageError(f"a table is named 'database.table', got {name!r}")
@@ -408,8 +349,8 @@ class Catalog(CatalogCare):
             raise UnsupportedError(
                 f"{verb}: a system table is not made or changed: {name!r}", feature=f"system table ${system}"
             )
-        self._database_path(database)
-        return database, check_name("table", table)
+        self._check_database(database)
+        return TableName(database, check_name("table", table))
 
 
 class _Warehouse(msgspec.Struct, frozen=True):
@@ -422,7 +363,7 @@ class _Warehouse(msgspec.Struct, frozen=True):
         return self.catalog.warehouse
 
     def options(self) -> Mapping[str, str]:
-        return self.catalog._options
+        return self.catalog._metastore.options
 
     def databases(self) -> list[str]:
         return self.catalog.databases()
@@ -431,7 +372,10 @@ class _Warehouse(msgspec.Struct, frozen=True):
         return self.catalog.tables(database)
 
     def root(self, database: str, table: str) -> TableRoot:
-        return self.catalog._root(table_path(self.catalog.warehouse, database, table))
+        root = self.catalog._metastore.find(TableName(database, table))
+        if root is None:
+            raise TableNotFoundError(f"there is no table '{database}.{table}'", table=f"{database}.{table}")
+        return root
 
 
 def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
@@ -444,11 +388,12 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}")
 
 
-def _require_warehouse(store: Store, warehouse: str) -> None:
-    status = store.stat(warehouse)
-    if status is None or not status.is_directory:
-        message = f"there is no warehouse at {warehouse}: Catalog.open makes one unless create=False"
-        raise NotFoundError(message, path=warehouse)
+def _check_options(options: Mapping[str, str], root: TableRoot) -> None:
+    """Refuse options that name branches which are not there, and warn of options that do nothing yet."""
+    from paimon_py.metadata.idle_warning import warn_of_idle_options
+
+    check_branch_options(root, options)
+    warn_of_idle_options(root, options)
 
 
 def _names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -460,7 +405,5 @@ def _names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def _reopen(
-    store: Store, warehouse: str, table_defaults: Mapping[str, str], options: Mapping[str, str]
-) -> Catalog:
-    return Catalog(store, warehouse, table_defaults=table_defaults, options=options)
+def _reopen(metastore: Metastore, table_defaults: Mapping[str, str]) -> Catalog:
+    return Catalog.of(metastore, table_defaults=table_defaults)

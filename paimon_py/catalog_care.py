@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from paimon_py.catalogs.metastore import Metastore
 from paimon_py.doors import names_place
 from paimon_py.env import Env
-from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UnsupportedError
+from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.table import Table
 
@@ -20,6 +21,7 @@ class CatalogCare(ABC):
     __slots__ = ()
 
     _env: Env
+    _metastore: Metastore
 
     @property
     @abstractmethod
@@ -79,13 +81,11 @@ class CatalogCare(ABC):
         return found
 
     def repair(self, name: str | None = None) -> None:
-        """Make a metastore say what the file system says. A catalog of directories has no metastore.
+        """Make the metastore say what the file system says: of all tables, a database, or one table.
 
-        Raises: UnsupportedError, always.
+        Raises:
+            UnsupportedError: a catalog of directories, where nothing else says anything.
+            TableNotFoundError: there is no such table in the file system.
         """
-        what = "catalog" if name is None else repr(name)
-        raise UnsupportedError(
-            f"repair of {what}: tables of this catalog are directories, and there is no metastore that could say"
-            " something else; Table.remove_unexisting_files repairs a table that has lost data files",
-            feature="repair",
-        )
+        database, _, table = (name or "").partition(".")
+        self._metastore.repair(database or None, table or None)

@@ -19,7 +19,8 @@
     ├── CommitError
     │   ├── CommitConflictError         re-read and decide
     │   ├── CommitRetriesExhaustedError try again later
-    │   └── CommitUnknownError          check before retrying; nothing was deleted
+    │   ├── CommitUnknownError          check before retrying; nothing was deleted
+    │   └── LockTimeoutError            others held the lock of the table; nothing was done
     ├── CorruptionError                 file, offset, expected, got
     ├── ResourceError                   memory or threads ran out; nothing is wrong with the file
     └── StorageError                    path, operation, transient: yes or no
@@ -199,6 +200,12 @@ class CommitUnknownError(CommitError):
     changes: bytes | None = None
     user: str | None = None
     identifier: int | None = None
+
+
+class LockTimeoutError(CommitError):
+    """The lock of a table could not be had in time; nothing was done. Try again, or see who holds the lock."""
+
+    kind = "lock-timeout"
 
 
 class CorruptionError(PaimonError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -112,6 +113,7 @@ class Table(
         Raises:
             UsageError: Java's rules forbid a change; nothing is written.
             CommitRetriesExhaustedError: others changed the schema at every attempt.
+            LockTimeoutError: others hold the table's lock in the catalog; nothing is written.
         """
         options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
@@ -127,10 +129,13 @@ class Table(
             name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone
         })  # fmt: skip
         warn_of_idle_options(self._root, set_now)
-        self._schema = alter(
-            self._root.schemas, changes, has_snapshots=lambda: self._root.snapshots.latest_id() is not None,
-            clock=self._root.env.clock,
+        root = self._root
+
+        publish = partial(
+            alter, root.schemas, changes, has_snapshots=lambda: root.snapshots.latest_id() is not None,
+            clock=root.env.clock,
         )  # fmt: skip
+        self._schema = publish() if root.registration is None else root.registration.alter(root, changes, publish)
         return self._schema
 
     def _on(self, root: TableRoot) -> Table:

@@ -22,7 +22,7 @@ from paimon_py.errors import (
     PaimonError,
     SnapshotExpiredError,
 )
-from paimon_py.metadata.committer import Committed, LostRace, Publication, StoreCommitter, Unknown
+from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
@@ -109,6 +109,7 @@ class Attempts:
             CommitConflictError: the plan does not fit what others committed.
             CommitRetriesExhaustedError: others won every race.
             CommitUnknownError: the snapshot may have been published; no file was deleted.
+            LockTimeoutError: others held the lock of the table; nothing was published.
             StorageError: the store failed; nothing was published.
         """
         clock, ids = self._root.env.clock, self._root.env.ids
@@ -186,8 +187,7 @@ class Attempts:
             uuid=root.env.ids.uuid(),
             time_millis=clock.millis(),
         )
-        committer = root.committer or StoreCommitter(root)
-        done: Publication = committer.publish(snapshot, latest, deadline=deadline)
+        done: Publication = root.committer().publish(snapshot, latest, deadline=deadline)
         return Published(done.snapshot, part, latest) if isinstance(done, Committed) else done
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.metadata.changelogs import Changelogs
+from paimon_py.metadata.committer import Committer, StoreCommitter
 from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
@@ -23,7 +24,7 @@ from paimon_py.storage.data_store import DataStore
 from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
-    from paimon_py.metadata.committer import Committer
+    from paimon_py.metadata.registration import Registration
 
 
 class TableRoot:
@@ -34,15 +35,15 @@ class TableRoot:
     `.branch_path` is where the schemas and snapshots of the branch lie, and its tags, changelogs and consumers: of the
     branch "main" the table's own directory.
 
-    `.committer` publishes snapshots where a catalog supplies one; None: the store does.
+    `.registration` is the table's entry in its catalog, None where a table is its directory and no more.
 
     Two roots with the same path, branch and store are the same table. Pickles carry these (without secrets);
     the receiving process gets the machine's own environment.
     """
 
     __slots__ = (
-        "branch", "branch_path", "changelogs", "committer", "consumers", "env", "files", "manifests", "path", "schemas",
-        "snapshots", "store", "tags", "upkeep", "warned_of",
+        "branch", "branch_path", "changelogs", "consumers", "env", "files", "manifests", "path", "registration",
+        "schemas", "snapshots", "store", "tags", "upkeep", "warned_of",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +54,7 @@ class TableRoot:
         options: Mapping[str, str] | None = None,
         *,
         branch: str = MAIN_BRANCH,
+        registration: Registration | None = None,
     ) -> None:
         """`options`: what the store was opened with; stores of external data files are opened alike."""
         self.store = store
@@ -67,7 +69,7 @@ class TableRoot:
         self.changelogs = Changelogs(store, home)
         self.consumers = Consumers(store, home, env.clock)
         self.manifests = Manifests(store, path, env)
-        self.committer: Committer | None = None
+        self.registration = registration
         self.upkeep = Upkeep()
         self.warned_of: set[tuple[str, str]] = set()  # options, of which each table object warns once
 
@@ -76,7 +78,15 @@ class TableRoot:
 
         Raises: UsageError for what cannot be a name.
         """
-        return TableRoot(self.store, self.path, self.env, self.files.options, branch=branch)
+        return TableRoot(
+            self.store, self.path, self.env, self.files.options, branch=branch, registration=self.registration
+        )
+
+    def committer(self) -> Committer:
+        """Who makes snapshots part of the history: the table's catalog, or else the store."""
+        if self.registration is not None:
+            return self.registration.committer(self)
+        return StoreCommitter(self)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table is empty.
@@ -126,8 +136,10 @@ class TableRoot:
         return why_replaced(latest, names, error)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _open, (self.store, self.path, self.files.public_options, self.branch)
+        return _open, (self.store, self.path, self.files.public_options, self.branch, self.registration)
 
 
-def _open(store: Store, path: str, options: Mapping[str, str], branch: str) -> TableRoot:
-    return TableRoot(store, path, Env(), options, branch=branch)
+def _open(
+    store: Store, path: str, options: Mapping[str, str], branch: str, registration: Registration | None
+) -> TableRoot:
+    return TableRoot(store, path, Env(), options, branch=branch, registration=registration)

@@ -98,7 +98,7 @@ _OF_ENGINES = """
     owner provider connector location external comment transient_lastDdlTime
 """
 
-_FOREIGN_PREFIXES = (
+FOREIGN_PREFIXES = (
     "avro.",
     "csv.",
     "dfs.",
@@ -146,13 +146,13 @@ def check_names(options: Mapping[str, str]) -> None:
 def suggestion(name: str) -> str | None:
     """The option that an unknown name probably means, None if the name is known or unlike any."""
     known = known_names()
-    if name in known or name.startswith((*_FOREIGN_PREFIXES, *_INDEX_PREFIXES)):
+    if name in known or name.startswith((*FOREIGN_PREFIXES, *_INDEX_PREFIXES)):
         return None
     if name.startswith(FIELDS_PREFIX):
         return _suggest_field_option(name)
     if any(name.startswith(row[0] + ".") for row in ROWS if row[1] == MAP):
         return None
-    return _nearest(name, known)
+    return nearest(name, known)
 
 
 def did_you_mean(name: str, columns: Sequence[str]) -> str:
@@ -166,13 +166,14 @@ def _suggest_field_option(name: str) -> str | None:
     if name.endswith(tuple("." + option for option in FIELD_OPTIONS)):
         return None
     if "." not in name[len(FIELDS_PREFIX) :]:
-        return _nearest(name, frozenset((DEFAULT_AGGREGATE,)))
+        return nearest(name, frozenset((DEFAULT_AGGREGATE,)))
     head, _, last = name.rpartition(".")
-    meant = _nearest(last, frozenset(option for option in FIELD_OPTIONS if "." not in option))
+    meant = nearest(last, frozenset(option for option in FIELD_OPTIONS if "." not in option))
     return None if meant is None else f"{head}.{meant}"
 
 
-def _nearest(name: str, known: frozenset[str]) -> str | None:
+def nearest(name: str, known: frozenset[str]) -> str | None:
+    """The one of the known names that an unknown one is nearly, None if there is none."""
     plain, letters = _plain(name), set(name)
     best: tuple[int, str] | None = None
     for candidate in sorted(known):

@@ -15,7 +15,6 @@ EXCEPTIONS: dict[str, str] = {
     "spec/options.py": "one row per table option",
 }
 MANY_METHODS: dict[str, str] = {
-    "catalog.py:Catalog": "the public verbs of a warehouse, each short",
     "expr/predicate.py:Column": "one method per comparison that a user may write",
     "storage/fsspec_store.py:FsspecStore": "one method per verb of a store",
     "scan/scan.py:Scan": "the public ways to see rows, each short",

@@ -73,7 +73,7 @@ def has_no_secret(value):
 @pytest.mark.parametrize("url", GIVEN)
 def test_no_secret_is_in_a_text_or_pickle_of_anything_public(url):
     catalog = Catalog(*cloud(url, GIVEN[url]))
-    root = TableRoot(catalog._store, f"{url}/d.db/t", Env())
+    root = TableRoot(catalog._metastore._store, f"{url}/d.db/t", Env())
     schema = new_table_schema(Schema([("k", "INT")]), TableSpec(), time_millis=0)
     table = Table(root, schema, "d.t")
     for value in (catalog, table, table.scan(columns=["k"]), table.scan(snapshot_id=3), table.schema, root.store, root):

@@ -119,7 +119,7 @@ def test_no_value_shows_or_sends_what_is_not_known_to_be_harmless(url):
     for value in values:
         assert not leaks(value), type(value)
     catalog = pickle.loads(pickle.dumps(values[0]))
-    assert catalog._options == {**{name: text for name, text in options.items() if name in KEPT}, **HARMLESS, **CLEANED.get(url, {})}
+    assert catalog._metastore.options == {**{name: text for name, text in options.items() if name in KEPT}, **HARMLESS, **CLEANED.get(url, {})}
     assert catalog._table_defaults == {"bucket": "3", "fields.v.ignore-retract": "true"}
 
 
@@ -342,7 +342,7 @@ def test_external_paths_with_user_information_are_refused_and_not_repeated(tmp_p
         options = {name: url, f"{name}.strategy": "round-robin"}
         error = caught(lambda options=options: catalog.create_table("d.t", KEYED, options=options))
         assert isinstance(error, OptionError) and not leaks(error)
-    root = TableRoot(catalog._store, str(tmp_path), env(), {name: "s3://b/x"})
+    root = TableRoot(catalog._metastore._store, str(tmp_path), env(), {name: "s3://b/x"})
     for path in ("s3://k:sesame@c/x", "s3://b/x/../y?sig=sesame", "https://sesame@h/x#sesame"):
         error = caught(lambda path=path: root.files.stat(path))
         assert isinstance(error, CorruptionError) and not leaks(error)

@@ -1,0 +1,69 @@
+"""Open the metastore that options name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+
+from paimon_py.catalogs.directories import DirectoryMetastore
+from paimon_py.catalogs.metastore import Metastore
+from paimon_py.catalogs.options import METASTORE, WAREHOUSE, check_catalog_options
+from paimon_py.env import Env
+from paimon_py.errors import NotFoundError, OptionError, UnsupportedError, UsageError
+from paimon_py.storage.open import open_store
+from paimon_py.storage.store import Store
+
+Opening = Callable[[str, Mapping[str, str], Env, bool], Metastore]
+"""Opens a metastore of one kind: warehouse, options, environment, and whether to make what is missing."""
+
+
+def open_metastore(
+    path: str | PurePath | None, options: Mapping[str, str], env: Env, *, create: bool
+) -> Metastore:
+    """Open what the option `metastore` names over a warehouse; see `Catalog.open` for what is raised."""
+    kind = str(options.get(METASTORE, "filesystem")).lower()
+    opening = _OPENINGS.get(kind)
+    if opening is None:
+        known = ", ".join(repr(name) for name in sorted(_OPENINGS))
+        raise UnsupportedError(
+            f"catalogs with 'metastore' = {options[METASTORE]!r} are not supported; there are {known}",
+            feature=f"metastore={options[METASTORE]}",
+        )
+    check_catalog_options(kind, options)
+    location = options.get(WAREHOUSE) if path is None else path
+    if not isinstance(location, (str, PurePath)) or not location:
+        raise UsageError(
+            f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
+        )
+    return opening(str(location), options, env, create)
+
+
+def open_warehouse(warehouse: str, options: Mapping[str, str], create: bool) -> tuple[Store, str]:
+    """The store of a warehouse and the warehouse as a path of that store; made if it is missing and `create` is set.
+
+    Raises: NotFoundError if there is no such directory, and `create` is not set.
+    """
+    store, place = open_store(warehouse, options)
+    if create:
+        store.make_directory(place)
+        return store, place
+    status = store.stat(place)
+    if status is None or not status.is_directory:
+        message = f"there is no warehouse at {place}: Catalog.open makes one unless create=False"
+        raise NotFoundError(message, path=place)
+    return store, place
+
+
+def _directories(warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> Metastore:
+    if options.get("lock.enabled", "false").strip().lower() == "true":
+        raise OptionError(
+            "a file system catalog has no lock: leave 'lock.enabled' out, or use a catalog that has one ('metastore' ="
+            " 'hive' or 'jdbc')",
+            option="lock.enabled",
+            value="true",
+        )
+    store, place = open_warehouse(warehouse, options, create)
+    return DirectoryMetastore(store, place, env=env, options=options)
+
+
+_OPENINGS: dict[str, Opening] = {"filesystem": _directories}

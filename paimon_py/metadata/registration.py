@@ -1,0 +1,95 @@
+"""What the catalog of a table has a say in when the table changes, and the lock that a catalog can give.
+
+A table that is its directory and no more has no `Registration`.
+
+Source: Java `CatalogEnvironment`, `SnapshotCommit`, `RenamingSnapshotCommit`, `CatalogLock`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from paimon_py.metadata.committer import Committer, Publication, StoreCommitter
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SchemaChange
+from paimon_py.spec.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from paimon_py.metadata.root import TableRoot
+
+
+class Registration(Protocol):
+    """The entry of one table in its catalog. Can be pickled, without secrets."""
+
+    def committer(self, root: TableRoot) -> Committer:
+        """Who makes snapshots of a branch part of its history."""
+        ...
+
+    def alter(
+        self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema]
+    ) -> TableSchema:
+        """Change the schema of a branch: call `publish`, which writes the new version, and tell the catalog; or have
+        the catalog apply the changes.
+
+        Returns: the new version.
+
+        Raises: as `metadata.schemas.alter`; StorageUnknownError where nobody can tell what the catalog did.
+        """
+        ...
+
+
+class Lock(Protocol):
+    """Keeps all others who ask for the same table out."""
+
+    def held(self) -> AbstractContextManager[float]:
+        """Hold the lock for a block. Gives the reading of the clock's `elapsed` until which nobody else can have it.
+
+        A lock that could not be given back is a `PaimonWarning`: what was done in the block is done.
+
+        Raises:
+            LockTimeoutError: others held it for as long as this call may wait; nothing was done.
+            StorageError: the catalog cannot be reached; nothing was done.
+        """
+        ...
+
+
+class LockedCommitter:
+    """Publishes snapshots as the store does, while a lock keeps others out: those who cannot create exclusively."""
+
+    __slots__ = ("_lock", "_store")
+
+    def __init__(self, root: TableRoot, lock: Lock) -> None:
+        self._lock = lock
+        self._store = StoreCommitter(root)
+
+    def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
+        """See `Committer.publish`. Cost: the lock, and what publishing costs in the store."""
+        with self._lock.held() as until:
+            return self._store.publish(snapshot, parent, deadline=min(deadline, until))
+
+
+class LockedRegistration:
+    """A table of a catalog that gives locks, and keeps nothing but its name.
+
+    Subclasses tell their catalog of new schemas.
+    """
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: Lock | None) -> None:
+        self._lock = lock
+
+    def committer(self, root: TableRoot) -> Committer:
+        """See `Registration.committer`."""
+        return StoreCommitter(root) if self._lock is None else LockedCommitter(root, self._lock)
+
+    def alter(
+        self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema]  # noqa: ARG002
+    ) -> TableSchema:
+        """See `Registration.alter`."""
+        if self._lock is None:
+            return publish()
+        with self._lock.held():
+            return publish()
