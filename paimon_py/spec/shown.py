@@ -33,7 +33,13 @@ _OF_STORES = frozenset((
     "auth.type", "project.id", "storage.root.url",
 ))  # fmt: skip
 _OF_AZURE = ("account.oauth2.client.id", "account.oauth2.client.endpoint")
-_OF_CATALOGS = frozenset(("metastore", "fs.local.fsync"))
+_HADOOP_PREFIX = "hadoop."
+_OF_HADOOP = re.compile(
+    r"fs\.defaultFS|dfs\.nameservices|dfs\.(ha\.namenodes|namenode\.rpc-address)\..+"
+    r"|dfs\.client\.(failover|block\.write|socket)[.-].+|dfs\.client\.use\.datanode\.hostname"
+    r"|dfs\.data\.transfer\.protection|hadoop\.(security\.authentication|rpc\.protection)"
+)
+_OF_CATALOGS = frozenset(("metastore", "fs.local.fsync", "hadoop-conf-dir"))
 _TABLE_DEFAULT = "table-default."
 _WITH_PARAMETERS = re.compile("param|sync-url")
 _OF_FORMATS = ("parquet.", "orc.", "avro.")
@@ -95,6 +101,11 @@ def is_harmless(name: str) -> bool:
     return _is_of_table(name) or name in _OF_CATALOGS or _is_of_store(name)
 
 
+def is_harmless_hadoop(name: str) -> bool:
+    """Whether a setting of Hadoop is known, by its name, to hold no secret."""
+    return _OF_HADOOP.fullmatch(name) is not None
+
+
 def _shown_value(name: str, text: str) -> str:
     if "://" in text:
         return ",".join(map(shown_url, text.split(",")))
@@ -112,6 +123,8 @@ def _is_of_table(name: str) -> bool:
 
 
 def _is_of_store(name: str) -> bool:
+    if name.startswith(_HADOOP_PREFIX):
+        return is_harmless_hadoop(name.removeprefix(_HADOOP_PREFIX))
     for prefix in _STORE_PREFIXES:
         if name.startswith(prefix):
             rest = name.removeprefix(prefix).replace("-", ".")

@@ -47,6 +47,8 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     if scheme == "memory":
         _refuse_secrets(url, scheme)
         return _memory, _normalised(url, "memory")
+    if scheme == "hdfs":
+        return _open_hdfs(url, options)
     from paimon_py.storage import fsspec_store  # the only place that asks for fsspec
 
     scheme = fsspec_store.ALIASES.get(scheme, scheme)
@@ -54,6 +56,23 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     root = _normalised(url, scheme)
     store = fsspec_store.FsspecStore.open(scheme, root, options)
     return (store if scheme in _RETRIED_BY_SDK else RetryStore(store)), without_user(root)
+
+
+def _open_hdfs(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    """HDFS; its client repeats by itself what may pass."""
+    _refuse_secrets(url, "hdfs")
+    try:
+        from paimon_py.storage import hdfs_store
+    except ImportError as error:
+        if error.name != "hdfs_native":
+            raise
+        raise UsageError('hdfs:// needs a package that is not installed: pip install "paimon-py[hdfs]"') from error
+    authority, _, path = url.split(":", 1)[1].removeprefix("//").partition("/")
+    parts = [part for part in path.split("/") if part]
+    if not parts or any(part in (".", "..") for part in parts):
+        raise UsageError(f"{shown_url(url)} must name a directory, without '.' and '..' in it")
+    root = f"hdfs://{authority}/" + "/".join(parts)
+    return hdfs_store.HdfsStore.open(root, options), root
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:

@@ -17,6 +17,7 @@ EXCEPTIONS: dict[str, str] = {
 MANY_METHODS: dict[str, str] = {
     "expr/predicate.py:Column": "one method per comparison that a user may write",
     "storage/fsspec_store.py:FsspecStore": "one method per verb of a store",
+    "storage/hdfs_store.py:HdfsStore": "one method per verb of a store",
     "scan/scan.py:Scan": "the public ways to see rows, each short",
     "table.py:Table": "the public verbs of a table, each short",
     "testing/store_suite.py:StoreSuite": "one method per promise of a store",

@@ -1,4 +1,4 @@
-"""Every store suite again, on real servers: versitygw for S3, fake-gcs-server, Azurite."""
+"""Every store suite again, on real servers: versitygw for S3, fake-gcs-server, Azurite, a NameNode with a DataNode."""
 
 import concurrent.futures
 import contextlib
@@ -21,7 +21,8 @@ from paimon_py.storage.open import open_store
 from paimon_py.testing.store_suite import StoreSuite
 
 LAUNCHERS = pathlib.Path(__file__).parents[2].parent / "shared" / "servers"
-PACKAGES = {"s3": "s3fs", "gcs": "gcsfs", "azure": "adlfs"}
+PACKAGES = {"s3": "s3fs", "gcs": "gcsfs", "azure": "adlfs", "hdfs": "hdfs_native"}
+OBJECT_STORES = ("azure", "gcs", "s3")
 
 pytestmark = [
     pytest.mark.server,
@@ -63,6 +64,8 @@ def options_of(name, environment):
             "fs.gs.project.id": "test",
             "fs.gs.storage.root.url": environment["STORAGE_EMULATOR_HOST"],
         }
+    if name == "hdfs":
+        return f"{environment['PAIMON_TEST_HDFS']}/warehouse", {}
     return "abfs://warehouse", {}
 
 
@@ -75,10 +78,19 @@ def make_container():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
-@pytest.fixture(scope="session", params=sorted(PACKAGES))
+@pytest.fixture(scope="session", params=OBJECT_STORES)
 def server(request, tmp_path_factory):
-    """(name, bucket URL, options) of a running server."""
-    name = request.param
+    """(name, bucket URL, options) of a running object store."""
+    yield from running(request.param, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory):
+    """(name, URL, options) of a running HDFS."""
+    yield from running("hdfs", tmp_path_factory)
+
+
+def running(name, tmp_path_factory):
     if not LAUNCHERS.is_dir():
         pytest.skip(f"no server launchers at {LAUNCHERS}")
     patch = pytest.MonkeyPatch()
@@ -130,6 +142,30 @@ class TestObjectStore(StoreSuite):
             store.put_new(f"{scheme}://nowhere-{uuid.uuid4()}/f", b"1")
 
 
+@pytest.mark.full  # Maven, and a Java process of two servers
+class TestHdfs(StoreSuite):
+    @pytest.fixture
+    def store(self, hdfs):
+        return open_store(hdfs[1], {})[0]
+
+    @pytest.fixture
+    def root(self, hdfs):
+        return f"{hdfs[1]}/{uuid.uuid4()}"
+
+
+@pytest.mark.full
+def test_processes_that_race_for_a_name_on_hdfs_have_exactly_one_winner(hdfs):
+    check_one_winner(hdfs)
+
+
+@pytest.mark.full
+def test_a_name_node_that_is_gone_leaves_the_outcome_open_and_the_file_away(hdfs):
+    store, root = open_store("hdfs://127.0.0.1:9/x", {"hadoop.dfs.client.failover.max.attempts": "1"})
+    with pytest.raises(StorageError, match="refused") as caught:
+        store.put_new(f"{root}/x", b"1")
+    assert caught.value.transient
+
+
 def _race(arguments):
     url, options, root, writer, rounds = arguments
     store, _ = open_store(url, options)
@@ -137,6 +173,10 @@ def _race(arguments):
 
 
 def test_processes_that_race_for_a_name_have_exactly_one_winner(server):
+    check_one_winner(server)
+
+
+def check_one_winner(server):
     _, url, options = server
     root = f"{url}/{uuid.uuid4()}"
     writers, rounds = 4, 40

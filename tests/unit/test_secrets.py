@@ -62,7 +62,8 @@ STORES = {
         "fs.azure.account.oauth2.client.endpoint": "https://u:sesame-password@login/tenant/oauth2/token?x=sesame-query",
     },
     "ftp://sesame-user@host/w": {},
-    "hdfs://sesame-user@host/w": {},
+    "hdfs://host/w": {"hadoop.dfs.encryption.key": "sesame-key", "security.kerberos.login.principal": "sesame@HERE",
+                      "security.kerberos.login.keytab": "/sesame.keytab", "hadoop.dfs.nameservices": "lake"},
 }  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def test_no_value_shows_or_sends_what_is_not_known_to_be_harmless(url):
     assert catalog._table_defaults == {"bucket": "3", "fields.v.ignore-retract": "true"}
 
 
-KEPT = {"s3.region", "fs.gs.project.id", "fs.azure.account.oauth2.client.id"}
+KEPT = {"hadoop.dfs.nameservices", "s3.region", "fs.gs.project.id", "fs.azure.account.oauth2.client.id"}
 CLEANED = {
     "s3://bucket/w": {"s3.endpoint": "http://h:1/"},
     "s3a://bucket/w": {"fs.s3a.endpoint": "h:1"},

@@ -1,0 +1,44 @@
+"""Paimon's options for HDFS as the settings and arguments of its client. Pure.
+
+Source: Java `HadoopUtils.getHadoopConfiguration`, `SecurityConfiguration`, release 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_py.errors import OptionError
+from paimon_py.spec.shown import is_harmless_hadoop
+
+HADOOP_PREFIX = "hadoop."
+"""Options with this prefix are Hadoop settings: `hadoop.dfs.nameservices`."""
+
+CONF_DIR = "hadoop-conf-dir"
+PRINCIPAL = "security.kerberos.login.principal"
+KEYTAB = "security.kerberos.login.keytab"
+CONF_DIR_ARGUMENT = "config_dir"
+
+
+def hdfs_config(options: Mapping[str, str]) -> dict[str, str]:
+    """The Hadoop settings among options; they stand above those of core-site.xml and hdfs-site.xml."""
+    size = len(HADOOP_PREFIX)
+    return {name[size:]: value for name, value in options.items() if name.startswith(HADOOP_PREFIX)}
+
+
+def hdfs_arguments(options: Mapping[str, str]) -> dict[str, str]:
+    """The arguments of the client: where Hadoop's files lie, and who logs in to Kerberos.
+
+    Raises: OptionError for a principal without keytab, or a keytab without principal.
+    """
+    given = {name: options.get(option, "").strip() for name, option in _ARGUMENTS.items()}
+    if bool(given["kerberos_principal"]) != bool(given["kerberos_keytab"]):
+        raise OptionError(f"options {PRINCIPAL} and {KEYTAB} belong together", option=KEYTAB)
+    return {name: value for name, value in given.items() if value}
+
+
+def harmless_config(config: Mapping[str, str]) -> dict[str, str]:
+    """The Hadoop settings that are known to hold no secret."""
+    return {name: value for name, value in config.items() if is_harmless_hadoop(name)}
+
+
+_ARGUMENTS = {CONF_DIR_ARGUMENT: CONF_DIR, "kerberos_principal": PRINCIPAL, "kerberos_keytab": KEYTAB}

@@ -1,0 +1,382 @@
+"""HDFS by its own protocol; the only module that imports hdfs_native (no Java, no libhdfs).
+
+A file gets its name by the rename that the NameNode refuses when the name is taken: one winner among all clients, and
+no reader sees a part. Java publishes by the same call, so that its writers and these may work on one table at once.
+
+Source: docs/stores.md, "HDFS"; Java `HadoopFileIO`.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, cast
+
+import hdfs_native
+
+from paimon_py.env import Ids, SystemIds
+from paimon_py.errors import (
+    AlreadyExistsError,
+    PaimonError,
+    StorageError,
+    StorageUnknownError,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.storage.hdfs_options import CONF_DIR_ARGUMENT, harmless_config, hdfs_arguments, hdfs_config
+from paimon_py.storage.store import FileMissingError, FileStatus, FileTakenError, join
+
+_BUFFER_BYTES = 1 << 20
+_DIRECTORY_MODE = 0o755
+_NOT_EMPTY = "PathIsNotEmptyDirectoryException"
+_REFUSED = ("RPCError(", "FatalRPCError(")
+"""How errors begin that are an answer of the NameNode."""
+
+_first_user: list[int] = []
+"""The process that used the client first: its threads do not live on in forked children."""
+
+
+class HdfsStore:
+    """Files of one HDFS; paths are URLs (`hdfs://host:port/path`, `hdfs:///path` for the default of core-site.xml).
+
+    Args:
+        authority: host and port, or a name service; empty for the default.
+        config: Hadoop settings that stand above those of its files.
+        arguments: of `hdfs_native.Client`, by name (`config_dir`, `kerberos_principal`, `kerberos_keytab`).
+    """
+
+    def __init__(
+        self,
+        authority: str,
+        config: Mapping[str, str],
+        arguments: Mapping[str, str],
+        *,
+        ids: Ids | None = None,
+    ) -> None:
+        self._authority = authority
+        self._config = dict(config)
+        self._arguments = dict(arguments)
+        self._ids = ids or SystemIds()
+        self._opened: tuple[int, Any] | None = None
+
+    @classmethod
+    def open(cls, root: str, options: Mapping[str, str]) -> HdfsStore:
+        """The store for a root URL.
+
+        Raises:
+            UsageError: the URL has a user.
+            OptionError: options that do not go together.
+        """
+        authority = root.partition("://")[2].partition("/")[0]
+        if "@" in authority:
+            raise UsageError("an hdfs:// URL has no user; HADOOP_USER_NAME in the environment says who asks")
+        return cls(authority, hdfs_config(options), hdfs_arguments(options))
+
+    def __repr__(self) -> str:
+        return f"HdfsStore({self._authority!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        known = {name: value for name, value in self._arguments.items() if name == CONF_DIR_ARGUMENT}
+        return HdfsStore, (self._authority, harmless_config(self._config), known)
+
+    def get(self, path: str) -> bytes:
+        with _translated("get", path):
+            return bytes(self._client().read(_inner(path)).read(-1))
+
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
+        temporary = self._temporary(path)
+        try:
+            with _translated("put_new", path):
+                self._write(temporary, data, within)
+            return self._named(temporary, path, data, within)
+        finally:
+            self._delete_quietly(temporary)
+
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        temporary = self._temporary(path)
+        with _translated("put", path):
+            try:
+                self._write(temporary, data, within)
+                self._client().rename(_inner(temporary), _inner(path), True)
+            except BaseException:
+                self._delete_quietly(temporary)
+                raise
+
+    def list(self, directory: str) -> list[FileStatus]:
+        here = _inner(directory)
+        with _translated("list", directory):
+            try:
+                found = [info for info in self._client().list_status(here, False) if info.path != here]
+            except FileNotFoundError:
+                return []
+        children = [_status(join(directory, info.path.rpartition("/")[2]), info) for info in found]
+        return sorted(children, key=lambda child: child.name)
+
+    def stat(self, path: str) -> FileStatus | None:
+        with _translated("stat", path):
+            try:
+                return _status(path, self._client().get_file_info(_inner(path)))
+            except FileNotFoundError:
+                return None
+
+    def delete(self, path: str) -> None:
+        with _translated("delete", path):
+            self._client().delete(_inner(path), False)
+
+    def delete_tree(self, directory: str) -> None:
+        with _translated("delete_tree", directory):
+            self._client().delete(_inner(directory), True)
+
+    def open_read(self, path: str) -> BinaryIO:
+        with _translated("open_read", path):
+            reader = self._client().read(_inner(path))
+        return cast(BinaryIO, io.BufferedReader(cast(Any, _Reading(reader, path)), _BUFFER_BYTES))
+
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        with _translated("open_write", path):
+            writer = self._create(path, within)
+        return cast(BinaryIO, io.BufferedWriter(cast(Any, _Writing(writer, path, self._ids)), _BUFFER_BYTES))
+
+    def make_directory(self, path: str) -> None:
+        with _translated("make_directory", path):
+            self._client().mkdirs(_inner(path), _DIRECTORY_MODE, True)
+
+    def remove_directory(self, path: str) -> bool:
+        with _translated("remove_directory", path):
+            try:
+                is_directory = self._client().get_file_info(_inner(path)).isdir
+                return is_directory and bool(self._client().delete(_inner(path), False))
+            except FileNotFoundError:
+                return False
+            except RuntimeError as error:
+                if _NOT_EMPTY in str(error):
+                    return False
+                raise
+
+    def rename_directory(self, source: str, target: str) -> None:
+        with _translated("rename_directory", source):
+            client = self._client()
+            if not client.get_file_info(_inner(source)).isdir:
+                raise FileNotFoundError(f"{source} is no directory")
+            client.mkdirs(_inner(target).rpartition("/")[0] or "/", _DIRECTORY_MODE, True)
+            try:
+                client.rename(_inner(source), _inner(target), False)
+            except FileExistsError as error:
+                raise AlreadyExistsError(f"{target} exists already", path=target) from error
+
+    def _temporary(self, path: str) -> str:
+        directory, _, name = path.rpartition("/")
+        return f"{directory}/.{name[:40]}.{self._ids.uuid()}.tmp"
+
+    def _create(self, path: str, within: str | None) -> Any:
+        """A new file, below a directory that must be there if `within` says so."""
+        client, inner = self._client(), _inner(path)
+        options = functools.partial(hdfs_native.WriteOptions, overwrite=False)
+        try:
+            return client.create(inner, options(create_parent=within is None))
+        except FileNotFoundError:
+            if within is None:
+                raise
+        missing = inner.rpartition("/")[0]
+        below = missing.removeprefix(_inner(within)).strip("/")
+        here = _inner(within)
+        for part in below.split("/") if below else ():
+            here = f"{here}/{part}"
+            try:
+                client.mkdirs(here, _DIRECTORY_MODE, False)
+            except FileNotFoundError as error:
+                raise _gone(within) from error
+        try:
+            return client.create(inner, options(create_parent=False))
+        except FileNotFoundError as error:
+            raise _gone(within) from error
+
+    def _write(self, path: str, data: bytes, within: str | None) -> None:
+        writer = self._create(path, within)
+        try:
+            if data:
+                writer.write(data)
+        finally:
+            writer.close()
+
+    def _named(self, temporary: str, path: str, data: bytes, within: str | None) -> bool:
+        """Give a complete file its final name unless the name is taken.
+
+        The client repeats a call whose answer was lost: then its own file is what the second call meets.
+        """
+        refused: Exception
+        try:
+            self._client().rename(_inner(temporary), _inner(path), False)
+        except (FileExistsError, FileNotFoundError) as error:
+            refused = error
+        except Exception as error:
+            raise _failure("put_new", path, error, ambiguous=True) from error
+        else:
+            return True
+        if self._holds(path, data):
+            raise StorageUnknownError(
+                f"{path} exists with exactly these bytes: created by this call or by one like it",
+                path=path,
+                operation="put_new",
+            ) from refused
+        if isinstance(refused, FileExistsError):
+            return False
+        raise _gone(within or path.rpartition("/")[0]) from refused
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        """Whether a file has exactly these bytes."""
+        try:
+            return self.get(path) == data
+        except FileMissingError:
+            return False
+        except StorageError as error:
+            raise StorageUnknownError(
+                f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
+            ) from error
+
+    def _delete_quietly(self, path: str) -> None:
+        """Remove a temporary file; one that stays behind is an orphan and harms nobody."""
+        with suppress(Exception):
+            self._client().delete(_inner(path), False)
+
+    def _client(self) -> Any:
+        """The client of this process.
+
+        Raises: UnsupportedError in a forked child of a process that has one.
+        """
+        process = self._ids.process()
+        if not _first_user:
+            _first_user.append(process)
+        if _first_user[0] != process:
+            raise UnsupportedError(
+                "this process was forked from one that has used HDFS, and the threads of the client stayed there: start"
+                " processes by 'spawn' or 'forkserver'",
+                feature="HDFS after fork",
+            )
+        if self._opened is None:
+            url = f"hdfs://{self._authority}" if self._authority else None
+            try:
+                client = hdfs_native.Client(url, self._config, **self._arguments)
+            except Exception as error:
+                raise UsageError(f"hdfs://{self._authority} cannot be used: {_first_line(error)}") from error
+            self._opened = (process, client)
+        return self._opened[1]
+
+
+class _Reading(io.RawIOBase):
+    """An open file, read by ranges."""
+
+    def __init__(self, reader: Any, path: str) -> None:
+        super().__init__()
+        self._reader = reader
+        self._path = path
+        self._size = len(reader)
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = (0, self._position, self._size)[whence]
+        if base + offset < 0:
+            raise ValueError(f"cannot seek to {base + offset}")
+        self._position = base + offset
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        wanted = max(min(len(view), self._size - self._position), 0)
+        if wanted == 0:
+            return 0
+        with _translated("read", self._path):
+            data = self._reader.read_range(self._position, wanted)
+        view[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+class _Writing(io.RawIOBase):
+    """A file being written; complete once `close` has returned. A forked child leaves the file to its parent."""
+
+    def __init__(self, writer: Any, path: str, ids: Ids) -> None:
+        super().__init__()
+        self._writer = writer
+        self._path = path
+        self._ids = ids
+        self._process = ids.process()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self._ids.process() != self._process:
+            raise StorageError(f"{self._path} is being written by another process", path=self._path, operation="write")
+        with _translated("write", self._path):
+            return int(self._writer.write(bytes(data)))
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            if self._ids.process() == self._process:
+                with _translated("close", self._path):
+                    self._writer.close()
+        finally:
+            super().close()
+
+
+def _inner(path: str) -> str:
+    """The path in its file system, without scheme and authority."""
+    return "/" + path.partition("://")[2].partition("/")[2]
+
+
+def _status(path: str, info: Any) -> FileStatus:
+    return FileStatus(
+        path=path,
+        name=path.rpartition("/")[2],
+        size_bytes=0 if info.isdir else int(info.length),
+        is_directory=bool(info.isdir),
+        modified_millis=int(info.modification_time),
+    )
+
+
+def _gone(directory: str) -> FileMissingError:
+    return FileMissingError(f"{directory} does not exist (any more)", path=directory, operation="make_directory")
+
+
+@contextmanager
+def _translated(operation: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except PaimonError:
+        raise
+    except FileNotFoundError as error:
+        raise FileMissingError(f"{path} does not exist", path=path, operation=operation) from error
+    except FileExistsError as error:
+        if operation != "open_write":
+            raise _failure(operation, path, error) from error
+        raise FileTakenError(f"{path} exists already", path=path, operation=operation) from error
+    except Exception as error:
+        raise _failure(operation, path, error) from error
+
+
+def _failure(operation: str, path: str, error: Exception, *, ambiguous: bool = False) -> StorageError:
+    """The error of ours. What the NameNode answers is certain; without an answer nobody knows what happened."""
+    text = f"{operation} of {path} failed: {type(error).__name__}: {_first_line(error)}"
+    if ambiguous and not str(error).startswith(_REFUSED) and not isinstance(error, PermissionError):
+        return StorageUnknownError(text, path=path, operation=operation, transient=True)
+    lost = isinstance(error, OSError) and not isinstance(error, PermissionError | FileExistsError)
+    return StorageError(text, path=path, operation=operation, transient=lost)
+
+
+def _first_line(error: Exception) -> str:
+    """What an error says, without the server's stack."""
+    return str(error).replace("\\n\\tat", "\n").partition("\n")[0]
