@@ -66,4 +66,10 @@ def _directories(warehouse: str, options: Mapping[str, str], env: Env, create: b
     return DirectoryMetastore(store, place, env=env, options=options)
 
 
-_OPENINGS: dict[str, Opening] = {"filesystem": _directories}
+def _jdbc(warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> Metastore:
+    from paimon_py.catalogs.jdbc.metastore import JdbcMetastore
+
+    return JdbcMetastore.open(warehouse, options, env, create)
+
+
+_OPENINGS: dict[str, Opening] = {"filesystem": _directories, "jdbc": _jdbc}

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from paimon_py.errors import OptionError
 from paimon_py.spec.option_names import FOREIGN_PREFIXES, nearest
+from paimon_py.spec.options import parse_duration
 
 METASTORE = "metastore"
 WAREHOUSE = "warehouse"
@@ -48,3 +51,58 @@ def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
         meant = nearest(name, known)
         if meant is not None:
             raise OptionError(f"there is no catalog option {name!r}; did you mean {meant!r}?", option=name)
+
+
+def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """An option that is true or false.
+
+    Raises: OptionError for another value.
+    """
+    text = options.get(name, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        raise OptionError(f"option {name} must be true or false, not {text!r}", option=name, value=text)
+    return text == "true"
+
+
+def seconds(options: Mapping[str, str], name: str, default: float) -> float:
+    """An option that is a duration such as `8 min`, in seconds.
+
+    Raises: OptionError for another value.
+    """
+    text = options.get(name)
+    if text is None:
+        return default
+    nanos = parse_duration(text)
+    if nanos is None:
+        raise OptionError(f"option {name} must be a duration such as '8 min', not {text!r}", option=name, value=text)
+    return nanos / 1e9
+
+
+class LockOptions(msgspec.Struct, frozen=True):
+    """How long a catalog's lock is waited for and held, in seconds."""
+
+    acquire_timeout: float = 480.0
+    longest_sleep: float = 8.0
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], warehouse: str) -> LockOptions | None:
+        """The times of the locks of a catalog over this warehouse; None where it takes no locks.
+
+        Unless told otherwise it takes locks on object stores, as Java does.
+
+        Raises: OptionError for values that are not allowed, and for `lock.type`.
+        """
+        if "lock.type" in options:
+            raise OptionError(
+                "option 'lock.type' is not supported: a catalog gives its own kind of lock", option="lock.type"
+            )
+        scheme, mark, _ = warehouse.partition("://")
+        if not flag(options, "lock.enabled", default=bool(mark) and scheme not in _WITH_RENAME):
+            return None
+        return cls(
+            acquire_timeout=seconds(options, "lock-acquire-timeout", 480.0),
+            longest_sleep=seconds(options, "lock-check-max-sleep", 8.0),
+        )
+
+
+_WITH_RENAME = ("file", "hdfs", "memory", "viewfs")

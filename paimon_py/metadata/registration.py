@@ -28,7 +28,7 @@ class Registration(Protocol):
         ...
 
     def alter(
-        self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema]
+        self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema], /
     ) -> TableSchema:
         """Change the schema of a branch: call `publish`, which writes the new version, and tell the catalog; or have
         the catalog apply the changes.
@@ -43,9 +43,10 @@ class Registration(Protocol):
 class Lock(Protocol):
     """Keeps all others who ask for the same table out."""
 
-    def held(self) -> AbstractContextManager[float]:
-        """Hold the lock for a block. Gives the reading of the clock's `elapsed` until which nobody else can have it.
+    def held(self, branch: str) -> AbstractContextManager[float]:
+        """Hold the lock of a branch for a block.
 
+        Gives the reading of the clock's `elapsed` until which nobody else can have the lock.
         A lock that could not be given back is a `PaimonWarning`: what was done in the block is done.
 
         Raises:
@@ -58,15 +59,16 @@ class Lock(Protocol):
 class LockedCommitter:
     """Publishes snapshots as the store does, while a lock keeps others out: those who cannot create exclusively."""
 
-    __slots__ = ("_lock", "_store")
+    __slots__ = ("_branch", "_lock", "_store")
 
     def __init__(self, root: TableRoot, lock: Lock) -> None:
+        self._branch = root.branch
         self._lock = lock
         self._store = StoreCommitter(root)
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
         """See `Committer.publish`. Cost: the lock, and what publishing costs in the store."""
-        with self._lock.held() as until:
+        with self._lock.held(self._branch) as until:
             return self._store.publish(snapshot, parent, deadline=min(deadline, until))
 
 
@@ -86,10 +88,10 @@ class LockedRegistration:
         return StoreCommitter(root) if self._lock is None else LockedCommitter(root, self._lock)
 
     def alter(
-        self, root: TableRoot, changes: Sequence[SchemaChange], publish: Callable[[], TableSchema]  # noqa: ARG002
+        self, root: TableRoot, _changes: Sequence[SchemaChange], publish: Callable[[], TableSchema]
     ) -> TableSchema:
         """See `Registration.alter`."""
         if self._lock is None:
             return publish()
-        with self._lock.held():
+        with self._lock.held(root.branch):
             return publish()

@@ -272,12 +272,20 @@ def _size(option: Option, text: str) -> int:
     return size
 
 
-def _nanos(option: Option, text: str) -> int:
+def parse_duration(text: str) -> int | None:
+    """A duration such as `10 min` in nanoseconds; None if the text is none."""
     match = _QUANTITY.fullmatch(text.strip())
     factor = None if match is None else _NANOS.get(match.group(2).lower())
     if match is None or factor is None or int(match.group(1)) >= 2**63:
-        raise _wrong(option, text, "a duration such as '10 min' (units d, h, min, s, ms, µs, ns)")
+        return None
     return int(match.group(1)) * factor
+
+
+def _nanos(option: Option, text: str) -> int:
+    nanos = parse_duration(text)
+    if nanos is None:
+        raise _wrong(option, text, "a duration such as '10 min' (units d, h, min, s, ms, µs, ns)")
+    return nanos
 
 
 def _choice(option: Option, text: str) -> str:

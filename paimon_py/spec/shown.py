@@ -39,7 +39,10 @@ _OF_HADOOP = re.compile(
     r"|dfs\.client\.(failover|block\.write|socket)[.-].+|dfs\.client\.use\.datanode\.hostname"
     r"|dfs\.data\.transfer\.protection|hadoop\.(security\.authentication|rpc\.protection)"
 )
-_OF_CATALOGS = frozenset(("metastore", "fs.local.fsync", "hadoop-conf-dir"))
+_OF_CATALOGS = frozenset((
+    "metastore", "fs.local.fsync", "hadoop-conf-dir", "lock.enabled", "lock-check-max-sleep", "lock-acquire-timeout",
+    "lock-key-max-length", "client-pool-size", "catalog-key", "sync-all-properties",
+))  # fmt: skip
 _TABLE_DEFAULT = "table-default."
 _WITH_PARAMETERS = re.compile("param|sync-url")
 _OF_FORMATS = ("parquet.", "orc.", "avro.")

@@ -31,7 +31,8 @@ class Told:
         self.clock, self.store, self.free, self.lasts, self.held_for = clock, store, True, 60.0, []
 
     @contextlib.contextmanager
-    def held(self):
+    def held(self, branch):
+        assert branch == "main"
         if not self.free:
             raise LockTimeoutError("others hold it")
         before = paths(self.store)
