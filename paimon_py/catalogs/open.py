@@ -8,10 +8,9 @@ from pathlib import PurePath
 from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.catalogs.metastore import Metastore
 from paimon_py.catalogs.options import METASTORE, WAREHOUSE, check_catalog_options
+from paimon_py.catalogs.warehouse import open_warehouse
 from paimon_py.env import Env
-from paimon_py.errors import NotFoundError, OptionError, UnsupportedError, UsageError
-from paimon_py.storage.open import open_store
-from paimon_py.storage.store import Store
+from paimon_py.errors import OptionError, UnsupportedError, UsageError
 
 Opening = Callable[[str, Mapping[str, str], Env, bool], Metastore]
 """Opens a metastore of one kind: warehouse, options, environment, and whether to make what is missing."""
@@ -36,22 +35,6 @@ def open_metastore(
             f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
         )
     return opening(str(location), options, env, create)
-
-
-def open_warehouse(warehouse: str, options: Mapping[str, str], create: bool) -> tuple[Store, str]:
-    """The store of a warehouse and the warehouse as a path of that store; made if it is missing and `create` is set.
-
-    Raises: NotFoundError if there is no such directory, and `create` is not set.
-    """
-    store, place = open_store(warehouse, options)
-    if create:
-        store.make_directory(place)
-        return store, place
-    status = store.stat(place)
-    if status is None or not status.is_directory:
-        message = f"there is no warehouse at {place}: Catalog.open makes one unless create=False"
-        raise NotFoundError(message, path=place)
-    return store, place
 
 
 def _directories(warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> Metastore:

@@ -11,7 +11,7 @@ import oracle
 
 SQLITE = ("org.xerial:sqlite-jdbc:3.46.1.3", "org.slf4j:slf4j-api:1.7.36")
 POSTGRES = ("org.postgresql:postgresql:42.7.4",)
-MARIADB = ("org.mariadb.jdbc:mariadb-java-client:3.4.1",)
+MYSQL = ("com.mysql:mysql-connector-j:8.4.0",)
 
 
 class SessionWithJars(oracle.Session):

@@ -18,8 +18,8 @@ from paimon_py.catalogs.jdbc.database import SqlDatabase, TakenError
 from paimon_py.catalogs.jdbc.lock import KEY_LENGTH, JdbcLock
 from paimon_py.catalogs.jdbc.names import SYNC, Names
 from paimon_py.catalogs.metastore import BeforeCreation, Database, TableName
-from paimon_py.catalogs.open import open_warehouse
 from paimon_py.catalogs.options import LockOptions, flag
+from paimon_py.catalogs.warehouse import open_warehouse
 from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,

@@ -1,0 +1,25 @@
+"""The directory that a catalog keeps its tables in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_py.errors import NotFoundError
+from paimon_py.storage.open import open_store
+from paimon_py.storage.store import Store
+
+
+def open_warehouse(warehouse: str, options: Mapping[str, str], create: bool) -> tuple[Store, str]:
+    """The store of a warehouse and the warehouse as a path of that store; made if it is missing and `create` is set.
+
+    Raises: NotFoundError if there is no such directory, and `create` is not set.
+    """
+    store, place = open_store(warehouse, options)
+    if create:
+        store.make_directory(place)
+        return store, place
+    status = store.stat(place)
+    if status is None or not status.is_directory:
+        message = f"there is no warehouse at {place}: Catalog.open makes one unless create=False"
+        raise NotFoundError(message, path=place)
+    return store, place
