@@ -215,7 +215,7 @@ def test_a_table_can_get_another_name_and_database(catalog):
     assert catalog.table("other.x").schema.names == ("month", "id", "note")
 
 
-@pytest.mark.parametrize("metastore", ["hive", "jdbc", "rest"])
+@pytest.mark.parametrize("metastore", ["glue", "dlf"])
 def test_other_catalogs_are_refused_by_name(tmp_path, metastore):
     with pytest.raises(UnsupportedError) as caught:
         Catalog.open(tmp_path, {"metastore": metastore})
