@@ -112,6 +112,7 @@ class Attempts:
             LockTimeoutError: others held the lock of the table; nothing was published.
             StorageError: the store failed; nothing was published.
         """
+        self._root.store.require_new(self._root.path)
         clock, ids = self._root.env.clock, self._root.env.ids
         drafts = Drafts(self._root, [field.type for field in self._schema.partition_fields], self._settings)
         began, lost = clock.elapsed(), 0

@@ -1,8 +1,8 @@
 """Object stores and everything else that fsspec reaches; the only module that imports fsspec.
 
 Publishing a file needs one request that fails when the name exists. S3, Google Cloud Storage and Azure Blob Storage
-have it (`If-None-Match: *`, `ifGenerationMatch=0`), and each bucket is asked once per process whether it keeps the
-promise. Elsewhere reading and plain writing work and `put_new` is refused by name.
+have it (`If-None-Match: *`, `ifGenerationMatch=0`); buckets of other servers are asked once per process whether they
+keep the promise. Elsewhere reading and plain writing work and `put_new` is refused by name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import io
+import operator
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
@@ -21,17 +22,22 @@ from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
 from paimon_py.spec.shown import shown_url, without_user
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
 from paimon_py.storage.fsspec_failures import Failures, closed, http_status
+from paimon_py.storage.promise import KNOWN, LOCK_HINT, check_promise, is_known
 from paimon_py.storage.store import FileMissingError, FileStatus, join
 
 ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
 _EXISTS_STATUS = {"s3": {412}, "gs": {412}, "abfs": {409, 412}, "abfss": {409, 412}, "az": {409, 412}}
+_ENDPOINT_OF = {
+    "s3": ("s3fs", "s3.meta.endpoint_url"),
+    "gs": ("gcsfs", "_location"),
+    **dict.fromkeys(("abfs", "abfss", "az"), ("adlfs", "service_client.primary_endpoint")),
+}
+"""The library behind a scheme, and where its file system says to whom requests go."""
+
 _PATTERN = frozenset("*?[")
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
-
-_kept_promise: set[tuple[str, str, str]] = set()
-"""Buckets that were seen to refuse a second creation, as (scheme, endpoint, bucket)."""
 
 
 class FsspecStore:
@@ -51,6 +57,7 @@ class FsspecStore:
         self._ids = ids or SystemIds()
         self._failures = Failures(self._arguments)
         self._opened: dict[bool, Any] = {}
+        self._endpoint: str | None = None
 
     @classmethod
     def open(cls, scheme: str, root: str, options: Mapping[str, str]) -> FsspecStore:
@@ -77,9 +84,14 @@ class FsspecStore:
             return bytes(self._system().cat_file(path))
 
     @closed
+    def require_new(self, directory: str) -> None:
+        with self._failures.translated("put_new", directory):
+            self._check_promise(directory)
+
+    @closed
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
-        self._check_promise(path)
         with self._failures.translated("put_new", path):
+            self._check_promise(path.rpartition("/")[0])
             self._require(within)
         if self._create(path, data):
             return True
@@ -204,35 +216,28 @@ class FsspecStore:
                 f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
             ) from error
 
-    def _check_promise(self, path: str) -> None:
+    def _check_promise(self, directory: str) -> None:
         """Refuse stores that cannot create exclusively, or that say so and do not.
 
-        Cost: two conditional requests and a delete, once per process and bucket.
+        Cost: nothing on the clouds themselves; elsewhere two conditional requests and a delete, once per process and
+        bucket.
         """
         if self.scheme not in _EXISTS_STATUS:
             raise UnsupportedError(
-                f"cannot create {path} safely: {self.scheme} offers no request that fails when the file exists."
-                " Tables can be written on local disks, S3, Google Cloud Storage and Azure Blob Storage",
+                f"cannot create files in {directory} safely: {self.scheme} offers no request that fails when the file"
+                " exists. Tables can be written on local disks, HDFS, S3, Google Cloud Storage and Azure Blob Storage;"
+                f" elsewhere {LOCK_HINT}",
                 feature=f"commit on {self.scheme}",
-                path=path,
+                path=directory,
             )
-        directory = path.rpartition("/")[0]
-        bucket = path.split("://", 1)[1].split("/", 1)[0]
-        place = (self.scheme, _endpoint(self._arguments), bucket)
-        if place in _kept_promise:
+        if self._endpoint is None:
+            self._endpoint = _endpoint(self.scheme, self._system(once=True), self._arguments)
+        if self._endpoint is KNOWN:
             return
+        bucket = directory.split("://", 1)[1].split("/", 1)[0]
+        place = (self.scheme, self._endpoint, bucket)
         probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
-        first = self._create(probe, b"1")
-        second = self._create(probe, b"2")
-        self.delete(probe)
-        if not first or second:
-            raise UnsupportedError(
-                f"bucket {bucket} at {shown_url(place[1]) or self.scheme} let a second writer create a file that"
-                " existed (an old server, or an old s3fs, botocore, gcsfs or adlfs); commits there could be lost",
-                feature="commit on a store without conditional writes",
-                path=path,
-            )
-        _kept_promise.add(place)
+        check_promise(place, probe, create=self._create, delete=self.delete)
 
     def _system(self, *, once: bool = False) -> Any:
         """The fsspec file system of this process; `once`: the one for requests that must not be repeated."""
@@ -371,11 +376,21 @@ def _modified(info: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _endpoint(arguments: Mapping[str, Any]) -> str:
-    """Where the requests go; empty for the cloud's own place."""
-    client = arguments.get("client_kwargs", {})
-    known = (client.get("endpoint_url"), arguments.get("endpoint_url"), arguments.get("account_name"))
-    return next((str(value) for value in known if value), "")
+def _endpoint(scheme: str, system: Any, arguments: Mapping[str, Any]) -> str:
+    """Where the requests go, `KNOWN` for the cloud itself by libraries that are known to send the condition."""
+    package, place = _ENDPOINT_OF[scheme]
+    try:
+        found = str(operator.attrgetter(place)(system))
+        if is_known(package, found) and (scheme != "s3" or _sends_condition(system.s3)):
+            return KNOWN
+    except AttributeError:  # a library that was written anew inside
+        found = str(arguments.get("client_kwargs", {}).get("endpoint_url") or arguments.get("endpoint_url") or "")
+    return shown_url(found)
+
+
+def _sends_condition(client: Any) -> bool:
+    """Whether botocore knows the condition: what it does not know is left out of a request without a word."""
+    return "IfNoneMatch" in client.meta.service_model.operation_model("PutObject").input_shape.members
 
 
 def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:

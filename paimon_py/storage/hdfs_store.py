@@ -94,6 +94,9 @@ class HdfsStore:
         finally:
             self._delete_quietly(temporary)
 
+    def require_new(self, directory: str) -> None:
+        """Nothing: every NameNode refuses to rename to a name that is taken."""
+
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         temporary = self._temporary(path)
         with _translated("put", path):

@@ -80,6 +80,9 @@ class LocalStore:
                 ) from error
         return created
 
+    def require_new(self, directory: str) -> None:
+        """Nothing: file systems without hard links refuse the first file."""
+
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = os.path.split(path)
         temporary = os.path.join(directory, f".{name[:40]}.{self._ids.uuid()}.tmp")

@@ -57,6 +57,9 @@ class MemoryStore:
         file = self._new(data)
         return self._children(directory, within).setdefault(name, file) is file
 
+    def require_new(self, directory: str) -> None:
+        """Nothing: a dictionary keeps the promise."""
+
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         directory, name = _split(path)
         self._children(directory, within)[name] = self._new(data)

@@ -53,6 +53,9 @@ class RetryStore:
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self._store.put_new(path, data, within=within)
 
+    def require_new(self, directory: str) -> None:
+        self._retried(lambda: self._store.require_new(directory))
+
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._retried(lambda: self._store.put(path, data, within=within))
 

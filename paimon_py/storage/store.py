@@ -71,6 +71,15 @@ class PutNew(Protocol):
         """
         ...
 
+    def require_new(self, directory: str) -> None:
+        """Refuse now what `put_new` would refuse below a directory, before other files are written.
+
+        Cost: nothing where the store is known; else a trial of three requests, once per process and bucket.
+
+        Raises: UnsupportedError
+        """
+        ...
+
 
 class Put(Protocol):
     """Replacing small files."""

@@ -34,6 +34,9 @@ class CountingStore:
         self._count("put_new", path)
         return self.store.put_new(path, data, within=within)
 
+    def require_new(self, directory: str) -> None:
+        self.store.require_new(directory)
+
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._count("put", path)
         self.store.put(path, data, within=within)

@@ -62,6 +62,9 @@ class FaultStore:
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self._call("put_new", path, lambda: self.store.put_new(path, data, within=within))
 
+    def require_new(self, directory: str) -> None:
+        self.store.require_new(directory)
+
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._call("put", path, lambda: self.store.put(path, data, within=within))
 

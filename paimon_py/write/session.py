@@ -52,6 +52,7 @@ class Writer:
         """`settings`: in place of what the table's options say; `ignore_existing`: what the table holds will be
         replaced, so sequence numbers start anew; `share` and `read_keys`: see `routing_of`."""
         settings = settings or WriterSettings.of(schema)
+        root.store.require_new(root.path)
         self._root = root
         self._process = root.env.ids.process()
         self._schema = schema

@@ -16,7 +16,7 @@ import uuid
 import pytest
 
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
-from paimon_py.storage import fsspec_store
+from paimon_py.storage import promise
 from paimon_py.storage.open import open_store
 from paimon_py.testing.store_suite import StoreSuite
 
@@ -253,6 +253,10 @@ def test_a_lost_answer_is_never_reported_as_somebody_elses_file(server, monkeypa
 def test_a_server_that_is_gone_leaves_the_outcome_unknown(server):
     _, url, options = server
     store, _ = open_store(url, {**options, "s3.endpoint": "http://127.0.0.1:9"})
+    with pytest.raises(StorageError, match="could not be tried") as caught:
+        store.put_new(f"{url}/x", b"1")
+    assert caught.value.transient and not isinstance(caught.value, StorageUnknownError)
+    store._endpoint = promise.KNOWN
     with pytest.raises(StorageUnknownError):
         store.put_new(f"{url}/x", b"1")
 
@@ -260,7 +264,7 @@ def test_a_server_that_is_gone_leaves_the_outcome_unknown(server):
 def test_a_store_that_breaks_the_promise_is_refused(server, monkeypatch):
     _, url, options = server
     store, _ = open_store(url, options)
-    monkeypatch.setattr(fsspec_store, "_kept_promise", set())
+    monkeypatch.setattr(promise, "_answers", {})
     monkeypatch.setattr(type(store), "_create", lambda self, path, data: self.put(path, data) or True)
     with pytest.raises(UnsupportedError, match="could be lost"):
         store.put_new(f"{url}/{uuid.uuid4()}/snapshot-1", b"1")

@@ -158,6 +158,9 @@ class ActorStore:
 
         return self._change("put_new", path, act)
 
+    def require_new(self, directory):
+        self.world.store.require_new(directory)
+
     def put(self, path, data, *, within=None):
         def act():
             self.world.store.put(path, data, within=within)

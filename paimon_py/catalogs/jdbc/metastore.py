@@ -36,6 +36,7 @@ from paimon_py.spec.layout import MAIN_BRANCH, database_path, table_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.shown import harmless_options
+from paimon_py.storage.guarded_store import GuardedStore
 from paimon_py.storage.store import Store
 
 CATALOG_KEY = "catalog-key"
@@ -198,7 +199,8 @@ class JdbcMetastore:
     def _root(self, name: TableName) -> TableRoot:
         path = table_path(self._warehouse, name.database, name.table)
         registration = JdbcRegistration(self._lock(name), self._names, name)
-        return TableRoot(self._store, path, self._env, self._options, registration=registration)
+        store = self._store if self._locks is None else GuardedStore(self._store)
+        return TableRoot(store, path, self._env, self._options, registration=registration)
 
     def _lock(self, name: TableName) -> JdbcLock | None:
         if self._locks is None:

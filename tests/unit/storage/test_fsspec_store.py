@@ -8,6 +8,7 @@ from paimon_py.storage import fsspec_store
 from paimon_py.storage.cloud_options import fsspec_arguments
 from paimon_py.storage.fsspec_store import FsspecStore
 from paimon_py.storage.open import open_store
+from paimon_py.storage.promise import KNOWN
 from paimon_py.storage.store import FileMissingError
 
 
@@ -46,11 +47,11 @@ def bucket():
     return f"s3://bucket-{uuid.uuid4()}"
 
 
-def store_over(fake, *, promise=True, bucket="b"):
+def store_over(fake, *, known=True, bucket="b"):
     store = FsspecStore("s3", {"key": "open", "secret": "sesame"})
     store._system = lambda *, once=False: fake
-    if promise:
-        fsspec_store._kept_promise.add(("s3", "", bucket.split("://")[1]))
+    if known:
+        store._endpoint = KNOWN
     return store
 
 
@@ -95,7 +96,7 @@ def test_a_name_taken_by_our_very_bytes_is_not_called_lost(bucket):
 
 def test_each_bucket_is_asked_once_whether_it_keeps_the_promise(bucket):
     fake = FakeS3()
-    store = store_over(fake, promise=False)
+    store = store_over(fake, known=False)
     assert store.put_new(f"{bucket}/t/snapshot-1", b"1")
     assert list(fake.files) == [f"{bucket}/t/snapshot-1"]
     fake.honest = False
@@ -104,7 +105,7 @@ def test_each_bucket_is_asked_once_whether_it_keeps_the_promise(bucket):
 
 def test_a_server_that_ignores_the_condition_is_refused(bucket):
     fake = FakeS3(honest=False)
-    store = store_over(fake, promise=False)
+    store = store_over(fake, known=False)
     with pytest.raises(UnsupportedError, match="could be lost"):
         store.put_new(f"{bucket}/t/snapshot-1", b"1")
     assert fake.files == {}

@@ -1,0 +1,82 @@
+"""A store whose publications somebody else keeps apart: the lock of a catalog, or its server.
+
+Source: Java `RenamingSnapshotCommit`; format.md §2.
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
+from paimon_py.storage.store import FileMissingError, FileStatus, Store
+
+
+class GuardedStore:
+    """Creates files where the store itself could not do so safely: looks first, then writes.
+
+    That is safe only while all others who might create the same file are kept out: by a lock that is held, or because
+    a server decides what is part of the table. Where the store has a safe creation, that one is used all the same, so
+    that a lock that ran out in the middle does no harm.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"GuardedStore({self._store!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return GuardedStore, (self._store,)
+
+    def get(self, path: str) -> bytes:
+        return self._store.get(path)
+
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
+        """See `PutNew.put_new`. Cost: without a safe creation a stat and a put."""
+        try:
+            return self._store.put_new(path, data, within=within)
+        except UnsupportedError:
+            if self._store.stat(path) is not None:
+                return False
+        try:
+            self._store.put(path, data, within=within)
+        except FileMissingError:
+            raise
+        except StorageError as error:
+            raise StorageUnknownError(
+                f"{path} may or may not have been written: {error}", path=path, operation="put_new"
+            ) from error
+        return True
+
+    def require_new(self, directory: str) -> None:
+        """Nothing: others guard."""
+
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        self._store.put(path, data, within=within)
+
+    def list(self, directory: str) -> list[FileStatus]:
+        return self._store.list(directory)
+
+    def stat(self, path: str) -> FileStatus | None:
+        return self._store.stat(path)
+
+    def delete(self, path: str) -> None:
+        self._store.delete(path)
+
+    def delete_tree(self, directory: str) -> None:
+        self._store.delete_tree(directory)
+
+    def open_read(self, path: str) -> BinaryIO:
+        return self._store.open_read(path)
+
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        return self._store.open_write(path, within=within)
+
+    def make_directory(self, path: str) -> None:
+        self._store.make_directory(path)
+
+    def remove_directory(self, path: str) -> bool:
+        return self._store.remove_directory(path)
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self._store.rename_directory(source, target)
