@@ -14,6 +14,7 @@ from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.remove_orphans import remove_orphans
 from paimon_py.maintain.retention import Retention
 from paimon_py.metadata.branches import branch_names
+from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory
 from paimon_py.spec.schema import TableSchema
@@ -36,8 +37,11 @@ def purge_files(root: TableRoot, schema: TableSchema, truncate: Callable[[], obj
         raise UsageError(f"purge_files works on a table, not on its branch {root.branch!r}: delete_branch deletes that")
     for name in branch_names(root):
         delete_branch(root, name)
+    keeper = keeper_of(root)
     for name in root.tags.names():
         root.tags.delete(name)
+        if keeper is not None:
+            keeper.tag_gone(root, name)
     for consumer in root.consumers.all():
         root.consumers.delete(consumer.name)
     truncate()

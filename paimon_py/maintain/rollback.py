@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.maintain.expired import RolledBack
+from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_directory, snapshot_path
 from paimon_py.spec.snapshot import Snapshot
@@ -33,6 +34,9 @@ def rollback(root: TableRoot, target: Snapshot) -> RolledBack:
     for number in reversed(ids):
         root.store.delete(snapshot_path(root.branch_path, number))
     root.changelogs.cut(changelogs)
+    keeper = keeper_of(root)
     for name in reversed(tags):
         root.tags.delete(name)
+        if keeper is not None:
+            keeper.tag_gone(root, name)
     return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(ids), tags=tuple(tags))

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
 from paimon_py.maintain.doomed import Doomed, kept_beside
+from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.success_file import mark_success
@@ -52,6 +53,9 @@ def make_tag(
     root.upkeep.tags_look = None
     if options.get_bool("tag.create-success-file"):
         mark_success(root, tag_success_path(root.branch_path, name))
+    keeper = keeper_of(root)
+    if keeper is not None:
+        keeper.tag_made(root, name)
     return tag
 
 
@@ -104,6 +108,9 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
     if Options(schema.options).get_bool("tag.create-success-file"):
         root.store.delete(tag_success_path(root.branch_path, tag.name))
     doomed.delete()
+    keeper = keeper_of(root)
+    if keeper is not None:
+        keeper.tag_gone(root, tag.name)
 
 
 def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | timedelta | int | None) -> list[str]:

@@ -8,8 +8,9 @@ import warnings
 from collections.abc import Mapping
 
 from paimon_py.errors import PaimonWarning
+from paimon_py.metadata.registration import KeepsPartitions
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.idle_options import idle_options
+from paimon_py.spec.idle_options import OF_METASTORES, idle_options
 
 _LOG = logging.getLogger("paimon_py")
 
@@ -19,7 +20,12 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
 
     Raises: PaimonWarning where warnings are errors.
     """
-    found = {name: why for name, why in idle_options(options).items() if (name, options[name]) not in root.warned_of}
+    told = isinstance(root.registration, KeepsPartitions)
+    found = {
+        name: why
+        for name, why in idle_options(options).items()
+        if (name, options[name]) not in root.warned_of and not (told and name in OF_METASTORES)
+    }
     if not found:
         return
     root.warned_of.update((name, options[name]) for name in found)

@@ -14,6 +14,9 @@ from paimon_py.spec.options import OPTIONS, check_values, is_default
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
 
+OF_METASTORES = ("metastore.partitioned-table", "metastore.tag-to-partition")
+"""Idle only where a catalog does not keep partitions."""
+
 IDLE: Mapping[str, str] = {
     "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
     "tag.callbacks": "nothing is called after a tag was made",
