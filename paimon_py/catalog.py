@@ -17,7 +17,7 @@ from paimon_py.catalog_care import CatalogCare
 from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.catalogs.metastore import Database, Metastore, TableName
 from paimon_py.catalogs.open import open_metastore
-from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX
+from paimon_py.catalogs.options import METASTORE, TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.doors import mapped, names_place
 from paimon_py.env import Env
@@ -40,6 +40,9 @@ from paimon_py.spec.shown import harmless_options
 from paimon_py.spec.supported import check_writable
 from paimon_py.storage.store import Store
 from paimon_py.table import Table
+
+_PLACED = (("path", "hive"),)
+"""Options of new tables that only some kinds of metastore take."""
 
 SYSTEM_DATABASE = "sys"
 BRANCH_MARK = "branch_"
@@ -310,8 +313,9 @@ class Catalog(CatalogCare):
 
         check_names(spec.options)
         check_values(spec.options)
+        kind = str(self._metastore.options.get(METASTORE, "")).lower()
         for option in ("path", "auto-create"):
-            if spec.options.get(option, "false") != "false":
+            if spec.options.get(option, "false") != "false" and (option, kind) not in _PLACED:
                 raise OptionError(f"option {option!r} is not for tables of a catalog", option=option)
         schema = new_table_schema(_as_schema(columns), spec, time_millis=self._env.clock.millis())
         validate(schema)

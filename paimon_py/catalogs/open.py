@@ -55,4 +55,10 @@ def _jdbc(warehouse: str, options: Mapping[str, str], env: Env, create: bool) ->
     return JdbcMetastore.open(warehouse, options, env, create)
 
 
-_OPENINGS: dict[str, Opening] = {"filesystem": _directories, "jdbc": _jdbc}
+def _hive(warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> Metastore:
+    from paimon_py.catalogs.hive.metastore import HiveMetastore
+
+    return HiveMetastore.open(warehouse, options, env, create)
+
+
+_OPENINGS: dict[str, Opening] = {"filesystem": _directories, "hive": _hive, "jdbc": _jdbc}

@@ -32,6 +32,10 @@ OF_ALL = frozenset(_OF_ALL.split())
 
 OF_KINDS: dict[str, frozenset[str]] = {
     "filesystem": frozenset(),
+    "hive": frozenset((
+        "hive-conf-dir", "hadoop-conf-dir", "metastore.client.class", "location-in-properties",
+        "client-pool-cache.eviction-interval-ms", "client-pool-cache.keys", "alter-table-cascade",
+    )),
     "jdbc": frozenset(("catalog-key", "lock-key-max-length", "jdbc.user", "jdbc.password")),
 }
 """Options of one kind of catalog."""

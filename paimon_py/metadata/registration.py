@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from paimon_py.metadata.committer import Committer, Publication, StoreCommitter
+from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.snapshot import Snapshot
@@ -38,6 +39,28 @@ class Registration(Protocol):
         Raises: as `metadata.schemas.alter`; StorageUnknownError where nobody can tell what the catalog did.
         """
         ...
+
+
+@runtime_checkable
+class KeepsPartitions(Protocol):
+    """A `Registration` in a catalog that keeps partitions too, and shows tags as such (`metastore.…`).
+
+    Partitions are told by the committer. What cannot be told is a `PaimonWarning`: the table is as it should be.
+    """
+
+    def tag_made(self, root: TableRoot, tag: str) -> None:
+        """Tell the catalog of a tag."""
+        ...
+
+    def tag_gone(self, root: TableRoot, tag: str) -> None:
+        """Tell the catalog that a tag is gone."""
+        ...
+
+
+def keeper_of(root: TableRoot) -> KeepsPartitions | None:
+    """Who keeps partitions and tags of a table besides the table itself; nobody does for those of a branch."""
+    entry = root.registration
+    return entry if isinstance(entry, KeepsPartitions) and root.branch == MAIN_BRANCH else None
 
 
 class Lock(Protocol):

@@ -35,7 +35,7 @@ from paimon_py.catalogs.hive.settings import HiveSettings
 from paimon_py.catalogs.hive.thrift import Struct
 from paimon_py.catalogs.hive.verbs import HiveVerbs
 from paimon_py.catalogs.metastore import BeforeCreation, Database, TableName
-from paimon_py.catalogs.open import open_warehouse
+from paimon_py.catalogs.warehouse import open_warehouse
 from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,

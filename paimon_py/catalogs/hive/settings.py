@@ -18,7 +18,6 @@ _JAVA_CLIENT = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"
 _TIMEOUT = "hive.metastore.client.socket.timeout"
 _REFUSED = {
     "hive-conf-dir": "hive-site.xml is not read: give 'uri' and the options that it would hold",
-    "hadoop-conf-dir": "Hadoop's files are not read: give the options of the store",
     "hive.metastore.kerberos.principal": "Kerberos is not built: use a metastore without SASL, or one behind a proxy",
     "hive.metastore.kerberos.keytab.file": "Kerberos is not built: use a metastore without SASL",
     "security.kerberos.login.principal": "Kerberos is not built: use a metastore without SASL",

@@ -1,6 +1,6 @@
 """A metastore inside the process that speaks the calls a Hive catalog uses, and fails as it is told.
 
-The answers and refusals are those seen of Hive 3.1 and 4.0; `tests/interop/test_hive_metastore.py` asks real ones.
+The answers and refusals are those seen of Hive 3.1 and 4.0; `tests/interop/test_hive_catalogs.py` asks real ones.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class StubMetastore:
     """Faults by call: `reset` (before anything is done), `lost` (done, no answer), `half` (done, half an answer),
     `garbage` and `failed` (MetaException)."""
 
-    def __init__(self, version=4, now=lambda: 0.0):
+    def __init__(self, version=4, now=lambda: 0.0, databases=("default",)):
         self.version = version
         self.now = now
         self.lock_timeout = 300.0
-        self.databases = {"default": {1: thrift.of_text("default"), 3: thrift.of_text("file:/nowhere")}}
+        self.databases = {name: {1: thrift.of_text(name), 3: thrift.of_text("file:/nowhere")} for name in databases}
         self.tables, self.partitions, self.locks = {}, {}, {}
         self.next_lock = 1
         self.calls, self.faults = [], {}

@@ -207,6 +207,16 @@ def test_external_tables_keep_their_data(opened, stub):
     assert catalog.table("d.u").location == table.location, "an external table stays where it lies"
 
 
+def test_a_table_may_lie_elsewhere(catalog, stub, tmp_path):
+    table = catalog.create_table("d.t", COLUMNS, options={"path": f"{tmp_path}/elsewhere/x"})
+    table.write_arrow(ROWS)
+    assert table.location == f"{tmp_path}/elsewhere/x"
+    assert thrift.text(stub.table("d.t"), 12) == "EXTERNAL_TABLE"
+    assert catalog.table("d.t").scan().count() == 2
+    catalog.drop_table("d.t")
+    assert (tmp_path / "elsewhere" / "x" / "schema" / "schema-0").exists()
+
+
 def test_locations_stand_in_properties_if_asked(opened, stub, tmp_path):
     catalog = opened(location_in_properties="true")
     table = catalog.create_table("d.t", COLUMNS, **KEYED, options=PARTITIONED)
