@@ -161,10 +161,18 @@ class HiveRegistration:
         for values in _texts(schema, partitions) if len(partitions) else ():
             self._verbs.drop_partition(self._name, values)
 
+    def add_tags(self, tags: Sequence[str]) -> None:
+        """Tell the metastore of tags; those that it knows stay as they are.
+
+        Raises: StorageError
+        """
+        if tags:
+            self._add([[(self._keys[0], tag)] for tag in tags])
+
     def tag_made(self, root: TableRoot, tag: str) -> None:
         """Tell the metastore of a tag, where it shows tags as partitions. Warns where that fails."""
         if self._keys and not root.schemas.latest().partition_keys:
-            self.quietly(f"tag {tag!r}", lambda: self._add([[(self._keys[0], tag)]]))
+            self.quietly(f"tag {tag!r}", lambda: self.add_tags([tag]))
 
     def tag_gone(self, root: TableRoot, tag: str) -> None:
         """Tell the metastore that a tag is gone, where it shows tags as partitions. Warns where that fails."""
