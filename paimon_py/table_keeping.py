@@ -96,7 +96,7 @@ class TableKeeping:
         from paimon_py.scan.moments import millis_of
 
         if isinstance(target, str):
-            return rollback(self._root, self._root.tags.get(target).snapshot)
+            return rollback(self._root, self._root.tags.get(target).snapshot, tag=target)
         if isinstance(target, datetime):
             return rollback(self._root, self._root.snapshots.by_time(millis_of("target", target)))
         return rollback(self._root, self._kept(target))

@@ -61,4 +61,10 @@ def _hive(warehouse: str, options: Mapping[str, str], env: Env, create: bool) ->
     return HiveMetastore.open(warehouse, options, env, create)
 
 
-_OPENINGS: dict[str, Opening] = {"filesystem": _directories, "hive": _hive, "jdbc": _jdbc}
+def _rest(warehouse: str, options: Mapping[str, str], env: Env, _create: bool) -> Metastore:
+    from paimon_py.catalogs.rest.metastore import RestMetastore
+
+    return RestMetastore.open(warehouse, options, env)
+
+
+_OPENINGS: dict[str, Opening] = {"filesystem": _directories, "hive": _hive, "jdbc": _jdbc, "rest": _rest}

@@ -36,6 +36,13 @@ OF_KINDS: dict[str, frozenset[str]] = {
         "hive-conf-dir", "hadoop-conf-dir", "metastore.client.class", "location-in-properties",
         "client-pool-cache.eviction-interval-ms", "client-pool-cache.keys", "alter-table-cascade",
     )),
+    "rest": frozenset((
+        "prefix", "token", "token.provider", "token.provider.path", "data-token.enabled", "header.User-Agent",
+        "dlf.region", "dlf.token-path", "dlf.access-key-id", "dlf.access-key-secret", "dlf.security-token",
+        "dlf.token-loader", "dlf.token-ecs-metadata-url", "dlf.token-ecs-role-name", "dlf.oss-endpoint",
+        "dlf.signing-algorithm",
+        "io-cache.enabled", "io-cache.whitelist-path", "io-cache.policy",
+    )),
     "jdbc": frozenset(("catalog-key", "lock-key-max-length", "jdbc.user", "jdbc.password")),
 }
 """Options of one kind of catalog."""

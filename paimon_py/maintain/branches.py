@@ -6,7 +6,7 @@ Source: format.md §15.5; Java `FileSystemBranchManager`.
 from __future__ import annotations
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
-from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UsageError
+from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UnsupportedError, UsageError
 from paimon_py.maintain.expired import FastForwarded
 from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.branches import check_new_branch, require_branch
@@ -37,6 +37,14 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
         TagNotFoundError
     """
     branch = root.on_branch(check_new_branch(name))
+    if root.history is not None:
+        if isinstance(begin, Snapshot):
+            raise UnsupportedError(
+                f"a catalog that keeps the history makes branches of tags: create_tag('…', {begin.id}) makes one",
+                feature="branches that begin at a snapshot id",
+            )
+        root.history.create_branch(branch.branch, begin)
+        return branch
     if branch.schemas.ids():
         raise AlreadyExistsError(f"branch {name!r} of {root.path} exists already", path=branch.branch_path)
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
@@ -69,6 +77,9 @@ def delete_branch(root: TableRoot, name: str) -> None:
     Raises: BranchNotFoundError
     """
     branch = root.on_branch(check_new_branch(name))
+    if root.history is not None:
+        root.history.delete_branch(branch.branch)
+        return
     if not root.store.list(branch.branch_path):
         require_branch(root, name)
     for number in branch.schemas.ids():
@@ -83,6 +94,10 @@ def rename_branch(root: TableRoot, name: str, new_name: str) -> None:
         BranchNotFoundError, AlreadyExistsError
         UnsupportedError: the store cannot move a directory in one step (object stores).
     """
+    if root.history is not None:
+        raise UnsupportedError(
+            f"the catalog of {root.path} keeps its branches, and cannot give one another name", feature="rename_branch"
+        )
     branch, target = require_branch(root, check_new_branch(name)), root.on_branch(check_new_branch(new_name))
     if root.store.list(target.branch_path):
         raise AlreadyExistsError(f"branch {new_name!r} of {root.path} exists already", path=target.branch_path)
@@ -114,6 +129,11 @@ def fast_forward(root: TableRoot, name: str) -> FastForwarded:
     same = {number for number, snapshot in there.items() if snapshot is not None and coming.get(number) == snapshot}
     going = [number for number in there if number not in same]
     tags = [tag for tag in root.tags.list() if tag.snapshot.id >= first.id]
+    if root.history is not None:
+        root.history.fast_forward(branch.branch)
+        return FastForwarded(
+            snapshot_id=numbers[-1], gone_ids=tuple(going), new_ids=tuple(sorted(coming.keys() - same))
+        )
     home, kept = root.branch_path, max((*same, first.id - 1))
     root.store.delete(latest_hint_path(home))
     if first.id < min(root.snapshots.ids(), default=0):

@@ -13,11 +13,15 @@ from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot
 from paimon_py.spec.snapshot import Snapshot
 
 
-def rollback(root: TableRoot, target: Snapshot) -> RolledBack:
+def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> RolledBack:
     """Make a snapshot, which a tag may keep alone, the latest one.
 
     The hint is lowered first, and a snapshot that had expired is written first, so that whoever reads while the others
-    go, newest first, always finds a state. A call that died may be repeated.
+    go, newest first, always finds a state. A call that died may be repeated. Where a catalog keeps the history, it is
+    the one that rolls back.
+
+    Args:
+        tag: the name by which the snapshot was found, if there is one.
 
     Cost: two lists and the tags, a delete for each that goes, two puts.
     Raises:
@@ -25,6 +29,11 @@ def rollback(root: TableRoot, target: Snapshot) -> RolledBack:
     """
     ids = [number for number in root.snapshots.ids() if number > target.id]
     tags = [tag.name for tag in root.tags.list() if tag.snapshot.id > target.id]
+    if root.history is not None:
+        root.history.roll_back(target, tag)
+        left, left_tags = set(root.snapshots.ids()), {tag.name for tag in root.tags.list()}
+        gone = tuple(number for number in ids if number not in left)
+        return RolledBack(snapshot_id=target.id, snapshot_ids=gone, tags=tuple(t for t in tags if t not in left_tags))
     changelogs = [number for number in root.changelogs.ids() if number > target.id]
     within = snapshot_directory(root.branch_path)
     if root.snapshots.find(target.id) != target:

@@ -62,6 +62,16 @@ def counted_files(
     return counted.filter(pc.greater(counted["file_count"], 0))
 
 
+def partition_changes(root: TableRoot, snapshot: Snapshot) -> pa.Table:
+    """What a snapshot itself adds to its partitions and takes from them, one in each row; see `partition_files`.
+
+    Cost: its delta manifests, where they were not read or written just now.
+    Raises: CorruptionError, StorageError
+    """
+    files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    return _counted(root.manifests.read_entries(files), ("partition",))
+
+
 def list_partitions(root: TableRoot, schema: TableSchema, snapshot: Snapshot | None) -> list[Partition]:
     """The partitions of a snapshot, in the order of their values. Cost, Raises: as `partition_files`"""
     if snapshot is None:

@@ -21,8 +21,51 @@ if TYPE_CHECKING:
     from paimon_py.metadata.root import TableRoot
 
 
+class HistoryKeeper(Protocol):
+    """The snapshots and branches of a table as a catalog keeps them that is asked for them, seen from one branch."""
+
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot, None if the branch has none.
+
+        Raises: TableNotFoundError, StorageError
+        """
+        ...
+
+    def roll_back(self, target: Snapshot, tag: str | None) -> None:
+        """Make a snapshot the newest one; `tag` names it where it may have expired.
+
+        Raises: SnapshotNotFoundError, TagNotFoundError, TableNotFoundError, StorageError
+        """
+        ...
+
+    def create_branch(self, name: str, tag: str | None) -> None:
+        """Make a branch: empty, or at the snapshot of a tag.
+
+        Raises: AlreadyExistsError, TagNotFoundError, TableNotFoundError, StorageError
+        """
+        ...
+
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch.
+
+        Raises: BranchNotFoundError, TableNotFoundError, StorageError
+        """
+        ...
+
+    def fast_forward(self, name: str) -> None:
+        """Make main what a branch is now.
+
+        Raises: BranchNotFoundError, TableNotFoundError, StorageError
+        """
+        ...
+
+
 class Registration(Protocol):
     """The entry of one table in its catalog. Can be pickled, without secrets."""
+
+    def history(self, branch: str) -> HistoryKeeper | None:
+        """Who is asked for the snapshots and branches; None: the directory of the table says what there is."""
+        ...
 
     def committer(self, root: TableRoot) -> Committer:
         """Who makes snapshots of a branch part of its history."""
@@ -105,6 +148,10 @@ class LockedRegistration:
 
     def __init__(self, lock: Lock | None) -> None:
         self._lock = lock
+
+    def history(self, branch: str) -> HistoryKeeper | None:  # noqa: ARG002
+        """See `Registration.history`."""
+        return None
 
     def committer(self, root: TableRoot) -> Committer:
         """See `Registration.committer`."""

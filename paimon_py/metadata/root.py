@@ -35,15 +35,16 @@ class TableRoot:
     `.branch_path` is where the schemas and snapshots of the branch lie, and its tags, changelogs and consumers: of the
     branch "main" the table's own directory.
 
-    `.registration` is the table's entry in its catalog, None where a table is its directory and no more.
+    `.registration` is the table's entry in its catalog, None where a table is its directory and no more. `.history` is
+    who keeps the snapshots and branches, None where the directory does.
 
     Two roots with the same path, branch and store are the same table. Pickles carry these (without secrets);
     the receiving process gets the machine's own environment.
     """
 
     __slots__ = (
-        "branch", "branch_path", "changelogs", "consumers", "env", "files", "manifests", "path", "registration",
-        "schemas", "snapshots", "store", "tags", "upkeep", "warned_of",
+        "branch", "branch_path", "changelogs", "consumers", "env", "files", "history", "manifests", "path",
+        "registration", "schemas", "snapshots", "store", "tags", "upkeep", "warned_of",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +63,9 @@ class TableRoot:
         self.env = env
         self.branch = branch
         self.branch_path = home = branch_root(path, branch)
-        self.snapshots = Snapshots(store, home, env.clock)
+        self.history = None if registration is None else registration.history(branch)
+        newest = None if self.history is None else self.history.newest
+        self.snapshots = Snapshots(store, home, env.clock, newest=newest)
         self.schemas = Schemas(store, home)
         self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
         self.tags = Tags(store, home)

@@ -5,6 +5,7 @@ Source: format.md §1.3, §2, §4.1; Java `SnapshotManager`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -40,13 +41,24 @@ class ReadPolicy(msgspec.Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of one table directory (or branch directory). Nothing is cached: a rollback may reuse an id."""
+    """The snapshots of one table directory (or branch directory). Nothing is cached: a rollback may reuse an id.
 
-    __slots__ = ("_clock", "_path", "_policy", "_store")
+    Args:
+        newest: gives the newest snapshot where a catalog keeps the history; all others are files also there.
+    """
+
+    __slots__ = ("_clock", "_newest", "_path", "_policy", "_store")
 
     def __init__(
-        self, store: SnapshotStore, path: str, clock: Clock | None = None, policy: ReadPolicy | None = None
+        self,
+        store: SnapshotStore,
+        path: str,
+        clock: Clock | None = None,
+        policy: ReadPolicy | None = None,
+        *,
+        newest: Callable[[], Snapshot | None] | None = None,
     ) -> None:
+        self._newest = newest
         self._store = store
         self._path = path
         self._clock = clock or SystemClock()
@@ -64,8 +76,12 @@ class Snapshots:
         The LATEST hint is a lower bound only: it is believed if its snapshot exists and is not older than the
         EARLIEST hint says, and newer ones are looked for one by one. Anything else ends in a listing.
 
-        Cost: two gets and two stats with a good hint, one more stat per commit since; else one list.
+        Cost: two gets and two stats with a good hint, one more stat per commit since; else one list. Where a catalog
+            keeps the history, one question.
         """
+        if self._newest is not None:
+            newest = self._newest()
+            return None if newest is None else newest.id
         hint = read_hint(self._store, latest_hint_path(self._path))
         if hint is not None and hint > 0 and self._exists(hint) and hint >= (self._earliest_hint() or 0):
             for found in range(hint, hint + _WALK_MAX):
@@ -79,6 +95,8 @@ class Snapshots:
 
         Cost: three gets and one stat with a good hint; else as `latest_id`, and one get.
         """
+        if self._newest is not None:
+            return self._newest()
         hint = read_hint(self._store, latest_hint_path(self._path))
         if hint is not None and hint > 0:
             hinted = self.find(hint)

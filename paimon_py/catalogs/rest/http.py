@@ -1,0 +1,129 @@
+"""One request to a server, and what became of it; the only module that imports urllib3.
+
+A request ends in one of three ways: the server answered, certainly did not get the request, or may have got it.
+Redirects are not followed, since they would carry credentials to another host, and certificates are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, Union
+
+import msgspec
+
+from paimon_py.env import Ids, SystemIds
+from paimon_py.errors import UnsupportedError, UsageError
+
+TIMEOUT_SECONDS = 180.0
+"""How long a server may be silent, as in Java."""
+
+_CONNECT_SECONDS = 30.0
+_POOLS = 4
+_CONNECTIONS = 32
+_BODY_BYTES_MAX = 256 << 20
+_PART_BYTES = 1 << 20
+
+
+class Answer(msgspec.Struct, frozen=True, tag=True):
+    """What a server said. Names of headers are in lower case. The text shows neither headers nor body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"Answer({self.status}, {len(self.body)} bytes)"
+
+
+class Unsent(msgspec.Struct, frozen=True, tag=True):
+    """The server certainly did not get the request."""
+
+    reason: str
+
+
+class Unanswered(msgspec.Struct, frozen=True, tag=True):
+    """The server may have done what was asked; its answer was lost, cut, or took too long."""
+
+    reason: str
+
+
+Reply = Union[Answer, Unsent, Unanswered]
+
+
+class Sender(Protocol):
+    """Sends requests."""
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
+        """Send one request, once."""
+        ...
+
+
+class HttpSender:
+    """Sends over HTTP and HTTPS. Connections are kept and shared by threads; a forked process opens its own."""
+
+    __slots__ = ("_ids", "_pool", "_timeout_seconds")
+
+    def __init__(self, *, ids: Ids | None = None, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._ids = ids or SystemIds()
+        self._timeout_seconds = timeout_seconds
+        self._pool: tuple[int, Any] | None = None
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Reply:
+        """See `Sender.send`.
+
+        Raises: UsageError if the URL is none.
+        """
+        import urllib3
+
+        try:
+            answer = self._connections().request(
+                method, url, body=body, headers=dict(headers), redirect=False, retries=False, preload_content=False
+            )
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            return Unsent(_text(error))
+        except (urllib3.exceptions.LocationValueError, urllib3.exceptions.URLSchemeUnknown) as error:
+            raise UsageError(f"option 'uri' is not the URL of a server: {type(error).__name__}") from None
+        except urllib3.exceptions.HTTPError as error:
+            return Unanswered(_text(error))
+        try:
+            data = bytearray()
+            while part := answer.read(_PART_BYTES, decode_content=False):
+                data += part
+                if len(data) > _BODY_BYTES_MAX:
+                    answer.close()
+                    return Unanswered(f"the answer has more than {_BODY_BYTES_MAX} bytes")
+        except urllib3.exceptions.HTTPError as error:
+            answer.close()
+            return Unanswered(_text(error))
+        answer.release_conn()
+        return Answer(answer.status, {name.lower(): value for name, value in answer.headers.items()}, bytes(data))
+
+    def _connections(self) -> Any:
+        import urllib3
+
+        process = self._ids.process()
+        if self._pool is None or self._pool[0] != process:
+            timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, self._timeout_seconds), read=self._timeout_seconds)
+            self._pool = process, urllib3.PoolManager(_POOLS, maxsize=_CONNECTIONS, timeout=timeout)
+        return self._pool[1]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return HttpSender, ()
+
+
+def require_package() -> None:
+    """Make sure that urllib3 can be imported.
+
+    Raises: UnsupportedError with the command that installs it.
+    """
+    try:
+        import urllib3  # noqa: F401
+    except ImportError as error:
+        raise UnsupportedError(
+            "the REST catalog needs the package urllib3: pip install 'paimon-py[rest]'", feature="metastore=rest"
+        ) from error
+
+
+def _text(error: Exception) -> str:
+    """What an error of urllib3 says, without the connection that it names first."""
+    return f"{type(error).__name__}: {str(error).rpartition('>: ')[2] or error}"

@@ -1,0 +1,146 @@
+"""What server and catalog say to each other, field by field as in Java's JSON. Unknown fields are passed over.
+
+Source: Java `org.apache.paimon.rest.requests`, `org.apache.paimon.rest.responses`, `TableSnapshot`,
+`PartitionStatistics`, main of August 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True):
+    """An answer."""
+
+
+class ListPage(Message, frozen=True):
+    """A part of a list; the token asks for the next one."""
+
+    nextPageToken: str | None = None
+
+    def items(self) -> Sequence[Any]:
+        """What is on the page."""
+        raise NotImplementedError
+
+
+class Failure(Message, frozen=True):
+    """Why a server refused."""
+
+    message: str | None = None
+    code: int | None = None
+    resourceType: str | None = None
+    resourceName: str | None = None
+
+
+class Config(Message, frozen=True):
+    """Options that the server adds: those that the user gives come before the defaults, the overrides before all."""
+
+    defaults: Mapping[str, str | None] | None = None
+    overrides: Mapping[str, str | None] | None = None
+
+    def merged(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The options of the catalog."""
+        found = {**(self.defaults or {}), **given, **(self.overrides or {})}
+        return {name: text for name, text in found.items() if text is not None}
+
+    def __repr__(self) -> str:
+        return "Config(***)"
+
+
+class DatabaseAnswer(Message, frozen=True):
+    """One database."""
+
+    name: str
+    location: str | None = None
+    options: Mapping[str, str | None] | None = None
+
+
+class DatabasePage(ListPage, frozen=True):
+    """Names of databases."""
+
+    databases: tuple[str, ...] | None = None
+
+    def items(self) -> Sequence[str]:
+        """See `ListPage.items`."""
+        return self.databases or ()
+
+
+class SchemaAnswer(Message, frozen=True):
+    """The columns and options of a table. Texts hide the options."""
+
+    fields: tuple[Any, ...] = ()
+    partitionKeys: tuple[str, ...] | None = None
+    primaryKeys: tuple[str, ...] | None = None
+    options: Mapping[str, str | None] | None = None
+    comment: str | None = None
+
+    def __repr__(self) -> str:
+        return f"SchemaAnswer({len(self.fields)} columns)"
+
+
+class TableAnswer(Message, frozen=True):
+    """One table: where it lies, and its newest schema."""
+
+    name: str
+    path: str | None = None
+    id: str | None = None
+    database: str | None = None
+    isExternal: bool = False
+    schemaId: int = 0
+    schema: SchemaAnswer | None = None
+
+    def option(self, name: str) -> str | None:
+        """An option of the table, None if it is not set."""
+        return None if self.schema is None or self.schema.options is None else self.schema.options.get(name)
+
+
+class TablePage(ListPage, frozen=True):
+    """Names of tables."""
+
+    tables: tuple[str, ...] | None = None
+
+    def items(self) -> Sequence[str]:
+        """See `ListPage.items`."""
+        return self.tables or ()
+
+
+class LatestAnswer(Message, frozen=True):
+    """The newest snapshot of a branch, with sums over the table."""
+
+    class Counted(Message, frozen=True):
+        """A snapshot as JSON."""
+
+        snapshot: msgspec.Raw
+
+    snapshot: Counted | None = None
+
+
+class SnapshotAnswer(Message, frozen=True):
+    """One snapshot as JSON; "null" if there is none."""
+
+    snapshot: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class CommitAnswer(Message, frozen=True):
+    """Whether a snapshot became part of the history."""
+
+    success: bool
+
+
+class TokenAnswer(Message, frozen=True):
+    """Credentials for the data of one table. Texts hide them."""
+
+    token: Mapping[str, str]
+    expiresAtMillis: int
+
+    def __repr__(self) -> str:
+        return "TokenAnswer(***)"
+
+
+class BranchesAnswer(Message, frozen=True):
+    """Names of branches beside main."""
+
+    branches: tuple[str, ...] | None = None

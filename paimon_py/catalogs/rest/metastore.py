@@ -1,0 +1,241 @@
+"""Names of databases and tables as a REST server keeps them.
+
+Source: Java `RESTCatalog`, `RESTApi`, main of August 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paimon_py.catalogs.metastore import BeforeCreation, Database, TableName
+from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX, WAREHOUSE
+from paimon_py.catalogs.rest.change_json import schema_json
+from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.http import require_package
+from paimon_py.catalogs.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer, TablePage
+from paimon_py.catalogs.rest.registration import RestRegistration, RestTable
+from paimon_py.catalogs.rest.transport import RefusedError
+from paimon_py.catalogs.rest.vended import VendedStore
+from paimon_py.env import Env
+from paimon_py.errors import (
+    AlreadyExistsError,
+    DatabaseNotFoundError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedError,
+)
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import print_field
+from paimon_py.storage.open import open_store
+
+DATA_TOKENS = "data-token.enabled"
+_COMMENT = "comment"
+_LOCATION = "location"
+
+
+class RestMetastore:
+    """The databases and tables of a warehouse at a REST server."""
+
+    __slots__ = ("client",)
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    @classmethod
+    def open(cls, warehouse: str, options: Mapping[str, str], env: Env) -> RestMetastore:
+        """The metastore of a server, which is asked for its configuration.
+
+        Raises: UnsupportedError, UsageError, OptionError, StorageError
+        """
+        require_package()
+        made = cls(Client({**options, WAREHOUSE: warehouse}, env))
+        made.client.options()
+        return made
+
+    @property
+    def warehouse(self) -> str:
+        """See `Metastore.warehouse`: the name of the warehouse at the server."""
+        return self.options.get(WAREHOUSE, "")
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See `Metastore.options`; what the server adds is among them."""
+        return self.client.options()
+
+    def databases(self) -> list[str]:
+        """See `Metastore.databases`. Cost: a request for each page."""
+        pages = self.client.pages(self.client.path("databases"), DatabasePage)
+        return sorted(name for page in pages for name in page.items())
+
+    def database(self, name: str) -> Database | None:
+        """See `Metastore.database`. Cost: one request."""
+        try:
+            found = self.client.get(self.client.path("databases", name), DatabaseAnswer)
+        except RefusedError as refused:
+            if refused.status == 404:
+                return None
+            raise
+        options = {key: text for key, text in (found.options or {}).items() if text is not None}
+        return Database(name, found.location, options.pop(_COMMENT, None), options)
+
+    def create_database(self, database: Database) -> bool:
+        """See `Metastore.create_database`. Cost: one request."""
+        options = dict(database.options)
+        if database.comment is not None:
+            options[_COMMENT] = database.comment
+        if database.location is not None:
+            options[_LOCATION] = database.location
+
+        def is_done() -> bool:
+            return self.database(database.name) is not None
+
+        try:
+            self.client.change(self.client.path("databases"), {"name": database.name, "options": options}, is_done)
+        except RefusedError as refused:
+            if refused.status == 409:
+                return False
+            raise
+        return True
+
+    def drop_database(self, name: str) -> None:
+        """See `Metastore.drop_database`. Cost: one request."""
+        try:
+            self.client.delete(self.client.path("databases", name))
+        except RefusedError as refused:
+            if refused.status != 404:
+                raise
+
+    def tables(self, database: str) -> list[str]:
+        """See `Metastore.tables`. Cost: a request for each page."""
+        path = self.client.path("databases", database, "tables")
+        try:
+            return sorted(name for page in self.client.pages(path, TablePage) for name in page.items())
+        except RefusedError as refused:
+            if refused.status == 404:
+                raise DatabaseNotFoundError(f"there is no database {database!r}") from refused
+            raise
+
+    def find(self, name: TableName) -> TableRoot | None:
+        """See `Metastore.find`. Cost: one request."""
+        found = self.answer(name)
+        return None if found is None else self.root(name, found)
+
+    def answer(self, name: TableName) -> TableAnswer | None:
+        """What the server says of a table, None if there is none. Cost: one request."""
+        try:
+            return self.client.get(self.client.path("databases", name.database, "tables", name.table), TableAnswer)
+        except RefusedError as refused:
+            if refused.status == 404:
+                return None
+            raise
+
+    def root(self, name: TableName, found: TableAnswer) -> TableRoot:
+        """The place of a table.
+
+        Raises: UnsupportedError for what is no Paimon table: format tables, object tables and the like.
+        """
+        kind = found.option("type") or "table"
+        if kind not in ("table", "materialized-table"):
+            raise UnsupportedError(f"{str(name)!r} is a {kind}, which paimon_py does not read", feature=kind)
+        if not found.path:
+            raise StorageError(f"the server does not say where {str(name)!r} lies", operation="find")
+        table = RestTable(self.client, name, found.id)
+        options = self.options
+        store, path = (
+            VendedStore.open(table, found.path)
+            if options.get(DATA_TOKENS, "false").strip().lower() == "true" and not found.isExternal
+            else open_store(found.path, options)
+        )
+        registration = RestRegistration(table, found.isExternal)
+        return TableRoot(store, path, self.client.env, options, registration=registration)
+
+    def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
+        """See `Metastore.create_table`. Cost: two requests.
+
+        Where the answer is lost, a table of these columns, keys and options that is there now is taken for this one.
+        """
+        del before  # looks for branches, which a table that is not there has none of
+        size = len(TABLE_DEFAULT_PREFIX)
+        given = self.options.items()
+        defaults = {key[size:]: text for key, text in given if key.startswith(TABLE_DEFAULT_PREFIX)}
+        told = schema_json(schema, {**defaults, **schema.options})
+
+        def is_done() -> bool:
+            found = self.answer(name)
+            return found is not None and _is_made(found, told, schema)
+
+        body = {"identifier": _identifier(name), "schema": told}
+        try:
+            self.client.change(self.client.path("databases", name.database, "tables"), body, is_done)
+        except RefusedError as refused:
+            if refused.status == 409:
+                return None
+            if refused.status == 404:
+                raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
+            raise
+        found = self.find(name)
+        if found is None:
+            raise TableNotFoundError(f"table {str(name)!r} was made, and dropped since", table=str(name))
+        return found
+
+    def drop_table(self, name: TableName) -> bool:
+        """See `Metastore.drop_table`. Cost: one request; the server deletes the data, if the table is not external."""
+        try:
+            self.client.delete(self.client.path("databases", name.database, "tables", name.table))
+        except RefusedError as refused:
+            if refused.status == 404:
+                return False
+            raise
+        return True
+
+    def rename_table(self, name: TableName, to: TableName) -> None:
+        """See `Metastore.rename_table`. Cost: two requests."""
+        known = self.answer(name)
+        if known is None:
+            raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name))
+
+        def is_done() -> bool:
+            found = self.answer(to)
+            return found is not None and found.id is not None and found.id == known.id
+
+        body = {"source": _identifier(name), "destination": _identifier(to)}
+        try:
+            self.client.change(self.client.path("tables", "rename"), body, is_done)
+        except RefusedError as refused:
+            if refused.status == 404:
+                raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
+            if refused.status == 409:
+                raise AlreadyExistsError(f"table {str(to)!r} exists already", table=str(to)) from refused
+            raise
+
+    def repair(self, database: str | None, table: str | None) -> None:
+        """See `Metastore.repair`."""
+        what = "the catalog" if database is None else repr(".".join(part for part in (database, table) if part))
+        raise UnsupportedError(f"a REST server cannot be told to repair {what}", feature="repair")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RestMetastore, (self.client,)
+
+    def __repr__(self) -> str:
+        return f"RestMetastore({self.client.shown!r}, {self.client.options().get(WAREHOUSE)!r})"
+
+
+def _identifier(name: TableName) -> dict[str, Any]:
+    return {"database": name.database, "object": name.table}
+
+
+def _is_made(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
+    """Whether a table is what was asked for, and nobody has changed it since."""
+    there = found.schema
+    if there is None or found.schemaId != 0:
+        return False
+    options = {name: text for name, text in (there.options or {}).items() if name != "path"}
+    columns = [(field["name"], field["type"]) for field in (print_field(field) for field in schema.fields)]
+    return (
+        options == {name: text for name, text in told["options"].items() if name != "path"}
+        and [(field.get("name"), field.get("type")) for field in there.fields if isinstance(field, dict)] == columns
+        and tuple(there.primaryKeys or ()) == schema.primary_keys
+        and tuple(there.partitionKeys or ()) == schema.partition_keys
+    )

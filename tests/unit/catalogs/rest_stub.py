@@ -1,0 +1,392 @@
+"""A REST catalog server in this process: the paths, bodies and statuses of Java's RESTCatalogServer.
+
+Faults: `faults` is a queue of what
+happens to the next calls, see `StubServer.send`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from urllib.parse import parse_qsl, unquote_plus
+
+import msgspec
+from unit.commit.support import Clock
+
+from paimon_py import Catalog, PaimonError, Schema
+from paimon_py.catalogs.directories import DirectoryMetastore
+from paimon_py.catalogs.metastore import Database, TableName
+from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.http import Answer, Unanswered, Unsent
+from paimon_py.catalogs.rest.metastore import RestMetastore
+from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
+from paimon_py.env import Env, SerialPool
+from paimon_py.errors import AlreadyExistsError, BranchNotFoundError, NotFoundError, TagNotFoundError, UsageError
+from paimon_py.maintain import branches as branch_work
+from paimon_py.maintain.rollback import rollback
+from paimon_py.metadata.schemas import alter
+from paimon_py.spec import schema_changes as changes
+from paimon_py.spec.layout import latest_hint_path, snapshot_path
+from paimon_py.spec.new_schema import TableSpec, new_table_schema
+from paimon_py.spec.type_text import parse_type, print_field
+from paimon_py.storage.open import open_store
+
+TOKEN = "sesame-bearer"
+OPTIONS = {"metastore": "rest", "uri": "http://stub", "token.provider": "bear", "token": TOKEN}
+
+
+class No(Exception):
+    def __init__(self, status, resource=None, name=None, message="", code=None):
+        self.status = status
+        self.body = {"resourceType": resource, "resourceName": name, "message": message, "code": code or status}
+
+
+
+class StubServer:
+    """Databases and tables in a directory of the process's memory.
+
+    Attributes:
+        calls: method and path of all requests.
+        faults: for each of the next calls None or one of "unsent", "before" (reset, nothing done), "after" (done, the
+            answer lost), "500 before", "500 after", "503 before", "503 after", "garbled", "empty"; then all is well.
+        vended: gives options and end of the credentials of a table, None: there are none.
+        forbidden: names of tables that nobody may touch.
+    """
+
+    def __init__(self, root=None, clock=None):
+        self.root = root or f"memory://rest-{uuid.uuid4()}/w"
+        self.clock = clock or Clock()
+        self.store, self.place = open_store(self.root, {"fs.local.fsync": "false"})
+        self.env = Env(self.clock, None, SerialPool())
+        self.files = DirectoryMetastore(self.store, self.place, env=self.env, options={})
+        self.config = {"defaults": {"prefix": "paimon", "warehouse": "warehouse"}, "overrides": {}}
+        self.databases, self.tables, self.latest, self.views, self.functions = {}, {}, {}, {}, {}
+        self.partitions = {}
+        self.calls, self.faults, self.forbidden, self.page_size, self.vended = [], [], set(), 100, None
+        self.token, self.seen = TOKEN, []
+        self.turn = threading.Lock()
+
+    # -- as a sender ------------------------------------------------------------------------------------------------
+
+    def send(self, method, url, headers, body):
+        with self.turn:
+            return self.sent(method, url, headers, body)
+
+    def sent(self, method, url, headers, body):
+        fault = self.faults.pop(0) if self.faults else None
+        path, _, query = url.removeprefix("http://stub").partition("?")
+        self.calls.append(f"{method} {path}")
+        self.seen.append((method, url, dict(headers), body))
+        if fault == "unsent":
+            return Unsent("connection refused")
+        if fault == "before":
+            return Unanswered("connection reset by peer")
+        if fault in ("500 before", "503 before"):
+            return self.answer(int(fault[:3]), {"message": "busy", "code": int(fault[:3])})
+        done = self.handle(method, path, dict(parse_qsl(query)), headers, body)
+        if fault == "after":
+            return Unanswered("connection closed")
+        if fault in ("500 after", "503 after"):
+            return self.answer(int(fault[:3]), {"message": "Service Failure", "code": int(fault[:3])})
+        if fault == "garbled":
+            return msgspec.structs.replace(done, body=b"<html>" + done.body[:5])
+        if fault == "empty":
+            return msgspec.structs.replace(done, body=b"")
+        return done
+
+    @staticmethod
+    def answer(status, value=None):
+        body = b"" if value is None else json.dumps(value).encode()
+        return Answer(status, {"content-type": "application/json"} if body else {}, body)
+
+    def handle(self, method, path, query, headers, body):
+        if headers.get("Authorization") != f"Bearer {self.token}":
+            return self.answer(401)
+        try:
+            value = self.routed(method, path, query, json.loads(body) if body else None)
+            return self.answer(200, value)
+        except No as no:
+            return self.answer(no.status, no.body)
+        except PaimonError as error:
+            return self.answer(400, {"resourceType": None, "resourceName": None, "message": str(error), "code": 400})
+
+    # -- as a server ------------------------------------------------------------------------------------------------
+
+    def routed(self, method, path, query, body):
+        if path == "/v1/config":
+            return self.config
+        parts = [unquote_plus(part) for part in path.removeprefix("/v1/paimon/").split("/")]
+        if parts[0] == "databases" and len(parts) == 1:
+            return self.on_databases(method, query, body)
+        if parts == ["tables", "rename"]:
+            return self.rename(body, self.tables, "TABLE")
+        if parts == ["views", "rename"]:
+            return self.rename(body, self.views, "VIEW")
+        if parts[:2] == ["tables", "id"]:
+            return self.by_id(parts[2])
+        database = parts[1]
+        if database not in self.databases:
+            raise No(404, "DATABASE", database, f"Database {database} does not exist.")
+        if len(parts) == 2:
+            return self.on_database(method, database, body)
+        verb = {
+            "tables": self.on_tables, "table-details": self.on_details, "views": self.on_views, "functions": self.on_functions,
+        }[parts[2]]  # fmt: skip
+        return verb(method, query, body, database, *parts[3:])
+
+    def paged(self, key, names, query):
+        def name_of(item):
+            return item if isinstance(item, str) else item["name"]
+
+        names = sorted(names, key=name_of)
+        after = query.get("pageToken")
+        rest = [item for item in names if after is None or name_of(item) > after]
+        size = int(query.get("maxResults", self.page_size))
+        page = rest[:size]
+        return {key: page, "nextPageToken": name_of(page[-1]) if len(rest) > size else None}
+
+    def on_databases(self, method, query, body):
+        if method == "GET":
+            return self.paged("databases", self.databases, query)
+        name = body["name"]
+        if name in self.databases:
+            raise No(409, "DATABASE", name, f"Database {name} already exists.")
+        self.files.create_database(Database(name))
+        self.databases[name] = dict(body["options"])
+        return None
+
+    def on_database(self, method, name, body):
+        if method == "DELETE":
+            for table in [table for table in self.tables if table.startswith(f"{name}.")]:
+                del self.tables[table]
+            self.files.drop_database(name)
+            del self.databases[name]
+            return None
+        if method == "POST":
+            options = self.databases[name]
+            options.update(body["updates"])
+            for key in body["removals"]:
+                options.pop(key, None)
+            return {"removed": body["removals"], "updated": list(body["updates"]), "missing": []}
+        return {"id": "i", "name": name, "location": "/tmp", "options": self.databases[name], "owner": "owner",
+                "createdAt": 1, "createdBy": "created", "updatedAt": 1, "updatedBy": "updated"}  # fmt: skip
+
+    def rename(self, body, kept, resource):
+        source, target = (f"{body[side]['database']}.{body[side]['object']}" for side in ("source", "destination"))
+        if source not in kept:
+            raise No(404, resource, body["source"]["object"], f"{source} does not exist.")
+        if target in kept:
+            raise No(409, resource, body["destination"]["object"], f"{target} already exists.")
+        kept[target] = kept.pop(source)
+        if source in self.latest:
+            self.latest[target] = self.latest.pop(source)
+        return None
+
+    def on_tables(self, method, query, body, database, name=None, *rest):
+        if name is None:
+            if method == "GET":
+                names = [full.partition(".")[2] for full in self.tables if full.startswith(f"{database}.") and "$" not in full]
+                return self.paged("tables", names, query)
+            return self.create(database, body)
+        full = f"{database}.{name}"
+        if full not in self.tables:
+            raise No(404, "TABLE", name, f"Table {full} does not exist.")
+        if full in self.forbidden:
+            raise No(403, "TABLE", name, f"Table {full} has no permission.")
+        if not rest:
+            return self.on_table(method, full, body)
+        verb = {"snapshot": self.snapshot, "snapshots": self.snapshots, "commit": self.commit, "token": self.hand_out,
+                "rollback": self.roll_back, "branches": self.on_branches, "partitions": self.on_partitions}[rest[0]]  # fmt: skip
+        return verb(method, full, body, *rest[1:])
+
+    def create(self, database, body):
+        name = TableName(database, body["identifier"]["object"])
+        if str(name) in self.tables:
+            raise No(409, "TABLE", name.table, f"Table {name} already exists.")
+        told = body["schema"]
+        columns = [(f["name"], parse_type(f["type"]), f.get("description"), f.get("defaultValue")) for f in told["fields"]]
+        options = dict(told["options"])
+        spec = TableSpec(primary_keys=tuple(told["primaryKeys"]), partition_keys=tuple(told["partitionKeys"]), options=options, comment=told["comment"])
+        schema = new_table_schema(Schema(columns), spec, time_millis=self.clock.millis())
+        external = options.get("path")
+        root = self.files.find(name)
+        if external is None:
+            root.schemas.add(schema)
+        self.tables[str(name)] = {"id": str(uuid.uuid4()), "path": external or root.path, "isExternal": external is not None}
+        return None
+
+    def table_root(self, full):
+        from paimon_py.metadata.root import TableRoot
+
+        main, _, branch = full.partition("$branch_")
+        root = TableRoot(self.store, open_store(self.tables[main]["path"], {})[1], self.env, {})
+        return root.on_branch(branch) if branch else root
+
+    def on_table(self, method, full, body):
+        root, entry = self.table_root(full), self.tables[full]
+        database, _, name = full.partition(".")
+        if method == "DELETE":
+            del self.tables[full]
+            self.latest.pop(full, None)
+            if not entry["isExternal"]:
+                self.store.delete_tree(root.path)
+            return None
+        if method == "POST":
+            alter(root.schemas, [change_of(told) for told in body["changes"]],
+                  has_snapshots=lambda: full in self.latest, clock=self.clock)  # fmt: skip
+            return None
+        schema = root.schemas.latest()
+        told = {
+            "fields": [print_field(field) for field in schema.fields], "partitionKeys": schema.partition_keys,
+            "primaryKeys": schema.primary_keys, "options": dict(schema.options), "comment": schema.comment,
+        }  # fmt: skip
+        return {**entry, "database": database, "name": name, "schemaId": schema.id, "schema": told, "owner": "owner",
+                "createdAt": 1, "createdBy": "created", "updatedAt": 1, "updatedBy": "updated"}  # fmt: skip
+
+    def by_id(self, number):
+        for full, entry in self.tables.items():
+            if entry["id"] == number:
+                return self.on_table("GET", full, None)
+        raise No(404, "TABLE", number, f"Table {number} does not exist.")
+
+    def on_details(self, method, query, body, database):
+        names = [full for full in self.tables if full.startswith(f"{database}.")]
+        return self.paged("tableDetails", [self.on_table("GET", full, None) for full in names], query)
+
+    def snapshot(self, method, full, body):
+        if full not in self.latest:
+            raise No(404, "SNAPSHOT", full.partition(".")[0], "No Snapshot")
+        return {"snapshot": {"snapshot": json.loads(snapshot_to_json(self.latest[full])), "recordCount": 0,
+                             "fileSizeInBytes": 0, "fileCount": 0, "lastFileCreationTime": 0}}  # fmt: skip
+
+    def snapshots(self, method, full, body, version=None):
+        found = self.table_root(full).snapshots.find(int(version))
+        if found is None:
+            raise No(404, "SNAPSHOT", full.partition(".")[0], "No Snapshot")
+        return {"snapshot": json.loads(snapshot_to_json(found))}
+
+    def commit(self, method, full, body):
+        if body["tableId"] != self.tables[full]["id"]:
+            raise No(404, "TABLE", full.partition(".")[2], f"Table {full} does not exist.")
+        current = self.latest.get(full)
+        if (None if current is None else current.uuid) != body["baseSnapshotUuid"]:
+            return {"success": False}
+        root, snapshot = self.table_root(full), snapshot_from_json(json.dumps(body["snapshot"]).encode(), "commit")
+        if not self.store.put_new(snapshot_path(root.branch_path, snapshot.id), snapshot_to_json(snapshot)):
+            return {"success": False}
+        self.store.put(latest_hint_path(root.branch_path), str(snapshot.id).encode())
+        self.latest[full] = snapshot
+        for told in body["statistics"]:
+            self.partitions.setdefault(full, {}).setdefault(json.dumps(told["spec"]), []).append(told)
+        return {"success": True}
+
+    def hand_out(self, method, full, body):
+        options, end = self.vended(full)
+        return {"token": options, "expiresAtMillis": end}
+
+    def roll_back(self, method, full, body):
+        root, instant = self.table_root(full), body["instant"]
+        try:
+            if instant["type"] == "tag":
+                target = root.tags.get(instant["tagName"]).snapshot
+            else:
+                target = root.snapshots.get(instant["snapshotId"])
+        except TagNotFoundError:
+            raise No(404, "TAG", instant["tagName"], "") from None
+        except NotFoundError:
+            raise No(404, "SNAPSHOT", str(instant["snapshotId"]), "") from None
+        rollback(root, target)
+        self.latest[full] = target
+        return None
+
+    def on_branches(self, method, full, body, name=None, forward=None):
+        root = self.table_root(full)
+        if method == "GET":
+            from paimon_py.metadata.branches import branch_names
+
+            return {"branches": branch_names(root) or None}
+        try:
+            if method == "DELETE":
+                branch_work.delete_branch(root, name)
+                self.tables.pop(f"{full}$branch_{name}", None)
+                self.latest.pop(f"{full}$branch_{name}", None)
+            elif forward:
+                branch_work.fast_forward(root, name)
+                self.latest[full] = self.latest[f"{full}$branch_{name}"]
+            else:
+                made = branch_work.create_branch(root, body["branch"], body["fromTag"])
+                named = f"{full}$branch_{body['branch']}"
+                self.tables[named] = self.tables[full]
+                if made.snapshots.latest() is not None:
+                    self.latest[named] = made.snapshots.latest()
+        except BranchNotFoundError as error:
+            raise No(404, "BRANCH", name, str(error)) from None
+        except TagNotFoundError as error:
+            raise No(404, "TAG", body["fromTag"], str(error)) from None
+        except AlreadyExistsError as error:
+            raise No(409, "BRANCH", body["branch"], str(error)) from None
+        return None
+
+    def on_partitions(self, method, full, body, verb=None):
+        raise No(501)
+
+    def on_views(self, method, query, body, database, name=None):
+        raise No(501)
+
+    def on_functions(self, method, query, body, database, name=None):
+        raise No(501)
+
+
+def change_of(told):
+    """A schema change of its JSON."""
+    action, path = told["action"], told.get("fieldNames")
+    column = path[0] if path and len(path) == 1 else path
+    match action:
+        case "setOption":
+            return changes.SetOption(told["key"], told["value"])
+        case "removeOption":
+            return changes.RemoveOption(told["key"])
+        case "addColumn":
+            return changes.AddColumn(column, parse_type(told["dataType"]), told["comment"], position_of(told["move"]))
+        case "renameColumn":
+            return changes.RenameColumn(column, told["newName"])
+        case "dropColumn":
+            return changes.DropColumn(column)
+        case "updateColumnType":
+            return changes.UpdateColumnType(column, parse_type(told["newDataType"]), told["keepNullability"])
+        case "updateColumnNullability":
+            return changes.UpdateColumnNullability(column, told["newNullability"])
+        case "updateColumnComment":
+            return changes.UpdateColumnComment(column, told["newComment"])
+        case "updateColumnDefaultValue":
+            return changes.UpdateColumnDefault(column, told["newDefaultValue"])
+        case "updateColumnPosition":
+            return changes.UpdateColumnPosition(told["move"]["fieldName"], position_of(told["move"]))
+        case "updateComment":
+            return changes.UpdateComment(told["comment"])
+    raise UsageError(f"no change: {told}")
+
+
+def position_of(move):
+    if move is None:
+        return None
+    match move["type"]:
+        case "FIRST":
+            return changes.First()
+        case "LAST":
+            return changes.Last()
+        case "AFTER":
+            return changes.After(move["referenceFieldName"])
+    return changes.Before(move["referenceFieldName"])
+
+
+def metastore_of(server, env=None, **options):
+    used = env or Env(server.clock, None, SerialPool())
+    return RestMetastore(Client({**OPTIONS, "warehouse": "warehouse", **options}, used, sender=server))
+
+
+def catalog_of(server, env=None, **options):
+    """A catalog that asks a stub."""
+    metastore = metastore_of(server, env, **options)
+    return Catalog.of(metastore, env=metastore.client.env)

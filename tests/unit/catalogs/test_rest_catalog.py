@@ -1,0 +1,313 @@
+"""A catalog over a REST server: databases, tables, schema changes, commits, rollbacks and branches by the server."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import uuid
+
+import pyarrow as pa
+import pytest
+from unit.catalogs.rest_stub import StubServer, catalog_of, metastore_of
+
+from paimon_py import (
+    AddColumn,
+    AlreadyExistsError,
+    BranchNotFoundError,
+    CommitConflictError,
+    DatabaseNotFoundError,
+    DropColumn,
+    RemoveOption,
+    RenameColumn,
+    Schema,
+    SetOption,
+    StorageError,
+    TableNotFoundError,
+    TagNotFoundError,
+    UnsupportedError,
+    UpdateColumnComment,
+    UpdateColumnDefault,
+    UpdateColumnNullability,
+    UpdateColumnPosition,
+    UpdateColumnType,
+    UpdateComment,
+    UsageError,
+)
+from paimon_py.catalogs.metastore import TableName
+from paimon_py.spec.schema_changes import After, Before, First, Last
+
+COLUMNS = Schema([("p", "INT"), ("k", "BIGINT NOT NULL"), ("v", "STRING", "a comment")])
+
+
+def rows(*keys, part=1):
+    return pa.table({"p": pa.array([part] * len(keys), pa.int32()), "k": list(keys), "v": [f"v{key}" for key in keys]})
+
+
+@pytest.fixture
+def server():
+    return StubServer()
+
+
+@pytest.fixture
+def catalog(server):
+    made = catalog_of(server)
+    made.create_database("d")
+    return made
+
+
+@pytest.fixture
+def table(catalog):
+    return catalog.create_table("d.t", COLUMNS, primary_key=["k", "p"], partition_by=["p"], options={"bucket": "1"}, comment="hi")
+
+
+def keys(table, **options):
+    return sorted(table.scan(**options).to_arrow()["k"].to_pylist())
+
+
+# -- databases and tables -----------------------------------------------------------------------------------------------
+
+
+def test_databases_are_the_servers(server, catalog):
+    catalog.create_database("e", comment="c", options={"a": "b"})
+    assert catalog.databases() == ["d", "e"] and server.databases["e"] == {"a": "b", "comment": "c"}
+    catalog.create_database("e", exist_ok=True)
+    with pytest.raises(AlreadyExistsError):
+        catalog.create_database("e")
+    catalog.drop_database("e")
+    with pytest.raises(DatabaseNotFoundError):
+        catalog.drop_database("e")
+    with pytest.raises(DatabaseNotFoundError):
+        catalog.tables("e")
+    assert catalog.databases() == ["d"]
+
+
+def test_lists_have_pages(server, catalog):
+    server.page_size = 2
+    for name in "abcde":
+        catalog.create_table(f"d.{name}", COLUMNS)
+    before = len(server.calls)
+    assert catalog.tables("d") == list("abcde")
+    assert len([call for call in server.calls[before:] if call.endswith("/tables")]) == 3
+
+
+def test_a_table_is_made_by_the_server(server, table, catalog):
+    assert (table.schema.primary_keys, table.comment, table.options) == (("k", "p"), "hi", {"bucket": "1"})
+    assert table.location == f"{server.root}/d.db/t"
+    again = catalog.create_table("d.t", Schema([("other", "INT")]), exist_ok=True)
+    assert again.schema.names == ("p", "k", "v")
+    with pytest.raises(AlreadyExistsError):
+        catalog.create_table("d.t", COLUMNS)
+    with pytest.raises(DatabaseNotFoundError):
+        catalog.create_table("x.t", COLUMNS)
+    with pytest.raises(TableNotFoundError):
+        catalog.table("d.u")
+    with pytest.raises(DatabaseNotFoundError):
+        catalog.table("x.u")
+
+
+def test_what_the_server_says_of_new_tables_is_told_to_new_tables(server):
+    server.config["defaults"]["table-default.bucket"] = "3"
+    catalog = catalog_of(server)
+    catalog.create_database("d")
+    assert catalog.create_table("d.t", COLUMNS, primary_key=["k"]).options["bucket"] == "3"
+    assert catalog.create_table("d.u", COLUMNS, primary_key=["k"], options={"bucket": "1"}).options["bucket"] == "1"
+
+
+def test_names_are_encoded_on_the_way(server, catalog):
+    catalog.create_database("a b~c")
+    catalog.create_table("a b~c.tä ble", COLUMNS).write_arrow(rows(1))
+    assert keys(catalog.table("a b~c.tä ble")) == [1]
+    assert "GET /v1/paimon/databases/a+b%7Ec/tables/t%C3%A4+ble" in server.calls
+
+
+def test_tables_are_renamed_and_dropped_by_the_server(server, catalog, table):
+    table.write_arrow(rows(1))
+    catalog.rename_table("d.t", "d.u")
+    assert catalog.tables("d") == ["u"] and keys(catalog.table("d.u")) == [1]
+    with pytest.raises(TableNotFoundError):
+        catalog.rename_table("d.t", "d.w")
+    with pytest.raises(TableNotFoundError):
+        table.write_arrow(rows(2))
+    catalog.create_table("d.t", COLUMNS)
+    with pytest.raises(AlreadyExistsError):
+        catalog.rename_table("d.u", "d.t")
+    catalog.drop_table("d.u")
+    with pytest.raises(TableNotFoundError):
+        catalog.drop_table("d.u")
+    catalog.drop_table("d.u", missing_ok=True)
+    catalog.drop_database("d", cascade=True)
+    assert server.tables == {} and server.databases == {}
+
+
+def test_who_is_not_permitted_is_told_so(server, catalog, table):
+    server.forbidden.add("d.t")
+    with pytest.raises(StorageError, match="does not permit this"):
+        catalog.table("d.t")
+    with pytest.raises(StorageError, match="does not permit this"):
+        table.write_arrow(rows(1))
+    server.token = "another"
+    with pytest.raises(StorageError, match="does not take these credentials"):
+        catalog.databases()
+
+
+@pytest.mark.parametrize("kind", ["format-table", "object-table", "iceberg-table", "lance-table"])
+def test_what_is_no_paimon_table_is_refused_by_name(catalog, server, kind):
+    catalog.create_table("d.t", COLUMNS)
+    server.on_table = lambda *_: {"name": "t", "path": "memory://x/y", "schema": {"options": {"type": kind}}}
+    with pytest.raises(UnsupportedError, match=kind):
+        catalog.table("d.t")
+
+
+def test_repair_is_refused_by_name(catalog):
+    with pytest.raises(UnsupportedError, match="cannot be told to repair 'd.t'"):
+        catalog.repair("d.t")
+
+
+def test_an_external_table_publishes_its_snapshots_itself(server, catalog):
+    from paimon_py import Catalog
+
+    place = f"memory://elsewhere-{uuid.uuid4()}/w"
+    other = Catalog.open(place)
+    other.create_database("e")
+    other.create_table("e.t", COLUMNS).write_arrow(rows(1))
+    server.tables["d.x"] = {"id": "7", "path": f"{place}/e.db/t", "isExternal": True}
+    table = catalog.table("d.x")
+    before = len(server.calls)
+    table.write_arrow(rows(2))
+    assert keys(table) == keys(other.table("e.t")) == [1, 2]
+    assert server.calls[before:] == []
+    catalog.drop_table("d.x")
+    assert keys(other.table("e.t")) == [1, 2]
+
+
+# -- schemas ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_change_reaches_the_server(table, server):
+    table.write_arrow(rows(1))
+    table.alter(
+        AddColumn("a", "INT", "of a", First()), AddColumn("b", "ROW<x INT, y STRING>"), AddColumn("c", "DECIMAL(5, 2) NOT NULL".removesuffix(" NOT NULL"), position=After("a")),
+        AddColumn(["b", "z"], "DOUBLE", position=After("x")), SetOption("snapshot.num-retained.max", "19"), UpdateComment("new"),
+    )  # fmt: skip
+    table.alter(
+        RenameColumn("a", "a2"), UpdateColumnType("a2", "BIGINT", keep_nullability=True), UpdateColumnComment("v", "said"),
+        UpdateColumnDefault("v", "x"), UpdateColumnPosition("c", Last()), UpdateColumnPosition("b", Before("v")),
+        RemoveOption("snapshot.num-retained.max"), DropColumn(["b", "y"]), UpdateColumnNullability("a2", True),
+    )  # fmt: skip
+    assert [(field.name, str(field.type)) for field in table.schema.fields if field.name in ("a2", "c")]
+    assert table.schema.names == ("a2", "p", "k", "b", "v", "c") and table.schema.id == 2 and table.comment == "new"
+    told = server.table_root("d.t").schemas.latest()
+    assert told == table.schema and told.field("v").default == "x" and told.field("v").description == "said"
+    assert keys(table) == [1] and "snapshot.num-retained.max" not in table.options
+
+
+def test_a_change_that_breaks_a_rule_is_not_sent(table, server):
+    before = [call for call in server.calls if call.startswith("POST")]
+    with pytest.raises(UsageError):
+        table.alter(DropColumn("k"))
+    assert [call for call in server.calls if call.startswith("POST")] == before
+
+
+# -- snapshots ----------------------------------------------------------------------------------------------------------
+
+
+def test_commits_are_the_servers(table, server, catalog):
+    table.write_arrow(rows(1, 2))
+    table.write_arrow(rows(2, 3, part=2))
+    table.write_arrow(rows(9), overwrite={"p": 1})
+    assert server.latest["d.t"].id == 3 and table.snapshot().id == 3
+    assert keys(catalog.table("d.t")) == [2, 3, 9]
+    told = {spec: [(row["recordCount"], row["fileCount"]) for row in rows] for spec, rows in server.partitions["d.t"].items()}
+    assert told == {'{"p": "1"}': [(2, 1), (-1, 0)], '{"p": "2"}': [(2, 1)]}
+    first = server.partitions["d.t"]['{"p": "1"}'][0]
+    assert first["totalBuckets"] == 1 and first["fileSizeInBytes"] > 0 and first["lastFileCreationTime"] == server.clock.millis()
+
+
+def test_statistics_name_partitions_as_directories_do(server, catalog):
+    table = catalog.create_table("d.u", Schema([("s", "STRING"), ("d", "DATE"), ("n", "INT")]), partition_by=["s", "d"])
+    table.write_arrow(pa.table({"s": ["a=/b", None, " "], "d": pa.array([1, None, 2], pa.date32()), "n": pa.array([1, 2, 3], pa.int32())}))
+    specs = [json.loads(text) for text in server.partitions["d.u"]]
+    nobody = "__DEFAULT_PARTITION__"
+    assert sorted(specs, key=str) == sorted([{"s": "a=/b", "d": "1"}, {"s": nobody, "d": nobody}, {"s": nobody, "d": "2"}], key=str)
+
+
+def test_two_writers_take_turns(table, catalog, server):
+    other = catalog.table("d.t")
+    for number in range(3):
+        table.write_arrow(rows(number))
+        other.write_arrow(rows(10 + number))
+    assert keys(table) == [0, 1, 2, 10, 11, 12]
+
+
+def test_the_newest_snapshot_is_the_one_that_the_server_names(table, server):
+    table.write_arrow(rows(1))
+    first = server.latest["d.t"]
+    table.write_arrow(rows(2))
+    server.latest["d.t"] = first
+    assert table.snapshot().id == 1 and keys(table) == [1]
+
+
+def test_a_table_that_was_made_anew_is_another_one(table, catalog):
+    changes = None
+    with table.writer() as writer:
+        writer.write_arrow(rows(1))
+        changes = writer.changes()
+    catalog.drop_table("d.t")
+    catalog.create_table("d.t", COLUMNS, primary_key=["k", "p"], partition_by=["p"], options={"bucket": "1"})
+    with pytest.raises((TableNotFoundError, CommitConflictError)):
+        table.commit(changes)
+    assert catalog.table("d.t").snapshot() is None
+
+
+def test_rollback_is_the_servers(table, server):
+    for key in (1, 2, 3):
+        table.write_arrow(rows(key))
+        table.create_tag(f"t{key}")
+    done = table.rollback_to(2)
+    assert (done.snapshot_id, done.snapshot_ids, done.tags) == (2, (3,), ("t3",))
+    assert server.latest["d.t"].id == 2 and keys(table) == [1, 2]
+    assert table.rollback_to("t1").snapshot_ids == (2,) and keys(table) == [1]
+    table.write_arrow(rows(4))
+    assert keys(table) == [1, 4]
+
+
+def test_branches_are_the_servers(table, server, catalog):
+    table.write_arrow(rows(1))
+    table.create_tag("t1")
+    branch = table.create_branch("b", "t1")
+    branch.write_arrow(rows(2))
+    table.write_arrow(rows(3))
+    assert server.latest["d.t$branch_b"].id == 2 and table.branches() == ["b"]
+    assert keys(catalog.table("d.t$branch_b")) == [1, 2] and keys(table) == [1, 3]
+    branch.alter(AddColumn("x", "INT"))
+    assert len(catalog.table("d.t").schema.names) == 3 and len(table.branch("b").schema.names) == 4
+    done = table.fast_forward("b")
+    assert (done.snapshot_id, done.gone_ids, done.new_ids) == (2, (2,), (2,)) and keys(catalog.table("d.t")) == [1, 2]
+    with pytest.raises(AlreadyExistsError):
+        table.create_branch("b")
+    with pytest.raises(TagNotFoundError):
+        table.create_branch("c", "nobody")
+    with pytest.raises(UnsupportedError, match="makes branches of tags"):
+        table.create_branch("c", 1)
+    with pytest.raises(UnsupportedError, match="another name"):
+        table.rename_branch("b", "c")
+    table.delete_branch("b")
+    assert table.branches() == []
+    with pytest.raises(BranchNotFoundError):
+        table.delete_branch("b")
+
+
+def test_a_catalog_travels_without_its_token(server, table):
+    catalog = catalog_of(server)
+    data = pickle.dumps([catalog, catalog.table("d.t"), catalog.table("d.t").scan()])
+    assert b"sesame" not in data
+    there = pickle.loads(data)[0]
+    with pytest.raises(UsageError, match="pickles leave tokens out"):
+        there.databases()
+    assert "sesame" not in repr(catalog) + repr(catalog._metastore) + repr(table) + repr(table._root.registration)
+
+
+def test_a_root_knows_its_table_by_name(server, table):
+    metastore = metastore_of(server)
+    assert metastore.find(TableName("d", "nobody")) is None
+    assert metastore.find(TableName("d", "t")).registration.table.id == server.tables["d.t"]["id"]
