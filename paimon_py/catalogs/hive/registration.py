@@ -68,6 +68,10 @@ class HiveRegistration:
         self._keys = keys
         self.lock = None if settings.locks is None else HiveLock(verbs.client, name, settings.locks, env)
 
+    def history(self, branch: str) -> None:  # noqa: ARG002
+        """See `Registration.history`."""
+        return
+
     def committer(self, root: TableRoot) -> Committer:
         """See `Registration.committer`."""
         committer = StoreCommitter(root) if self.lock is None else LockedCommitter(root, self.lock)

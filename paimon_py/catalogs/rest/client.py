@@ -2,7 +2,7 @@
 
 What only reads is asked again when the answer was lost. What changes something is asked again only where the server
 says that it is busy, as in Java, and then, as after a lost answer, nobody can tell what became of the first call: such
-a failure is a `StorageUnknownError`, or a `RefusedError` that says so, and `Client.change` looks what is there now.
+a failure is a `StorageUnknownError`, or a `RestRefusedError` that says so, and `RestClient.change` looks what is there.
 
 Source: Java `RESTApi`, `ResourcePaths`, main of August 2026.
 """
@@ -19,9 +19,9 @@ import msgspec
 from paimon_py.catalogs.options import WAREHOUSE
 from paimon_py.catalogs.rest.authority import authority_of
 from paimon_py.catalogs.rest.http import Answer, HttpSender, Sender
-from paimon_py.catalogs.rest.messages import Config, ListPage, Message
+from paimon_py.catalogs.rest.messages import Config, ListPage, RestAnswer
 from paimon_py.catalogs.rest.signing import HttpRequest
-from paimon_py.catalogs.rest.transport import RefusedError, Transport
+from paimon_py.catalogs.rest.transport import RestRefusedError, Transport
 from paimon_py.env import Env
 from paimon_py.errors import OptionError, StorageError, StorageUnknownError, UsageError
 from paimon_py.spec.shown import harmless_options, shown_url
@@ -36,11 +36,11 @@ _SENT = frozenset((URI, PREFIX, WAREHOUSE, "token.provider", "token.provider.pat
 """Options of the catalog that pickles carry."""
 
 _ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d+)?(/[!-~]*)?")
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=RestAnswer)
 P = TypeVar("P", bound=ListPage)
 
 
-class Client:
+class RestClient:
     """One server, asked for one warehouse. Pickles carry what is known to be harmless."""
 
     __slots__ = ("_given", "_merged", "_transport", "env")
@@ -82,7 +82,7 @@ class Client:
     def get(self, path: str, kind: type[M], query: Mapping[str, str] | None = None) -> M:
         """Ask for a resource.
 
-        Raises: RefusedError, UsageError, UnsupportedError, StorageError
+        Raises: RestRefusedError, UsageError, UnsupportedError, StorageError
         """
         return self.decoded(self._asked(HttpRequest("GET", path, query or {})), kind, path)
 
@@ -123,7 +123,7 @@ class Client:
                 raise lost from error
             if not found:
                 raise
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if not (refused.unsure and is_done()):
                 raise
 
@@ -135,15 +135,15 @@ class Client:
         return self._transport.ask(request, _headers(self.options()))
 
     def __repr__(self) -> str:
-        return f"Client({self.shown!r})"
+        return f"RestClient({self.shown!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
         merged = None if self._merged is None else _harmless(self._merged)
         return _again, (_harmless(self._given), merged)
 
 
-def _again(options: Mapping[str, str], merged: Mapping[str, str] | None) -> Client:
-    return Client(options, Env(), merged=merged)
+def _again(options: Mapping[str, str], merged: Mapping[str, str] | None) -> RestClient:
+    return RestClient(options, Env(), merged=merged)
 
 
 def _harmless(options: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from paimon_py.catalogs.rest.messages import CommitAnswer, SnapshotAnswer
-from paimon_py.catalogs.rest.transport import RefusedError
+from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.codec.manifest.columns import ABSENT
 from paimon_py.codec.partition_text import partition_texts
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
@@ -66,7 +66,7 @@ class ServerCommitter:
             except StorageUnknownError as error:
                 lost = error
             except PaimonError as error:
-                refused = error if isinstance(error, RefusedError) else None
+                refused = error if isinstance(error, RestRefusedError) else None
                 if lost is None and (refused is None or not refused.unsure):
                     raise error if refused is None else self._error(refused) from refused
                 lost = error
@@ -112,13 +112,13 @@ class ServerCommitter:
         path = self._table.path("snapshots", str(snapshot_id))
         try:
             found = bytes(self._table.client.get(path, SnapshotAnswer).snapshot)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404 and refused.resource == "SNAPSHOT":
                 return None
             raise
         return None if found == b"null" else snapshot_from_json(found, path)
 
-    def _error(self, refused: RefusedError) -> PaimonError:
+    def _error(self, refused: RestRefusedError) -> PaimonError:
         return self._table.missing(refused) if refused.status == 404 else refused
 
 

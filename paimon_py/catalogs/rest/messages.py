@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 
-class Message(msgspec.Struct, frozen=True):
+class RestAnswer(msgspec.Struct, frozen=True):
     """An answer."""
 
 
-class ListPage(Message, frozen=True):
+class ListPage(RestAnswer, frozen=True):
     """A part of a list; the token asks for the next one."""
 
     nextPageToken: str | None = None
@@ -26,7 +26,7 @@ class ListPage(Message, frozen=True):
         raise NotImplementedError
 
 
-class Failure(Message, frozen=True):
+class Failure(RestAnswer, frozen=True):
     """Why a server refused."""
 
     message: str | None = None
@@ -35,7 +35,7 @@ class Failure(Message, frozen=True):
     resourceName: str | None = None
 
 
-class Config(Message, frozen=True):
+class Config(RestAnswer, frozen=True):
     """Options that the server adds: those that the user gives come before the defaults, the overrides before all."""
 
     defaults: Mapping[str, str | None] | None = None
@@ -50,7 +50,7 @@ class Config(Message, frozen=True):
         return "Config(***)"
 
 
-class DatabaseAnswer(Message, frozen=True):
+class DatabaseAnswer(RestAnswer, frozen=True):
     """One database."""
 
     name: str
@@ -68,7 +68,7 @@ class DatabasePage(ListPage, frozen=True):
         return self.databases or ()
 
 
-class SchemaAnswer(Message, frozen=True):
+class SchemaAnswer(RestAnswer, frozen=True):
     """The columns and options of a table. Texts hide the options."""
 
     fields: tuple[Any, ...] = ()
@@ -81,7 +81,7 @@ class SchemaAnswer(Message, frozen=True):
         return f"SchemaAnswer({len(self.fields)} columns)"
 
 
-class TableAnswer(Message, frozen=True):
+class TableAnswer(RestAnswer, frozen=True):
     """One table: where it lies, and its newest schema."""
 
     name: str
@@ -107,10 +107,10 @@ class TablePage(ListPage, frozen=True):
         return self.tables or ()
 
 
-class LatestAnswer(Message, frozen=True):
+class LatestAnswer(RestAnswer, frozen=True):
     """The newest snapshot of a branch, with sums over the table."""
 
-    class Counted(Message, frozen=True):
+    class Counted(RestAnswer, frozen=True):
         """A snapshot as JSON."""
 
         snapshot: msgspec.Raw
@@ -118,19 +118,19 @@ class LatestAnswer(Message, frozen=True):
     snapshot: Counted | None = None
 
 
-class SnapshotAnswer(Message, frozen=True):
+class SnapshotAnswer(RestAnswer, frozen=True):
     """One snapshot as JSON; "null" if there is none."""
 
     snapshot: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class CommitAnswer(Message, frozen=True):
+class CommitAnswer(RestAnswer, frozen=True):
     """Whether a snapshot became part of the history."""
 
     success: bool
 
 
-class TokenAnswer(Message, frozen=True):
+class TokenAnswer(RestAnswer, frozen=True):
     """Credentials for the data of one table. Texts hide them."""
 
     token: Mapping[str, str]
@@ -140,7 +140,7 @@ class TokenAnswer(Message, frozen=True):
         return "TokenAnswer(***)"
 
 
-class BranchesAnswer(Message, frozen=True):
+class BranchesAnswer(RestAnswer, frozen=True):
     """Names of branches beside main."""
 
     branches: tuple[str, ...] | None = None

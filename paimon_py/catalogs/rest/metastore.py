@@ -11,11 +11,11 @@ from typing import Any
 from paimon_py.catalogs.metastore import BeforeCreation, Database, TableName
 from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX, WAREHOUSE
 from paimon_py.catalogs.rest.change_json import schema_json
-from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.http import require_package
 from paimon_py.catalogs.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer, TablePage
 from paimon_py.catalogs.rest.registration import RestRegistration, RestTable
-from paimon_py.catalogs.rest.transport import RefusedError
+from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.catalogs.rest.vended import VendedStore
 from paimon_py.env import Env
 from paimon_py.errors import (
@@ -40,7 +40,7 @@ class RestMetastore:
 
     __slots__ = ("client",)
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RestClient) -> None:
         self.client = client
 
     @classmethod
@@ -50,7 +50,7 @@ class RestMetastore:
         Raises: UnsupportedError, UsageError, OptionError, StorageError
         """
         require_package()
-        made = cls(Client({**options, WAREHOUSE: warehouse}, env))
+        made = cls(RestClient({**options, WAREHOUSE: warehouse}, env))
         made.client.options()
         return made
 
@@ -73,7 +73,7 @@ class RestMetastore:
         """See `Metastore.database`. Cost: one request."""
         try:
             found = self.client.get(self.client.path("databases", name), DatabaseAnswer)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404:
                 return None
             raise
@@ -93,7 +93,7 @@ class RestMetastore:
 
         try:
             self.client.change(self.client.path("databases"), {"name": database.name, "options": options}, is_done)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 409:
                 return False
             raise
@@ -103,7 +103,7 @@ class RestMetastore:
         """See `Metastore.drop_database`. Cost: one request."""
         try:
             self.client.delete(self.client.path("databases", name))
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status != 404:
                 raise
 
@@ -112,7 +112,7 @@ class RestMetastore:
         path = self.client.path("databases", database, "tables")
         try:
             return sorted(name for page in self.client.pages(path, TablePage) for name in page.items())
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404:
                 raise DatabaseNotFoundError(f"there is no database {database!r}") from refused
             raise
@@ -126,7 +126,7 @@ class RestMetastore:
         """What the server says of a table, None if there is none. Cost: one request."""
         try:
             return self.client.get(self.client.path("databases", name.database, "tables", name.table), TableAnswer)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404:
                 return None
             raise
@@ -169,7 +169,7 @@ class RestMetastore:
         body = {"identifier": _identifier(name), "schema": told}
         try:
             self.client.change(self.client.path("databases", name.database, "tables"), body, is_done)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 409:
                 return None
             if refused.status == 404:
@@ -184,7 +184,7 @@ class RestMetastore:
         """See `Metastore.drop_table`. Cost: one request; the server deletes the data, if the table is not external."""
         try:
             self.client.delete(self.client.path("databases", name.database, "tables", name.table))
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404:
                 return False
             raise
@@ -203,7 +203,7 @@ class RestMetastore:
         body = {"source": _identifier(name), "destination": _identifier(to)}
         try:
             self.client.change(self.client.path("tables", "rename"), body, is_done)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404:
                 raise TableNotFoundError(f"there is no table {str(name)!r}", table=str(name)) from refused
             if refused.status == 409:

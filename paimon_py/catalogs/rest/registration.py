@@ -13,10 +13,10 @@ import msgspec
 
 from paimon_py.catalogs.metastore import TableName
 from paimon_py.catalogs.rest.change_json import change_json
-from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.commit import ServerCommitter
 from paimon_py.catalogs.rest.messages import BranchesAnswer, LatestAnswer, TableAnswer
-from paimon_py.catalogs.rest.transport import RefusedError
+from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -41,7 +41,7 @@ from paimon_py.spec.supported import check_same_features
 class RestTable(msgspec.Struct, frozen=True):
     """A branch of a table at its server. `id` is given anew to a table that is dropped and made again."""
 
-    client: Client
+    client: RestClient
     name: TableName
     id: str | None
     branch: str = MAIN_BRANCH
@@ -59,7 +59,7 @@ class RestTable(msgspec.Struct, frozen=True):
         """The path of something of the table."""
         return self.client.path("databases", self.name.database, "tables", self.name.table, *parts)
 
-    def missing(self, refused: RefusedError) -> NotFoundError:
+    def missing(self, refused: RestRefusedError) -> NotFoundError:
         """The error for an answer that something is not there."""
         kinds: dict[str, type[NotFoundError]] = {
             "BRANCH": BranchNotFoundError, "TAG": TagNotFoundError, "SNAPSHOT": SnapshotNotFoundError,
@@ -104,7 +104,7 @@ class RestRegistration(msgspec.Struct, frozen=True):
 
         try:
             table.client.change(table.path(), {"changes": [change_json(change) for change in changes]}, is_done)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404 and refused.resource in ("", "TABLE", "DATABASE"):
                 raise table.missing(refused) from refused
             if refused.status in (404, 409):
@@ -123,7 +123,7 @@ class RestHistory(msgspec.Struct, frozen=True):
         path = self.table.path("snapshot")
         try:
             found = self.table.client.get(path, LatestAnswer).snapshot
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             if refused.status == 404 and refused.resource == "SNAPSHOT":
                 return None
             raise self._error(refused) from refused
@@ -153,7 +153,7 @@ class RestHistory(msgspec.Struct, frozen=True):
             raise BranchNotFoundError(f"no branch {name!r} in {table!r}", table=table)
         try:
             self.table.client.delete(self.table.main_path("branches", name))
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             raise self._error(refused) from refused
 
     def fast_forward(self, name: str) -> None:
@@ -165,16 +165,16 @@ class RestHistory(msgspec.Struct, frozen=True):
     def _branches(self) -> Sequence[str]:
         try:
             return self.table.client.get(self.table.main_path("branches"), BranchesAnswer).branches or ()
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             raise self._error(refused) from refused
 
     def _change(self, path: str, body: object, is_done: Callable[[], bool]) -> None:
         try:
             self.table.client.change(path, body, is_done)
-        except RefusedError as refused:
+        except RestRefusedError as refused:
             raise self._error(refused) from refused
 
-    def _error(self, refused: RefusedError) -> Exception:
+    def _error(self, refused: RestRefusedError) -> Exception:
         if refused.status == 404:
             return self.table.missing(refused)
         if refused.status == 409:

@@ -15,7 +15,7 @@ import msgspec
 
 from paimon_py.catalogs.rest.authority import Authority
 from paimon_py.catalogs.rest.http import Answer, Sender, Unanswered, Unsent
-from paimon_py.catalogs.rest.messages import Failure, Message
+from paimon_py.catalogs.rest.messages import Failure, RestAnswer
 from paimon_py.catalogs.rest.signing import HttpRequest
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, StorageError, StorageUnknownError, UnsupportedError, UsageError
@@ -28,10 +28,10 @@ _LONGEST_WAIT_SECONDS = 64.0
 _LONGEST_ASKED_SECONDS = 600.0
 """A server that asks for more is not waited for so long."""
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=RestAnswer)
 
 
-class RefusedError(StorageError):
+class RestRefusedError(StorageError):
     """The server answered that it will not.
 
     Attributes:
@@ -77,7 +77,7 @@ class Transport:
         """Send a request until the server gives an answer to go by.
 
         Raises:
-            RefusedError: the server will not; `unsure` tells whether an earlier call may have done it.
+            RestRefusedError: the server will not; `unsure` tells whether an earlier call may have done it.
             StorageUnknownError: the server may have done it.
             UsageError, UnsupportedError, StorageError: nothing was changed.
         """
@@ -148,7 +148,7 @@ class Transport:
                 text += "; it is not known whether this was done: look before asking again"
                 return StorageUnknownError(text, operation=operation, transient=True)
             return StorageError(text, operation=operation, transient=True)
-        return RefusedError(text, operation=operation, status=status, failure=failure, unsure=unsure)
+        return RestRefusedError(text, operation=operation, status=status, failure=failure, unsure=unsure)
 
     def _failure(self, answer: Answer) -> Failure:
         try:

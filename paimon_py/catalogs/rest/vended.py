@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import msgspec
 
 from paimon_py.catalogs.rest.authority import SAFE_MILLIS
-from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.messages import TokenAnswer
-from paimon_py.catalogs.rest.transport import RefusedError
+from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.env import SpillFile
 from paimon_py.errors import StorageError
 from paimon_py.storage.open import open_store
@@ -59,7 +59,7 @@ class VendedStore:
     def open(cls, table: RestTable, url: str) -> tuple[VendedStore, str]:
         """The store of a table that lies at a URL, and the URL as a path of the store.
 
-        Raises: as `Client.get` and `open_store`
+        Raises: as `RestClient.get` and `open_store`
         """
         held, path = _fetched(table, url)
         return cls(table, url, held), path
@@ -67,7 +67,7 @@ class VendedStore:
     def current(self) -> Store:
         """The store with credentials that are good for now. Cost: a request where they must be renewed.
 
-        Raises: StorageError, RefusedError where there are none.
+        Raises: StorageError, RestRefusedError where there are none.
         """
         held = self._held
         now = self._client.env.clock.millis()
@@ -83,7 +83,7 @@ class VendedStore:
         return held.store
 
     @property
-    def _client(self) -> Client:
+    def _client(self) -> RestClient:
         return self._table.client
 
     # -- verbs of a store -------------------------------------------------------------------------------------------
@@ -93,6 +93,9 @@ class VendedStore:
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self.current().put_new(path, data, within=within)
+
+    def require_new(self, directory: str) -> None:
+        self.current().require_new(directory)
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self.current().put(path, data, within=within)
@@ -243,7 +246,7 @@ def _fetched(table: RestTable, url: str) -> tuple[_Held, str]:
     clock = table.client.env.clock
     try:
         answer = table.client.get(table.main_path("token"), TokenAnswer)
-    except RefusedError as refused:
+    except RestRefusedError as refused:
         if refused.status == 404:
             raise table.missing(refused) from refused
         raise

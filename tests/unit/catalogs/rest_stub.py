@@ -17,7 +17,7 @@ from unit.commit.support import Clock
 from paimon_py import Catalog, PaimonError, Schema
 from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.catalogs.metastore import Database, TableName
-from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.http import Answer, Unanswered, Unsent
 from paimon_py.catalogs.rest.metastore import RestMetastore
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
@@ -383,7 +383,7 @@ def position_of(move):
 
 def metastore_of(server, env=None, **options):
     used = env or Env(server.clock, None, SerialPool())
-    return RestMetastore(Client({**OPTIONS, "warehouse": "warehouse", **options}, used, sender=server))
+    return RestMetastore(RestClient({**OPTIONS, "warehouse": "warehouse", **options}, used, sender=server))
 
 
 def catalog_of(server, env=None, **options):

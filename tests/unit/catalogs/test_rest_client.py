@@ -13,7 +13,7 @@ from unit.catalogs.rest_stub import OPTIONS, TOKEN
 from unit.commit.support import Clock
 
 from paimon_py import Catalog, OptionError, StorageError, UnsupportedError, UsageError
-from paimon_py.catalogs.rest.client import Client
+from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.http import Answer, HttpSender, Unanswered, Unsent
 from paimon_py.catalogs.rest.messages import DatabaseAnswer, DatabasePage
 from paimon_py.catalogs.rest.signing import (
@@ -24,7 +24,7 @@ from paimon_py.catalogs.rest.signing import (
     openapi_headers,
     region_in,
 )
-from paimon_py.catalogs.rest.transport import RefusedError
+from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import StorageUnknownError
 
@@ -52,7 +52,7 @@ def no(status, headers=None, **body):
 
 def client(*replies, merged=None, **options):
     script = Script(*replies)
-    made = Client({**OPTIONS, **options}, Env(Clock(), None, SerialPool()), sender=script, merged=merged or {"prefix": "p"})
+    made = RestClient({**OPTIONS, **options}, Env(Clock(), None, SerialPool()), sender=script, merged=merged or {"prefix": "p"})
     return made, script
 
 
@@ -61,7 +61,7 @@ def client(*replies, merged=None, **options):
 
 def test_what_the_user_gives_comes_before_defaults_and_after_overrides():
     script = Script(ok({"defaults": {"prefix": "a b", "x": "1", "y": "1", "header.h1": "one"}, "overrides": {"y": "3", "z": None}}), ok({"databases": []}))
-    made = Client({**OPTIONS, "warehouse": "w/1", "x": "2", "y": "2", "header.User-Agent": "me"}, Env(Clock(), None, SerialPool()), sender=script)
+    made = RestClient({**OPTIONS, "warehouse": "w/1", "x": "2", "y": "2", "header.User-Agent": "me"}, Env(Clock(), None, SerialPool()), sender=script)
     assert {name: made.options()[name] for name in "xy"} == {"x": "2", "y": "3"}
     assert "z" not in made.options()
     made.get(made.path("databases"), DatabasePage)
@@ -77,12 +77,12 @@ def test_what_the_user_gives_comes_before_defaults_and_after_overrides():
 ])  # fmt: skip
 def test_an_address_that_is_none_is_refused(uri, error, match):
     with pytest.raises(error, match=match) as caught:
-        Client({**OPTIONS, "uri": uri} if uri is not None else {}, Env())
+        RestClient({**OPTIONS, "uri": uri} if uri is not None else {}, Env())
     assert "pw" not in str(caught.value)
 
 
 def test_an_address_needs_no_scheme_and_no_slash():
-    assert repr(client(ok({}), uri="host:80/")[0]) == "Client('http://host:80')"
+    assert repr(client(ok({}), uri="host:80/")[0]) == "RestClient('http://host:80')"
 
 
 @pytest.mark.parametrize("options, error, match", [
@@ -100,7 +100,7 @@ def test_an_address_needs_no_scheme_and_no_slash():
 def test_who_asks_is_checked_before_anything_is_sent(options, error, match):
     given = {name: text for name, text in {**OPTIONS, **options}.items() if text is not None}
     script = Script(ok({"databases": []}))
-    made = Client(given, Env(Clock(), None, SerialPool()), sender=script, merged={**given, "prefix": "p"})
+    made = RestClient(given, Env(Clock(), None, SerialPool()), sender=script, merged={**given, "prefix": "p"})
     with pytest.raises(error, match=match):
         made.get(made.path("databases"), DatabasePage)
     assert script.sent == []
@@ -230,7 +230,7 @@ def test_removing_twice_is_removing():
     made, script = client(Unanswered("reset"), no(404, resourceType="TABLE", code=404))
     made.delete(made.path("databases", "d"))
     assert len(script.sent) == 2
-    with pytest.raises(RefusedError):
+    with pytest.raises(RestRefusedError):
         client(no(404, code=404))[0].delete("/x")
 
 
@@ -242,10 +242,10 @@ def test_a_server_that_is_not_there_is_not_waited_for():
 
 
 @pytest.mark.parametrize("status, body, error, match", [
-    (400, {"message": "bad"}, UsageError, "bad"), (401, {}, RefusedError, "does not take these credentials"),
-    (403, {"message": "no", "resourceType": "TABLE"}, RefusedError, "does not permit"), (404, {"message": "x", "resourceType": "TABLE"}, RefusedError, "404"),
-    (404, {"message": "x", "code": 501}, UnsupportedError, "HTTP 501"), (405, {}, RefusedError, "HTTP 405"), (409, {}, RefusedError, "HTTP 409"),
-    (302, {}, RefusedError, "redirects are not followed"), (500, {"message": "boom"}, StorageUnknownError, "boom"), (502, {}, StorageUnknownError, "502"),
+    (400, {"message": "bad"}, UsageError, "bad"), (401, {}, RestRefusedError, "does not take these credentials"),
+    (403, {"message": "no", "resourceType": "TABLE"}, RestRefusedError, "does not permit"), (404, {"message": "x", "resourceType": "TABLE"}, RestRefusedError, "404"),
+    (404, {"message": "x", "code": 501}, UnsupportedError, "HTTP 501"), (405, {}, RestRefusedError, "HTTP 405"), (409, {}, RestRefusedError, "HTTP 409"),
+    (302, {}, RestRefusedError, "redirects are not followed"), (500, {"message": "boom"}, StorageUnknownError, "boom"), (502, {}, StorageUnknownError, "502"),
     (500, {"message": "password=sesame Bearer sesame2 http://u:sesame3@h/?x=sesame4"}, StorageUnknownError, "HTTP 500"),
 ])  # fmt: skip
 def test_errors_by_status(status, body, error, match):
@@ -277,7 +277,7 @@ def test_pages_end_and_do_not_go_in_circles():
 def test_no_secret_shows_or_travels(caplog):
     caplog.set_level(logging.DEBUG)
     made, _ = client(no(401, message=f"token {TOKEN} unknown"), merged={"prefix": "p", "fs.oss.accessKeySecret": "sesame-oss"}, **{"header.X-Key": "sesame-header"})
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RestRefusedError) as caught:
         made.get(made.path("databases"), DatabasePage)
     seen = [str(caught.value), repr(caught.value), repr(made), pickle.dumps(made).decode("latin1"), pickle.dumps(caught.value).decode("latin1"), caplog.text]
     assert not any("sesame" in text for text in seen)
