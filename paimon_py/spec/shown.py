@@ -39,7 +39,10 @@ _OF_HADOOP = re.compile(
     r"|dfs\.client\.(failover|block\.write|socket)[.-].+|dfs\.client\.use\.datanode\.hostname"
     r"|dfs\.data\.transfer\.protection|hadoop\.(security\.authentication|rpc\.protection)"
 )
-_OF_CATALOGS = frozenset((
+_OF_OSS = frozenset(
+    "fs.oss." + name for name in ("cname.enabled", "connection.secure.enabled", "endpoint", "sld.enabled")
+)
+_OF_CATALOGS = _OF_OSS | frozenset((
     "metastore", "fs.local.fsync", "hadoop-conf-dir", "lock.enabled", "lock-check-max-sleep", "lock-acquire-timeout",
     "lock-key-max-length", "client-pool-size", "catalog-key", "sync-all-properties",
 ))  # fmt: skip

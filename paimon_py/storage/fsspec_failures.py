@@ -23,10 +23,11 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 _REFUSED_STATUS = {400, 401, 403, 404, 405, 411, 413}
 _TRANSIENT_STATUS = {408, 409, 429, 500, 502, 503, 504}
 _NEVER_SENT = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "RefreshError"}
+_NO_ANSWER = {"RequestError"}
 _CAUSES_MAX = 8
 _VARIABLE_LENGTH = 6
 _SECRET_VARIABLE = re.compile(
-    "^(AWS|AZURE|GOOGLE|GCLOUD|GCS|S3)_.*(KEY|SECRET|TOKEN|PASSWORD|CREDENTIALS|CONNECTION_STRING)"
+    "^(AWS|AZURE|GOOGLE|GCLOUD|GCS|OSS|S3)_.*(KEY|SECRET|TOKEN|PASSWORD|CREDENTIALS|CONNECTION_STRING)"
 )
 
 
@@ -56,7 +57,8 @@ class Failures:
         if ambiguous and not refused:
             return StorageUnknownError(text, path=path, operation=operation, transient=True)
         transient = status in _TRANSIENT_STATUS or (
-            status is None and isinstance(error, TimeoutError | ConnectionError)
+            status is None
+            and (isinstance(error, TimeoutError | ConnectionError) or type(error).__name__ in _NO_ANSWER)
         )
         return StorageError(text, path=path, operation=operation, transient=transient)
 
@@ -143,7 +145,7 @@ def http_status(error: BaseException | None) -> int | None:
             status = (
                 getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(error, "code", None)
             )
-        if isinstance(status, int) or (isinstance(status, str) and status.isdigit()):
+        if (isinstance(status, int) and status > 0) or (isinstance(status, str) and status.isdigit()):
             return int(status)
         error = error.__cause__ or error.__context__
         seen += 1

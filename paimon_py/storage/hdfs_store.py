@@ -294,6 +294,10 @@ class _Reading(io.RawIOBase):
         self._position = base + offset
         return self._position
 
+    def readall(self) -> bytes:
+        """The rest, in one request: by default these are many small ones."""
+        return self.read(max(self._size - self._position, 0)) or b""
+
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         wanted = max(min(len(view), self._size - self._position), 0)
@@ -315,15 +319,20 @@ class _Writing(io.RawIOBase):
         self._path = path
         self._ids = ids
         self._process = ids.process()
+        self._written = 0
 
     def writable(self) -> bool:
         return True
+
+    def tell(self) -> int:
+        return self._written
 
     def write(self, data: Any) -> int:
         if self._ids.process() != self._process:
             raise StorageError(f"{self._path} is being written by another process", path=self._path, operation="write")
         with _translated("write", self._path):
-            return int(self._writer.write(bytes(data)))
+            self._written += (count := int(self._writer.write(bytes(data))))
+            return count
 
     def close(self) -> None:
         if self.closed:

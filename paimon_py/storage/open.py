@@ -10,6 +10,7 @@ from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.shown import shown_url, without_user
 from paimon_py.storage.local_store import LocalStore, absolute_path
 from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.storage.oss_options import OssSettings
 from paimon_py.storage.retry import RetryStore
 from paimon_py.storage.store import Store
 
@@ -49,6 +50,8 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         return _memory, _normalised(url, "memory")
     if scheme == "hdfs":
         return _open_hdfs(url, options)
+    if scheme == "oss":
+        return _open_oss(url, options)
     from paimon_py.storage import fsspec_store  # the only place that asks for fsspec
 
     scheme = fsspec_store.ALIASES.get(scheme, scheme)
@@ -73,6 +76,20 @@ def _open_hdfs(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
         raise UsageError(f"{shown_url(url)} must name a directory, without '.' and '..' in it")
     root = f"hdfs://{authority}/" + "/".join(parts)
     return hdfs_store.HdfsStore.open(root, options), root
+
+
+def _open_oss(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    """OSS; its requests are repeated below the store."""
+    _refuse_secrets(url, "oss")
+    try:
+        from paimon_py.storage.oss_store import OssStore
+    except ImportError as error:
+        if error.name != "oss2":
+            raise
+        raise UsageError('oss:// needs a package that is not installed: pip install "paimon-py[oss]"') from error
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise UsageError("an oss:// URL must not hold a user; give credentials as options")
+    return OssStore(OssSettings.of(options)), _normalised(url, "oss")
 
 
 def _refuse_secrets(url: str, scheme: str) -> None:

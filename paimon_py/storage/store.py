@@ -13,7 +13,7 @@ tell: there `within` does nothing.
 | local | exclusive (`link`) | exclusive (`O_EXCL`) | kept |
 | memory | exclusive | exclusive | kept |
 | HDFS | exclusive (rename) | exclusive | kept |
-| S3, Google Cloud, Azure | exclusive (conditional request) | replaces: names must differ | does nothing |
+| S3, Google Cloud, Azure, OSS | exclusive (conditional request) | replaces: names must differ | does nothing |
 | others of fsspec | refused | replaces: names must differ | looked at before |
 """
 

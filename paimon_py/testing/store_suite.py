@@ -159,8 +159,9 @@ class StoreSuite:
         path = join(root, "data/file")
         block = bytes(range(256)) * 4096
         with store.open_write(path) as sink:
-            for _ in range(7):
+            for turn in range(7):
                 sink.write(block)
+                assert sink.tell() == (turn + 1) * len(block)
         with store.open_read(path) as source:
             source.seek(3 * len(block) + 5)
             assert source.read(10) == block[5:15]

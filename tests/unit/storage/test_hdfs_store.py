@@ -3,13 +3,22 @@
 import multiprocessing
 import pickle
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("hdfs_native", reason='pip install "paimon-py[hdfs]"')
 
 from unit.storage.name_node import NameNode, refused
 
-from paimon_py.errors import OptionError, StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py import Catalog, Schema
+from paimon_py.errors import (
+    OptionError,
+    StorageError,
+    StorageUnknownError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
 from paimon_py.storage import hdfs_store
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import FileMissingError
@@ -39,6 +48,21 @@ class TestHdfsStore(StoreSuite):
     @pytest.fixture(params=[ROOT, "hdfs:///warehouse"])
     def root(self, request):
         return request.param
+
+
+def test_a_table_lives_on_hdfs(node):
+    catalog = Catalog.open(ROOT, {})
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", Schema([("k", "INT"), ("v", "STRING")]), primary_key=["k"], options={"bucket": "1"})
+    for value in ("a", "b"):
+        table.write_arrow(pa.table({"k": pa.array([1, 2], pa.int32()), "v": [value, value]}))
+    catalog.rename_table("d.t", "d.u")
+    assert catalog.table("d.u").scan().to_arrow().sort_by("k").to_pylist() == [{"k": 1, "v": "b"}, {"k": 2, "v": "b"}]
+    with pytest.raises(TableNotFoundError):
+        table.write_arrow(pa.table({"k": pa.array([1], pa.int32()), "v": ["c"]}))
+    assert "/warehouse/d.db/t" not in node.tree
+    catalog.drop_table("d.u")
+    assert [path for path in node.tree if path.startswith("/warehouse/d.db/")] == []
 
 
 def test_the_url_and_the_options_say_which_hdfs(node):

@@ -1,0 +1,399 @@
+"""Alibaba Cloud OSS; the only module that imports oss2.
+
+A file is created under the header `x-oss-forbid-overwrite`, as Java does. A bucket with versions ignores that header,
+so each bucket is tried once per process.
+
+Source: docs/stores.md, "OSS"; Java `OSSFileIO.tryToWriteAtomic`, release 2.0.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import io
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
+
+import oss2
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+from paimon_py.env import Ids, SystemIds, environment
+from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
+from paimon_py.spec.shown import shown_url
+from paimon_py.storage.fsspec_failures import Failures, closed
+from paimon_py.storage.oss_options import CLOUD, FORBID, OssSettings
+from paimon_py.storage.promise import check_promise
+from paimon_py.storage.store import FileMissingError, FileStatus, join
+
+_PART_BYTES = 8 << 20
+_READ_BLOCK_BYTES = 1 << 20
+_PAGE = 1000
+_RETRIES = Retry(
+    total=4, backoff_factor=0.1, status_forcelist=(500, 502, 503, 504), allowed_methods=None, raise_on_status=False
+)
+_TAKEN = "FileAlreadyExists"
+_ENVIRONMENT = ("OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET", "OSS_SESSION_TOKEN")
+
+Renew = Callable[[], Mapping[str, str]]
+"""Gives the options that hold the credentials as of now."""
+
+logging.getLogger("oss2").setLevel(logging.WARNING)  # below, headers with tokens are logged
+
+
+class OssStore:
+    """Files of OSS; paths are URLs (`oss://bucket/key`).
+
+    Pickles carry what is known to be harmless; the receiving process takes its credentials from its environment.
+
+    Args:
+        settings: what the options say.
+        renew: where new credentials come from; each request asks for them.
+    """
+
+    def __init__(self, settings: OssSettings, *, renew: Renew | None = None, ids: Ids | None = None) -> None:
+        self._settings = settings
+        self._renew = renew
+        self._ids = ids or SystemIds()
+        self._failures = Failures(_Secrets(self._now))
+        self._buckets: dict[tuple[int, str, bool], Any] = {}
+
+    def __repr__(self) -> str:
+        return f"OssStore({shown_url(self._settings.endpoint)!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return OssStore, (self._settings.harmless(),)
+
+    @closed
+    def get(self, path: str) -> bytes:
+        bucket, key = self._place(path)
+        with self._translated("get", path):
+            return bytes(bucket.get_object(key).read())
+
+    @closed
+    def require_new(self, directory: str) -> None:
+        name = directory.split("://", 1)[1].split("/", 1)[0]
+        probe = join(directory, f".probe.{self._ids.uuid()}.tmp")
+        place = ("oss", shown_url(self._settings.endpoint), name)
+        check_promise(place, probe, create=self._create, delete=self.delete)
+
+    @closed
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:  # noqa: ARG002
+        self.require_new(path.rpartition("/")[0])
+        if self._create(path, data):
+            return True
+        try:
+            holds = self.get(path) == data
+        except FileMissingError:
+            return False
+        except StorageError as error:
+            raise StorageUnknownError(
+                f"{path} exists and could not be read back: {error}", path=path, operation="put_new"
+            ) from error.__cause__
+        if holds:
+            raise StorageUnknownError(
+                f"{path} exists with exactly these bytes: created by this call or by one like it",
+                path=path,
+                operation="put_new",
+            )
+        return False
+
+    @closed
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:  # noqa: ARG002
+        bucket, key = self._place(path)
+        with self._translated("put", path):
+            bucket.put_object(key, data, headers=self._headers(data))
+
+    @closed
+    def list(self, directory: str) -> list[FileStatus]:
+        bucket, key = self._place(directory)
+        prefix = key.rstrip("/") + "/" if key else ""
+        found: list[FileStatus] = []
+        with self._translated("list", directory):
+            after, more = "", True
+            while more:
+                page = bucket.list_objects_v2(prefix=prefix, delimiter="/", continuation_token=after, max_keys=_PAGE)
+                found += [_directory(directory, each[len(prefix) : -1]) for each in page.prefix_list]
+                found += [_file(directory, each.key[len(prefix) :], each.size, each.last_modified)
+                          for each in page.object_list if each.key != prefix]  # fmt: skip
+                after, more = page.next_continuation_token, page.is_truncated
+        return sorted(found, key=lambda child: child.name)
+
+    @closed
+    def stat(self, path: str) -> FileStatus | None:
+        bucket, key = self._place(path)
+        home, _, name = path.rstrip("/").rpartition("/")
+        with self._translated("stat", path):
+            try:
+                found = bucket.head_object(key)
+            except oss2.exceptions.NotFound:
+                below = bucket.list_objects_v2(prefix=key.rstrip("/") + "/", max_keys=1)
+                return _directory(home, name) if below.object_list else None
+            return _file(home, name, found.content_length, found.last_modified)
+
+    @closed
+    def delete(self, path: str) -> None:
+        bucket, key = self._place(path)
+        with self._translated("delete", path):
+            bucket.delete_object(key)
+
+    @closed
+    def delete_tree(self, directory: str) -> None:
+        bucket, key = self._place(directory)
+        with self._translated("delete_tree", directory):
+            while True:
+                page = bucket.list_objects_v2(prefix=key.rstrip("/") + "/", max_keys=_PAGE)
+                if page.object_list:
+                    bucket.batch_delete_objects([each.key for each in page.object_list])
+                if not page.is_truncated:
+                    return
+
+    @closed
+    def open_read(self, path: str) -> BinaryIO:
+        bucket, key = self._place(path)
+        with self._translated("open_read", path):
+            size = bucket.head_object(key).content_length
+        return cast(BinaryIO, io.BufferedReader(cast(Any, _Reading(self, path, int(size))), _READ_BLOCK_BYTES))
+
+    @closed
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:  # noqa: ARG002
+        return cast(BinaryIO, io.BufferedWriter(cast(Any, _Writing(self, path)), _READ_BLOCK_BYTES))
+
+    def make_directory(self, path: str) -> None:
+        """Nothing: OSS has no directories."""
+
+    def remove_directory(self, path: str) -> bool:  # noqa: ARG002
+        """Nothing: OSS has no directories."""
+        return False
+
+    def rename_directory(self, source: str, target: str) -> None:
+        """Refuse: OSS copies file by file, and a commit in between would be lost."""
+        raise UnsupportedError(
+            f"cannot rename {source}: OSS has no atomic rename of a directory to {target}",
+            feature="rename on oss",
+            path=source,
+        )
+
+    def _create(self, path: str, data: bytes) -> bool:
+        """One conditional request that is not repeated."""
+        bucket, key = self._place(path, once=True)
+        try:
+            bucket.put_object(key, data, headers={**self._headers(data), FORBID: "true"})
+        except Exception as error:  # noqa: BLE001 - raised as ours, the cause shown unless it has a secret
+            if getattr(error, "code", None) == _TAKEN:
+                return False
+            raise self._failures.error("put_new", path, error, ambiguous=True) from self._failures.shown(error)
+        return True
+
+    def _headers(self, data: bytes) -> dict[str, str]:
+        digest = hashlib.md5(data, usedforsecurity=False).digest()
+        return {**self._settings.headers, "Content-MD5": base64.b64encode(digest).decode()}
+
+    def _place(self, path: str, *, once: bool = False) -> tuple[Any, str]:
+        """The bucket and the key of a path; `once`: for a request that must not be repeated."""
+        name, _, key = path.split("://", 1)[1].partition("/")
+        process = self._ids.process()
+        found = self._buckets.get((process, name, once))
+        if found is None:
+            host = urlsplit(self._settings.endpoint).hostname or ""
+            session = oss2.Session(adapter=HTTPAdapter(max_retries=0 if once else _RETRIES))
+            try:
+                found = oss2.Bucket(
+                    self._auth(),
+                    self._settings.endpoint,
+                    name,
+                    session=session,
+                    enable_crc=False,
+                    is_cname=self._settings.is_cname and not host.endswith(CLOUD),
+                    is_path_style=self._settings.is_path_style,
+                )
+            except oss2.exceptions.ClientError as error:
+                raise UsageError(f"oss://{name} cannot be used: {self._failures.redacted(str(error))}") from None
+            self._buckets[process, name, once] = found
+        return found, key
+
+    def _auth(self) -> Any:
+        return oss2.ProviderAuth(_Provider(self._now)) if self._now() else oss2.AnonymousAuth()
+
+    def _now(self) -> tuple[str, ...]:
+        """Key, secret and token as of now; nothing for requests without a name."""
+        if self._renew is not None:
+            return OssSettings.of({**self._renew(), "fs.oss.endpoint": self._settings.endpoint}).credentials
+        if self._settings.credentials:
+            return self._settings.credentials
+        found = tuple(environment().get(name, "") for name in _ENVIRONMENT)
+        return found if all(found[:2]) else ()
+
+    @contextmanager
+    def _translated(self, operation: str, path: str) -> Iterator[None]:
+        with self._failures.translated(operation, path):
+            try:
+                yield
+            except (oss2.exceptions.NoSuchKey, oss2.exceptions.NotFound) as error:
+                if getattr(error, "code", "") == "NoSuchBucket":
+                    raise
+                raise FileNotFoundError(path) from None
+
+
+class _Provider:
+    """Credentials of each request, for oss2."""
+
+    def __init__(self, now: Callable[[], tuple[str, ...]]) -> None:
+        self._now = now
+
+    def get_credentials(self) -> Any:
+        return oss2.credentials.Credentials(*self._now())
+
+
+class _Secrets(Mapping[str, Any]):
+    """What no text may repeat, as of now."""
+
+    def __init__(self, now: Callable[[], tuple[str, ...]]) -> None:
+        self._now = now
+
+    def _all(self) -> dict[str, str]:
+        names = ("key", "secret", "token")
+        return {name: value for name, value in zip(names, self._now(), strict=False) if value}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+class _Reading(io.RawIOBase):
+    """An object, read by ranges."""
+
+    def __init__(self, store: OssStore, path: str, size: int) -> None:
+        super().__init__()
+        self._store = store
+        self._path = path
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = (0, self._position, self._size)[whence]
+        if base + offset < 0:
+            raise ValueError(f"cannot seek to {base + offset}")
+        self._position = base + offset
+        return self._position
+
+    def readall(self) -> bytes:
+        """The rest, in one request: by default these are many small ones."""
+        return self.read(max(self._size - self._position, 0)) or b""
+
+    @closed
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        wanted = max(min(len(view), self._size - self._position), 0)
+        if wanted == 0:
+            return 0
+        bucket, key = self._store._place(self._path)
+        with self._store._translated("read", self._path):
+            last = self._position + wanted - 1
+            data = bucket.get_object(key, byte_range=(self._position, last)).read()
+            if len(data) != wanted:
+                raise ConnectionError(f"{len(data)} bytes came in place of {wanted}")
+        view[:wanted] = data
+        self._position += wanted
+        return wanted
+
+
+class _Writing(io.RawIOBase):
+    """An object being written: one request if small, else in parts; complete once `close` has returned."""
+
+    def __init__(self, store: OssStore, path: str) -> None:
+        super().__init__()
+        self._store = store
+        self._path = path
+        self._buffer = bytearray()
+        self._upload = ""
+        self._parts: list[Any] = []
+        self._failed = False
+        self._written = 0
+        self._process = store._ids.process()
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._written
+
+    @closed
+    def write(self, data: Any) -> int:
+        if self._store._ids.process() != self._process:
+            raise StorageError(f"{self._path} is being written by another process", path=self._path, operation="write")
+        self._buffer += data
+        self._written += len(data)
+        while len(self._buffer) >= _PART_BYTES:
+            self._send(bytes(self._buffer[:_PART_BYTES]))
+            del self._buffer[:_PART_BYTES]
+        return len(data)
+
+    @closed
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            if self._store._ids.process() == self._process:
+                self._finish()
+        finally:
+            super().close()
+
+    def _finish(self) -> None:
+        if self._failed:
+            raise StorageError(f"{self._path} was not written: a part failed", path=self._path, operation="close")
+        if not self._upload:
+            self._store.put(self._path, bytes(self._buffer))
+            return
+        if self._buffer:
+            self._send(bytes(self._buffer))
+        bucket, key = self._store._place(self._path)
+        with self._store._translated("close", self._path):
+            bucket.complete_multipart_upload(key, self._upload, self._parts)
+
+    def _send(self, data: bytes) -> None:
+        bucket, key = self._store._place(self._path)
+        headers = self._store._headers(data)
+        number = len(self._parts) + 1
+        self._failed = True
+        with self._store._translated("write", self._path):
+            if not self._upload:
+                begun = bucket.init_multipart_upload(key, headers=dict(self._store._settings.headers))
+                self._upload = begun.upload_id
+            digest = {"Content-MD5": headers["Content-MD5"]}
+            try:
+                sent = bucket.upload_part(key, self._upload, number, data, headers=digest)
+            except BaseException:
+                bucket.abort_multipart_upload(key, self._upload)
+                raise
+        self._parts.append(oss2.models.PartInfo(number, sent.etag))
+        self._failed = False
+
+
+def _directory(home: str, name: str) -> FileStatus:
+    return FileStatus(path=join(home, name), name=name, size_bytes=0, is_directory=True)
+
+
+def _file(home: str, name: str, size: int, modified: float | datetime.datetime | None) -> FileStatus:
+    millis = None if modified is None else int(float(cast(float, modified)) * 1000)
+    return FileStatus(
+        path=join(home, name), name=name, size_bytes=int(size), is_directory=False, modified_millis=millis
+    )
