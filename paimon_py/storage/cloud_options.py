@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from paimon_py.errors import OptionError
+from paimon_py.spec.options import parse_duration
 from paimon_py.spec.shown import shown_url
 
 SECRET_ARGUMENTS = frozenset(
@@ -23,11 +24,20 @@ SECRET_ARGUMENTS = frozenset(
 
 _PART_LENGTH = 12
 _HARMLESS_ARGUMENTS = frozenset(
-    ("anon", "account_name", "client_id", "config_kwargs", "host", "port", "project", "protocol", "tenant_id")
+    (
+        "anon", "account_name", "client_id", "config_kwargs", "host", "port", "profile", "project", "protocol",
+        "requester_pays", "s3_additional_kwargs", "tenant_id",
+    )
 )
 _HARMLESS_TOKENS = ("anon", "google_default", "cloud")
+_HARMLESS_OF_ROLE = ("arn", "session.name", "session.duration", "sts.endpoint.region")
 _HARMLESS_OF_CLIENT = ("endpoint_url", "region_name")
 
+_AZURE_IDENTITIES = ("MsiTokenProvider", "WorkloadIdentityTokenProvider")
+_AZURE_KINDS = {
+    "account.auth.type": ("SharedKey", "OAuth", "SAS"),
+    "account.oauth.provider.type": ("ClientCredsTokenProvider", *_AZURE_IDENTITIES),
+}
 _AZURE_ACCOUNT = re.compile(r"^(?P<key>.+)\.(?P<account>[^.]+)\.(?:blob|dfs)\.[a-z0-9.]+$")
 _TENANT = re.compile(r"^https?://[^/]+/(?P<tenant>[^/]+)/oauth2")
 
@@ -38,6 +48,8 @@ def harmless_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if "endpoint_url" in arguments:
         found["endpoint_url"] = shown_url(str(arguments["endpoint_url"]))
     client = arguments.get("client_kwargs", {})
+    if "role" in arguments:
+        found["role"] = {name: text for name, text in arguments["role"].items() if name in _HARMLESS_OF_ROLE}
     known = {name: shown_url(str(client[name])) for name in _HARMLESS_OF_CLIENT if name in client}
     if known:
         found["client_kwargs"] = known
@@ -101,8 +113,13 @@ def _s3(options: Mapping[str, str]) -> dict[str, object]:
         arguments.update(key=given["access.key"], secret=given["secret.key"])
     if "session.token" in given:
         arguments["token"] = given["session.token"]
-    if given.get("aws.credentials.provider", "").endswith("AnonymousAWSCredentialsProvider"):
+    if "auth.profile.name" in given:
+        arguments["profile"] = given["auth.profile.name"]
+    if _s3_provider(given) == _ANONYMOUS:
         arguments["anon"] = True
+    role = _s3_role(given)
+    if role:
+        arguments["role"] = role
     client: dict[str, object] = {}
     if "endpoint" in given:
         encrypted = _boolean(given, "connection.ssl.enabled", default=True, option="s3.connection.ssl.enabled")
@@ -114,7 +131,84 @@ def _s3(options: Mapping[str, str]) -> dict[str, object]:
         arguments["client_kwargs"] = client
     if _boolean(given, "path.style.access", default=False, option="s3.path.style.access"):
         arguments["config_kwargs"] = {"s3": {"addressing_style": "path"}}
+    if _boolean(given, "requester.pays.enabled", default=False, option="s3.requester.pays.enabled"):
+        arguments["requester_pays"] = True
+    encryption = _s3_encryption(given)
+    if encryption:
+        arguments["s3_additional_kwargs"] = encryption
     return arguments
+
+
+def _s3_provider(given: Mapping[str, str]) -> str:
+    """The first of the credentials providers that are named, by its class; empty for none.
+
+    Raises: OptionError for one that has no counterpart here.
+    """
+    option = "fs.s3a.aws.credentials.provider"
+    names = [text.strip().rpartition(".")[2] for text in given.get("aws.credentials.provider", "").split(",")]
+    for name in filter(None, names):
+        if name not in _PROVIDERS:
+            known = ", ".join(sorted(_PROVIDERS))
+            raise OptionError(f"option {option} does not know {name}; there are {known}", option=option, value=name)
+        missing = _PROVIDERS[name] - given.keys()
+        if missing:
+            needed = " and ".join(f"s3.{each}" for each in sorted(missing))
+            raise OptionError(f"option {option} = {name} needs {needed}", option=option, value=name)
+    return names[0]
+
+
+def _s3_role(given: Mapping[str, str]) -> dict[str, str]:
+    """The role to take on, and for how long."""
+    role = {name: given[_ROLE + name] for name in _ROLE_NAMES if _ROLE + name in given}
+    if role and "arn" not in role:
+        raise OptionError("options s3.assumed.role.… need s3.assumed.role.arn", option="s3.assumed.role.arn")
+    duration = role.get("session.duration")
+    if duration is not None and parse_duration(duration) is None:
+        option = "s3.assumed.role.session.duration"
+        raise OptionError(f"option {option} must be a duration such as '30m'", option=option, value=duration)
+    return role
+
+
+def _s3_encryption(given: Mapping[str, str]) -> dict[str, str]:
+    algorithm = given.get("encryption.algorithm") or given.get("server.side.encryption.algorithm")
+    if algorithm is None:
+        return {}
+    if algorithm.upper() not in _ENCRYPTIONS:
+        known = ", ".join(_ENCRYPTIONS)
+        raise OptionError(
+            f"option s3.encryption.algorithm must be one of {known}, not {algorithm!r}: others need a key with each"
+            " request, which is not supported",
+            option="s3.encryption.algorithm",
+            value=algorithm,
+        )
+    found = {"ServerSideEncryption": _ENCRYPTIONS[algorithm.upper()]}
+    key = given.get("encryption.key") or given.get("server.side.encryption.key")
+    if key and algorithm.upper() != "AES256":
+        found["SSEKMSKeyId"] = key
+    return found
+
+
+_ANONYMOUS = "AnonymousAWSCredentialsProvider"
+_KEYS = frozenset(("access.key", "secret.key"))
+_PROVIDERS: dict[str, frozenset[str]] = {
+    _ANONYMOUS: frozenset(),
+    "SimpleAWSCredentialsProvider": _KEYS,
+    "TemporaryAWSCredentialsProvider": _KEYS | {"session.token"},
+    "AssumedRoleCredentialProvider": frozenset(("assumed.role.arn",)),
+    **dict.fromkeys(
+        ("DefaultAWSCredentialsProviderChain", "DefaultCredentialsProvider", "EnvironmentVariableCredentialsProvider",
+         "EC2ContainerCredentialsProviderWrapper", "IAMInstanceCredentialsProvider",
+         "InstanceProfileCredentialsProvider", "ContainerCredentialsProvider", "ProfileCredentialsProvider",
+         "ProfileAWSCredentialsProvider",
+         "WebIdentityTokenCredentialsProvider", "WebIdentityTokenFileCredentialsProvider"),
+        frozenset[str](),
+    ),
+}  # fmt: skip
+"""Providers of Hadoop and AWS by class, with the options they need; those without are parts of the cloud's chain."""
+
+_ROLE = "assumed.role."
+_ROLE_NAMES = ("arn", "session.name", "session.duration", "external.id", "sts.endpoint", "sts.endpoint.region")
+_ENCRYPTIONS = {"AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 
 
 def _gcs(options: Mapping[str, str]) -> dict[str, object]:
@@ -137,7 +231,7 @@ def _gcs(options: Mapping[str, str]) -> dict[str, object]:
 
 def _azure(options: Mapping[str, str]) -> dict[str, object]:
     arguments: dict[str, object] = {}
-    for name, value in _with_prefixes(options, ("azure.", "fs.azure.")).items():
+    for name, value in _with_prefixes(options, ("azure.", "fs.azure.", "fs.wasb.")).items():
         match = _AZURE_ACCOUNT.match(name)
         key = match.group("key") if match else name
         if match:
@@ -150,6 +244,14 @@ def _azure(options: Mapping[str, str]) -> dict[str, object]:
             arguments["client_id"] = value
         elif key == "account.oauth2.client.secret":
             arguments["client_secret"] = value
+        elif key in _AZURE_KINDS:
+            allowed = _AZURE_KINDS[key]
+            if value.rpartition(".")[2] not in allowed:
+                option, known = f"fs.azure.{key}", ", ".join(allowed)
+                text = f"option {option} does not know {value}; there are {known}"
+                raise OptionError(text, option=option, value=value)
+            if value.endswith(_AZURE_IDENTITIES):
+                arguments["anon"] = False
         elif key == "account.oauth2.client.endpoint" and (tenant := _TENANT.match(value)):
             arguments["tenant_id"] = tenant.group("tenant")
     return arguments

@@ -35,6 +35,8 @@ _ENDPOINT_OF = {
 }
 """The library behind a scheme, and where its file system says to whom requests go."""
 
+_OWN = ("key", "secret", "token", "profile")
+
 _PATTERN = frozenset("*?[")
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
@@ -393,17 +395,30 @@ def _sends_condition(client: Any) -> bool:
     return "IfNoneMatch" in client.meta.service_model.operation_model("PutObject").input_shape.members
 
 
+def _in_role(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, with a session in the place of a role and of who takes it on."""
+    if "role" not in given:
+        return dict(given)
+    from paimon_py.storage.s3_session import role_session
+
+    own = {name: given[name] for name in _OWN if name in given}
+    session = role_session(given["role"], own, given.get("client_kwargs", {}).get("region_name"))
+    rest = {name: value for name, value in given.items() if name not in _OWN and name != "role"}
+    return {**rest, "session": session, "skip_instance_cache": True}
+
+
 def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
     """A file system of fsspec; `once`: one that repeats no request."""
-    arguments = {"use_listings_cache": False, **given}
+    arguments = {"use_listings_cache": False, **_in_role(given)}
     if not once:
         return _system_class(scheme)(**arguments)
+    arguments["skip_instance_cache"] = True
     if scheme == "s3":
         config = {**arguments.get("config_kwargs", {}), "retries": {"total_max_attempts": 1}}
-        system = _system_class(scheme)(**{**arguments, "config_kwargs": config, "skip_instance_cache": True})
+        system = _system_class(scheme)(**{**arguments, "config_kwargs": config})
         system.retries = 1
         return system
-    system = _system_class(scheme)(**arguments, skip_instance_cache=True)
+    system = _system_class(scheme)(**arguments)
     unwrapped = getattr(getattr(type(system), "_request", None), "__wrapped__", None)
     if scheme == "gs" and unwrapped is not None:
         system._request = functools.partial(unwrapped, system)

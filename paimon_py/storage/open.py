@@ -13,6 +13,7 @@ from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.oss_options import OssSettings
 from paimon_py.storage.retry import RetryStore
 from paimon_py.storage.store import Store
+from paimon_py.storage.store_options import check_store_options
 
 FSYNC_OPTION = "fs.local.fsync"
 """`false`: do not wait for local disks; a power failure may then lose commits."""
@@ -32,13 +33,14 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     Raises:
         UsageError: the URL is malformed, holds a password, or a user that its scheme has not; or a package for its
             scheme is not installed.
-        OptionError: an option's value is not allowed.
+        OptionError: an option's value is not allowed, or a store has no option of that name.
     """
     if not isinstance(options, Mapping):
         raise UsageError(f"options map names to texts, got a {type(options).__name__}")
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise OptionError(f"option {name!r} needs a text, not a {type(value).__name__}", option=str(name))
+    check_store_options(options)
     if not url or "\0" in url or (not url.isascii() and any("\ud800" <= character <= "\udfff" for character in url)):
         raise UsageError(f"not a path or URL: {shown_url(url)!r}")
     match = _SCHEME.match(url)

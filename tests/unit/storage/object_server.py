@@ -4,6 +4,7 @@ It checks no signature. It can ignore the condition of a creation, as some serve
 """
 
 import contextlib
+import datetime
 import re
 import threading
 from email.utils import formatdate
@@ -22,6 +23,8 @@ class ObjectServer:
     Attributes:
         honours: whether a creation under a condition is refused where the object exists.
         allowed: None, or the tokens and keys of which one must be named in `Authorization` or a token header.
+        roles: what was asked of the service that gives roles.
+        lasting: whether the keys of a role last for an hour; else for five minutes, which asks for new ones at once.
         requests: (method, path with query, headers) in order.
     """
 
@@ -31,6 +34,8 @@ class ObjectServer:
         self.objects = {}
         self.uploads = {}
         self.requests = []
+        self.roles = []
+        self.lasting = True
         self.lock = threading.Lock()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"owner": self}))
         self.server.daemon_threads = True
@@ -48,6 +53,17 @@ class ObjectServer:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+    def role(self, asked):
+        """An answer of the service that gives roles: keys that say how many have been given, and end in an hour."""
+        self.roles.append({name: values[0] for name, values in asked.items()})
+        ends = formatted(3600 if self.lasting else 300)
+        return (
+            '<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>'
+            f"<AccessKeyId>ROLE{len(self.roles)}</AccessKeyId><SecretAccessKey>sesame-role</SecretAccessKey>"
+            f"<SessionToken>sesame-role-{len(self.roles)}</SessionToken><Expiration>{ends}</Expiration></Credentials>"
+            "</AssumeRoleResult></AssumeRoleResponse>"
+        )
 
     def asked(self, method):
         """Keys that were asked for by a method, in order."""
@@ -83,7 +99,8 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def refuse(self, status, code):
-        self.answer(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
+        text = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>"
+        self.answer(status, (f"<ErrorResponse>{text}</ErrorResponse>" if self.key == "/" else text).encode())
 
     def begin(self):
         parts = urlsplit(self.path)
@@ -125,7 +142,9 @@ class Handler(BaseHTTPRequestHandler):
         if body is None:
             return
         owner = self.owner
-        if "delete" in self.query:
+        if b"Action=AssumeRole" in body:
+            self.answer(200, owner.role(parse_qs(body.decode())).encode(), Content_Type="text/xml")
+        elif "delete" in self.query:
             for key in re.findall(rb"<Key>(.*?)</Key>", body):
                 owner.objects.pop(f"{self.key.rstrip('/')}/{unquote(key.decode())}", None)
             self.answer(200, b"<DeleteResult></DeleteResult>")
@@ -201,6 +220,11 @@ class Handler(BaseHTTPRequestHandler):
             f"<ListBucketResult><Name>{bucket}</Name><Prefix>{spelled(prefix)}</Prefix><KeyCount>{len(shown)}</KeyCount>"
             f"<MaxKeys>{most}</MaxKeys>{encoding}<IsTruncated>{str(more).lower()}</IsTruncated>{rest}{''.join(rows)}</ListBucketResult>"
         )
+
+
+def formatted(seconds):
+    moment = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def tag(data):

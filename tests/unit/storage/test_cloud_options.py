@@ -76,3 +76,16 @@ def test_azure_options():
             "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/tenant/oauth2/token",
         },
     ) == {"client_id": "i", "client_secret": "s", "tenant_id": "tenant"}
+
+
+def test_identities_of_azure_are_its_own_chain_and_others_are_refused():
+    provider = "fs.azure.account.oauth.provider.type.acc.dfs.core.windows.net"
+    found = fsspec_arguments("abfs", {provider: "org.apache.hadoop.fs.azurebfs.oauth2.MsiTokenProvider"})
+    assert found == {"account_name": "acc", "anon": False}
+    for name, value in ((provider, "my.own.Provider"), ("fs.azure.account.auth.type", "Custom")):
+        with pytest.raises(OptionError, match="there are"):
+            fsspec_arguments("abfs", {name: value})
+
+
+def test_names_of_wasb_mean_the_same():
+    assert fsspec_arguments("az", {"fs.wasb.account.key.acc.blob.core.windows.net": "k"}) == {"account_name": "acc", "account_key": "k"}

@@ -1,0 +1,58 @@
+"""Sessions of S3 that take on a role, and take the role on anew before its keys end.
+
+Source: AWS, "AssumeRole"; Hadoop `AssumedRoleCredentialProvider` (names of options).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiobotocore.credentials import AioDeferredRefreshableCredentials
+from aiobotocore.session import AioSession
+
+from paimon_py.spec.options import parse_duration
+
+_NANOS = 1_000_000_000
+_SESSION_NAME = "paimon-py"
+
+
+def role_session(role: Mapping[str, str], own: Mapping[str, Any], region: str | None) -> Any:
+    """A session whose requests are made in a role.
+
+    Args:
+        role: what the options `assumed.role.*` say.
+        own: whose right it is to take the role on: key, secret, token or profile; nothing: the cloud's own chain.
+        region: of the store; the service that gives roles is asked there too.
+    """
+    home = AioSession(profile=own.get("profile"))
+    request = {"RoleArn": role["arn"], "RoleSessionName": role.get("session.name", _SESSION_NAME)}
+    if "external.id" in role:
+        request["ExternalId"] = role["external.id"]
+    seconds = (parse_duration(role.get("session.duration", "")) or 0) // _NANOS
+    client = {
+        "region_name": role.get("sts.endpoint.region") or region or "us-east-1",
+        "endpoint_url": _with_scheme(role.get("sts.endpoint")),
+        "aws_access_key_id": own.get("key"),
+        "aws_secret_access_key": own.get("secret"),
+        "aws_session_token": own.get("token"),
+    }
+
+    async def fetch() -> dict[str, str]:
+        async with home.create_client("sts", **{name: value for name, value in client.items() if value}) as service:
+            answer = await service.assume_role(**request, **({"DurationSeconds": seconds} if seconds else {}))
+        given = answer["Credentials"]
+        return {
+            "access_key": given["AccessKeyId"],
+            "secret_key": given["SecretAccessKey"],
+            "token": given["SessionToken"],
+            "expiry_time": given["Expiration"].isoformat(),
+        }
+
+    session = AioSession()
+    session._credentials = AioDeferredRefreshableCredentials(refresh_using=fetch, method="assume-role")
+    return session
+
+
+def _with_scheme(endpoint: str | None) -> str | None:
+    return endpoint if endpoint is None or "://" in endpoint else f"https://{endpoint}"
