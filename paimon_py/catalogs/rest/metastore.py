@@ -22,6 +22,7 @@ from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
     StorageError,
+    StorageUnknownError,
     TableNotFoundError,
     UnsupportedError,
 )
@@ -175,7 +176,14 @@ class RestMetastore:
             if refused.status == 404:
                 raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
             raise
-        found = self.find(name)
+        try:
+            found = self.find(name)
+        except StorageError as error:
+            raise StorageUnknownError(
+                f"table {str(name)!r} was made, but what it is cannot be asked; Catalog.table opens it: {error}",
+                operation="create_table",
+                transient=error.transient,
+            ) from error
         if found is None:
             raise TableNotFoundError(f"table {str(name)!r} was made, and dropped since", table=str(name))
         return found

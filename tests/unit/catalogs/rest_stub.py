@@ -50,6 +50,7 @@ class StubServer:
         calls: method and path of all requests.
         faults: for each of the next calls None or one of "unsent", "before" (reset, nothing done), "after" (done, the
             answer lost), "500 before", "500 after", "503 before", "503 after", "garbled", "empty"; then all is well.
+        then: what happens to the answer of the call that is being handled; set by tests in the place of a verb.
         vended: gives options and end of the credentials of a table, None: there are none.
         forbidden: names of tables that nobody may touch.
     """
@@ -64,8 +65,8 @@ class StubServer:
         self.databases, self.tables, self.latest, self.views, self.functions = {}, {}, {}, {}, {}
         self.partitions = {}
         self.calls, self.faults, self.forbidden, self.page_size, self.vended = [], [], set(), 100, None
-        self.token, self.seen = TOKEN, []
-        self.turn = threading.Lock()
+        self.token, self.seen, self.then = TOKEN, [], None
+        self.turn = threading.RLock()
 
     # -- as a sender ------------------------------------------------------------------------------------------------
 
@@ -85,6 +86,7 @@ class StubServer:
         if fault in ("500 before", "503 before"):
             return self.answer(int(fault[:3]), {"message": "busy", "code": int(fault[:3])})
         done = self.handle(method, path, dict(parse_qsl(query)), headers, body)
+        fault, self.then = self.then or fault, None
         if fault == "after":
             return Unanswered("connection closed")
         if fault in ("500 after", "503 after"):

@@ -1,0 +1,199 @@
+"""Credentials that a server hands out are renewed under running readers and writers, and never shown."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+
+import pyarrow as pa
+import pytest
+from unit.catalogs.rest_stub import StubServer, catalog_of
+
+from paimon_py import Schema, StorageError, UsageError
+from paimon_py.catalogs.rest import vended
+from paimon_py.storage.open import open_store
+
+COLUMNS = Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")])
+TOKENS = {"data-token.enabled": "true"}
+
+
+def rows(*keys):
+    return pa.table({"k": list(keys), "v": ["x" * 50 for _ in keys]})
+
+
+class Guarded:
+    """A store that works until its credentials end, and so do the files that it opened."""
+
+    def __init__(self, store, options, clock):
+        self.store, self.options, self.clock = store, options, clock
+
+    def check(self):
+        if self.clock.millis() >= int(self.options["fs.oss.securityToken"].partition("-")[2]):
+            raise StorageError("ExpiredToken", operation="any")
+
+    def __getattr__(self, verb):
+        def call(*args, **kwargs):
+            self.check()
+            done = getattr(self.store, verb)(*args, **kwargs)
+            return GuardedFile(self, done, verb) if verb in ("open_read", "open_write") else done
+
+        return call
+
+
+class GuardedFile:
+    def __init__(self, home, file, verb):
+        self.home, self.file, self.writes = home, file, verb == "open_write"
+
+    def __getattr__(self, verb):
+        if verb in ("read", "write"):
+            self.home.check()
+        return getattr(self.file, verb)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return self.file.__exit__(*error)
+
+    @property
+    def closed(self):
+        return self.file.closed
+
+    def close(self):
+        if self.writes:
+            self.home.check()
+        self.file.close()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    made = StubServer()
+    made.life, made.given = 60_000, []
+
+    def hand_out(full):
+        end = made.clock.millis() + made.life
+        made.given.append(end)
+        return {"fs.oss.securityToken": f"sesame-{end}", "fs.oss.endpoint": "told"}, end
+
+    made.vended, made.opened = hand_out, []
+
+    def open_guarded(url, options):
+        made.opened.append(options)
+        store, path = open_store(url, {"fs.local.fsync": "false"})
+        return Guarded(store, options, made.clock), path
+
+    monkeypatch.setattr(vended, "open_store", open_guarded)
+    return made
+
+
+@pytest.fixture
+def table(server):
+    catalog = catalog_of(server, **TOKENS, **{"dlf.oss-endpoint": "ours", "fs.oss.securityToken": "of the user"})
+    catalog.create_database("d")
+    return catalog.create_table("d.t", COLUMNS, options={"bucket": "-1", "file.format": "avro"})
+
+
+def test_a_token_comes_before_the_options_and_our_endpoint_before_all(table, server):
+    assert server.opened[0]["fs.oss.endpoint"] == "ours" and server.opened[0]["fs.oss.securityToken"].startswith("sesame-")
+    assert len(server.given) == 1
+
+
+def test_reading_and_writing_go_on_for_minutes_with_tokens_of_a_minute(table, server):
+    for number in range(8):
+        table.write_arrow(rows(*range(100 * number, 100 * number + 100)))
+    reader = table.scan().to_reader()
+    seen = []
+    for batch in reader:
+        seen += batch["k"].to_pylist()
+        server.clock.seconds += 45
+    assert sorted(seen) == list(range(800)) and len(server.given) >= 7
+    with table.writer() as writer:
+        for number in range(8, 16):
+            writer.write_arrow(rows(*range(100 * number, 100 * number + 100)))
+            server.clock.seconds += 45
+        changes = writer.changes()
+    table.commit(changes)
+    assert table.scan().count() == 1600
+
+
+def test_an_open_file_is_read_on_with_new_credentials(table, server):
+    store = table._root.store
+    path = f"{table.location}/data"
+    with store.open_write(path) as sink:
+        sink.write(b"0123456789" * 3)
+        server.clock.seconds += 50
+        sink.write(b"abc")
+        server.clock.seconds += 50
+    with store.open_read(path) as file:
+        assert file.read(4) == b"0123"
+        server.clock.seconds += 61
+        assert file.read(4) == b"4567" and file.tell() == 8
+        server.clock.seconds += 61
+        into = bytearray(3)
+        assert file.readinto(into) == 3 and into == b"890" and file.seek(-3, 2) == 30
+        server.clock.seconds += 61
+        assert file.read() == b"abc" and file.seekable() and file.readable()
+    assert store.get(path) == b"0123456789" * 3 + b"abc"
+
+
+def test_a_new_file_that_was_given_up_is_nowhere(table, server):
+    store, path = table._root.store, f"{table.location}/data"
+    with pytest.raises(KeyError), store.open_write(path) as sink:
+        sink.write(b"x")
+        raise KeyError
+    assert store.stat(path) is None and sink.closed
+    sink = store.open_write(path)
+    sink.write(b"x")
+    server.vended = lambda _: ({"fs.oss.securityToken": "sesame-0"}, 0)
+    server.clock.seconds += 61
+    with pytest.raises(StorageError, match="credentials for 'd.t' that have ended"):
+        sink.close()
+    del sink
+    gc.collect()
+
+
+def test_long_tokens_are_renewed_an_hour_before_they_end_and_files_go_straight(table, server):
+    server.life = 3 * 3_600_000
+    server.clock.seconds += 61
+    store = table._root.store
+    store.get(f"{table.location}/schema/schema-0")
+    count = len(server.given)
+    server.clock.seconds += 2 * 3600 - 2
+    store.get(f"{table.location}/schema/schema-0")
+    assert len(server.given) == count
+    with store.open_write(f"{table.location}/data") as sink:
+        assert isinstance(sink, GuardedFile)
+        sink.write(b"x")
+    server.clock.seconds += 3
+    store.get(f"{table.location}/schema/schema-0")
+    assert len(server.given) == count + 1
+
+
+def test_a_server_that_is_away_is_no_harm_while_credentials_last(table, server):
+    store, path = table._root.store, f"{table.location}/schema/schema-0"
+    server.clock.seconds += 35
+    server.faults = ["unsent"]
+    assert store.get(path)
+    server.faults = ["unsent"] * 1000
+    asked = len(server.calls)
+    assert store.get(path) and len(server.calls) == asked
+    server.clock.seconds += 30
+    with pytest.raises(StorageError, match="connection refused"):
+        store.get(path)
+    server.faults = []
+    assert store.get(path)
+
+
+def test_permissions_that_were_taken_away_are_an_error_at_once(table, server):
+    server.clock.seconds += 35
+    server.forbidden.add("d.t")
+    with pytest.raises(StorageError, match="does not permit this"):
+        table._root.store.get(f"{table.location}/schema/schema-0")
+
+
+def test_credentials_neither_show_nor_travel(table):
+    for value in (table, table._root.store, table.scan()):
+        data = pickle.dumps(value)
+        assert b"sesame" not in data and "sesame" not in repr(value)
+    with pytest.raises(UsageError, match="pickles leave tokens out"):
+        pickle.loads(data).to_arrow()
