@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 from pathlib import Path
 
@@ -11,16 +10,13 @@ import pytest
 
 
 @contextlib.contextmanager
-def running_server(place, version=None):
+def running_server(place):
     """The options that open the server's catalog; a server of its own, whose tables lie below `place`."""
     bases = Path(__file__).parents
     launcher = next((path for base in bases if (path := base / "shared" / "servers" / "rest").exists()), None)
     if launcher is None:
         pytest.skip("there is no launcher for rest")
-    environment = {**os.environ, **({} if version is None else {"PAIMON_VERSION": version})}
-    done = subprocess.run(
-        [launcher, "start", "--dir", place], capture_output=True, text=True, check=False, env=environment
-    )
+    done = subprocess.run([launcher, "start", "--dir", place], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"rest does not start here: {done.stderr.strip()[-300:]}")
     try:
@@ -30,4 +26,4 @@ def running_server(place, version=None):
             "token": said["PAIMON_TEST_REST_TOKEN"], "fs.local.fsync": "false",
         }  # fmt: skip
     finally:
-        subprocess.run([launcher, "stop", "--dir", place], check=False, capture_output=True, env=environment)
+        subprocess.run([launcher, "stop", "--dir", place], check=False, capture_output=True)

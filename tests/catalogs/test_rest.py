@@ -33,6 +33,10 @@ class TestServerOfJava(CatalogSuite):
     def opened(self, java_rest_server):
         return lambda: Catalog.open("warehouse", java_rest_server)
 
+    @pytest.mark.skip(reason="this server answers 500 where two threads make one table")
+    def test_of_several_creators_exactly_one_succeeds(self):
+        """See the reason."""
+
     def test_a_table_moves_with_its_data(self, catalog, opened):
         """This server forgets that the directory of a table moved with its name."""
         catalog.create_database("other")

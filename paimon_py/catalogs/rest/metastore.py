@@ -109,10 +109,10 @@ class RestMetastore:
                 raise
 
     def tables(self, database: str) -> list[str]:
-        """See `Metastore.tables`. Cost: a request for each page."""
+        """See `Metastore.tables`. Cost: a request for each page. Some servers name a table again for each branch."""
         path = self.client.path("databases", database, "tables")
         try:
-            return sorted(name for page in self.client.pages(path, TablePage) for name in page.items())
+            return sorted({name for page in self.client.pages(path, TablePage) for name in page.items()})
         except RestRefusedError as refused:
             if refused.status == 404:
                 raise DatabaseNotFoundError(f"there is no database {database!r}") from refused
@@ -170,6 +170,10 @@ class RestMetastore:
         body = {"identifier": _identifier(name), "schema": told}
         try:
             self.client.change(self.client.path("databases", name.database, "tables"), body, is_done)
+        except StorageUnknownError:
+            if self.answer(name) is None:
+                raise
+            return None  # another table of this name
         except RestRefusedError as refused:
             if refused.status == 409:
                 return None
@@ -246,4 +250,5 @@ def _is_made(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -
         and [(field.get("name"), field.get("type")) for field in there.fields if isinstance(field, dict)] == columns
         and tuple(there.primaryKeys or ()) == schema.primary_keys
         and tuple(there.partitionKeys or ()) == schema.partition_keys
+        and there.comment == told["comment"]
     )

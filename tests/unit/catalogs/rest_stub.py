@@ -146,7 +146,7 @@ class StubServer:
         rest = [item for item in names if after is None or name_of(item) > after]
         size = int(query.get("maxResults", self.page_size))
         page = rest[:size]
-        return {key: page, "nextPageToken": name_of(page[-1]) if len(rest) > size else None}
+        return {key: page, "nextPageToken": name_of(page[-1]) if len(page) == size else None}
 
     def on_databases(self, method, query, body):
         if method == "GET":
