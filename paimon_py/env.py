@@ -1,6 +1,7 @@
 """Time, names, randomness, threads and room to spill: the parts of the outside world that the core may use, injected.
 
-Nothing else in the core imports `time`, `uuid`, `random`, `threading` or `tempfile` (a test enforces it).
+Nothing else in the core imports `time`, `uuid`, `random` or `tempfile`, nor `threading` but for `lanes.py` (a test
+enforces it).
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import BinaryIO, Protocol, TypeVar
+
+from paimon_py.errors import UsageError
+from paimon_py.lanes import Budget, spread
 
 try:
     import fcntl
@@ -79,10 +83,20 @@ class Ids(Protocol):
 
 
 class Pool(Protocol):
-    """Runs a function over items, perhaps at once; results keep the order of the items."""
+    """Does work for several items, perhaps at once: what mostly waits by `map`, what computes by `streams`."""
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Like the built-in map; the first error is raised."""
+        """Like the built-in map, for calls that wait for a store; the first error is raised."""
+        ...
+
+    def streams(
+        self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
+    ) -> Generator[R, None, None]:
+        """What the iterators of all items give, one item after the other, or as it comes; for work that computes.
+
+        Closing it, or an error, ends the work on all items; nothing of it outlives the call. Within such work more of
+        it is done in the calling thread.
+        """
         ...
 
     async def aside(self, function: Callable[[], R]) -> R:
@@ -127,6 +141,12 @@ class SpillPlace(Protocol):
         ...
 
 
+def usable_cores() -> int:
+    """How many cores the process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
 class SystemClock:
     """The machine's clock."""
 
@@ -168,6 +188,11 @@ class SerialPool:
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         return map(function, items)
 
+    def streams(
+        self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
+    ) -> Generator[R, None, None]:
+        return spread(begin, items, budget, threads=1, in_order=in_order)
+
     async def aside(self, function: Callable[[], R]) -> R:
         return function()
 
@@ -176,10 +201,14 @@ class SerialPool:
 
 
 class ThreadPool:
-    """Runs on a few threads, made for each call so that nothing outlives it."""
+    """Runs on a few threads, made for each call so that nothing outlives it.
+
+    `threads`: how many compute at once; None: one for each core that the process may use.
+    """
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or min(8, (os.cpu_count() or 1) + 2)
+        self.threads = threads or usable_cores()
+        self._calls = min(8, (os.cpu_count() or 1) + 2)
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         work = list(items)
@@ -187,8 +216,14 @@ class ThreadPool:
             return map(function, work)
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(max_workers=min(self.threads, len(work)), thread_name_prefix="paimon") as pool:
+        with ThreadPoolExecutor(max_workers=min(self._calls, len(work)), thread_name_prefix="paimon") as pool:
             return iter(list(pool.map(function, work)))
+
+    def streams(
+        self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
+    ) -> Generator[R, None, None]:
+        most = self.threads if budget.lanes is None else min(self.threads, budget.lanes)
+        return spread(begin, items, budget, threads=most, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:
         import asyncio
@@ -295,7 +330,11 @@ def _remove_abandoned(parent: str) -> None:
 
 
 class Env:
-    """The clock, ids, pool and spill place that one table or catalog uses."""
+    """The clock, ids, pool and spill place that one table or catalog uses.
+
+    Attributes:
+        clock, ids, pool, spill: as given, or those of the machine.
+    """
 
     __slots__ = ("clock", "ids", "pool", "spill")
 
@@ -305,8 +344,19 @@ class Env:
         ids: Ids | None = None,
         pool: Pool | None = None,
         spill: SpillPlace | None = None,
+        *,
+        threads: int | None = None,
     ) -> None:
+        """`threads`: how many compute at once; None: one for each core that the process may use. A pool that is given
+        knows its own.
+
+        Raises: UsageError for a number below 1, and for threads of a pool that is given.
+        """
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise UsageError(f"threads must be a whole number from 1, not {threads!r}")
+        if threads is not None and pool is not None:
+            raise UsageError("give threads or a pool, not both: a pool knows how many threads it has")
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
-        self.pool: Pool = pool or ThreadPool()
+        self.pool: Pool = pool or ThreadPool(threads)
         self.spill: SpillPlace = spill or TemporarySpill()

@@ -37,6 +37,7 @@ from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.formats.stored import check_stored, lacking
+from paimon_py.lanes import lanes_here
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.types import Atomic, Field, RowType
 
@@ -214,7 +215,7 @@ class ParquetOpenFile:
                 batch_rows,
                 row_groups=groups,
                 columns=names,
-                use_threads=min(batch_rows, expected) * len(names) >= _THREADED_VALUES and pa.cpu_count() > 1,
+                use_threads=_may_use_threads(min(batch_rows, expected) * len(names)),
             )
         rows = 0
         while (batch := next_or_none(batches, self._path)) is not None:
@@ -267,6 +268,11 @@ class ParquetOpenFile:
             unknown = pa.nulls(len(known), kind)
             return Bounds(min=unknown, max=unknown, null_count=nulls)
         return Bounds(min=lows, max=highs, null_count=nulls)
+
+
+def _may_use_threads(values: int) -> bool:
+    """Whether columns are decoded at the same time: never beside other work of a pool that keeps all cores busy."""
+    return values >= _THREADED_VALUES and lanes_here() == 1 and pa.cpu_count() > 1
 
 
 def _between(rows: BitMap, start: int, stop: int) -> Ints:

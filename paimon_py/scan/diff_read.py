@@ -27,6 +27,7 @@ from paimon_py.lsm.words import combined
 from paimon_py.scan.request import Request, keep, keys_only
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
+from paimon_py.scan.windows import window_bytes
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 
 _Tell = Literal["net", "old", "new", "stored"]
@@ -69,7 +70,8 @@ def _told(
     mask = None if request.predicate is None else prepare(request.predicate)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
     names = [*request.columns, ROW_KIND_COLUMN]
-    for batch in merge(sources, Plan(order=order, engine=engine, columns=columns, drop_deletes=False)):
+    plan = Plan(order=order, engine=engine, columns=columns, drop_deletes=False, window_bytes=window_bytes())
+    for batch in merge(sources, plan):
         changed = keep(batch.filter(pc.is_valid(batch.column(ROW_KIND_COLUMN))), mask)
         if changed.num_rows:
             yield pa.RecordBatch.from_arrays(changed.select(names).columns, schema=schema)

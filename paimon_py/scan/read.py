@@ -39,6 +39,7 @@ from paimon_py.scan.reach import reach
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
+from paimon_py.scan.windows import window_bytes
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
@@ -234,7 +235,10 @@ class _SplitReader:
         mask = None if self._keys is None else prepare(self._keys)
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
-        return merge(sources, Plan(order=order, engine=engine, columns=columns, drop_deletes=not self._kinds))
+        plan = Plan(
+            order=order, engine=engine, columns=columns, drop_deletes=not self._kinds, window_bytes=window_bytes()
+        )
+        return merge(sources, plan)
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -35,13 +35,21 @@ class Rows(ABC):
     def limit(self) -> int | None:
         """The most rows that are returned, None for all."""
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream; splits are read one after another, in memory that does not grow with the table."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._rows())
+    def to_reader(self, *, in_order: bool = True) -> pa.RecordBatchReader:
+        """The rows as a stream, in memory that does not grow with the table.
+
+        Splits are read at the same time, by as many threads as the table has (`Env(threads=…)`). Threads read ahead as
+        far as memory allows, and end when it is full, when the last row was taken, or when the reader goes.
+
+        Args:
+            in_order: the rows come as if one split were read after the other; else as soon as they are there, which
+                keeps more cores busy where splits are large.
+        """
+        return pa.RecordBatchReader.from_batches(self.schema, self._rows(in_order=in_order))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a table in memory."""
-        return _table(self._rows(), self.schema)
+        return _table(self._rows(keeps=True), self.schema)
 
     def head(self, n: int = 5) -> pa.Table:
         """The rows as a table in memory, at most `n` of them."""
@@ -72,8 +80,8 @@ class Rows(ABC):
         """Directory or URL of the table, for messages."""
 
     @abstractmethod
-    def _rows(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in batches of the schema."""
+    def _rows(self, *, in_order: bool = True, keeps: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of the schema. `in_order`: as `to_reader`; `keeps`: the caller keeps all batches."""
 
     @abstractmethod
     def _limited(self, most: int) -> Rows:

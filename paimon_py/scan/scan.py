@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,12 @@ from paimon_py.scan.incremental import INCREMENTAL
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of
-from paimon_py.scan.read import Foreseen, count_split, foresee, read_split
+from paimon_py.scan.read import RAW_BATCH_ROWS, Foreseen, count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, joined
 from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
+from paimon_py.scan.together import count_together, read_together, small_pieces
 from paimon_py.scan.view import AsIs, View, WithKinds
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -35,6 +37,8 @@ from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
     from paimon_py.scan.top_n import OrderColumn, TopN
+
+Batches = Generator[pa.RecordBatch, None, None]
 
 _DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
 _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
@@ -131,11 +135,15 @@ class Scan(Rows):
             read, and where rows are merged those of the key, no further than the limit.
         """
         total = 0
-        for split in self._planned.splits:
-            left = None if self._limit is None else self._limit - total
-            total += self._count(split, left)
-            if self._limit is not None and total >= self._limit:
-                return self._limit
+
+        def count_one(split: Split) -> int:
+            return self._count(split, None if self._limit is None else self._limit - total)
+
+        with closing(count_together(self._root, self._table_schema, count_one, self._planned.splits)) as counts:
+            for count in counts:
+                total += count
+                if self._limit is not None and total >= self._limit:
+                    return self._limit
         return total
 
     # -- splits -------------------------------------------------------------------------------------------------------
@@ -153,7 +161,7 @@ class Scan(Rows):
         """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
         value = split if isinstance(split, Split) else Split.from_bytes(split)
         self._require_own(value)
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches([value]))
+        return pa.RecordBatchReader.from_batches(self.schema, _cut(self._one_by_one([value]), self._limit))
 
     def _require_own(self, split: Split) -> None:
         mine, others = (self._request.schema.id, self._root.branch), (split.schema_id, split.branch)
@@ -212,7 +220,7 @@ class Scan(Rows):
     def _analyzed(self) -> Analysis:
         """Carry the scan out and count."""
         meter = ScanMeter()
-        returned = sum(batch.num_rows for batch in self._rows(meter))
+        returned = sum(batch.num_rows for batch in self._rows(meter=meter))
         return meter.analysis(files=sum(len(split.files) for split in self._planned.splits), rows_returned=returned)
 
     # -- how it is found ----------------------------------------------------------------------------------------------
@@ -326,9 +334,13 @@ class Scan(Rows):
 
         return order_columns(self._order_by, self._request.schema)
 
-    def _rows(self, meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, *, in_order: bool = True, keeps: bool = False, meter: ScanMeter | None = None
+    ) -> Iterator[pa.RecordBatch]:
         if not self._order or not self._limit:
-            yield from self._batches(self._planned.splits, meter)
+            splits = self._planned.splits
+            found = self._one_by_one(splits, meter) if meter else self._together(splits, in_order=in_order, keeps=keeps)
+            yield from _cut(found, self._limit)
             return
         from paimon_py.scan.top_n import TopN
 
@@ -368,17 +380,20 @@ class Scan(Rows):
         """What is shown of the rows of a split."""
         return self._view.show(self._request, read_split(self._root, self._asked, split, meter))
 
-    def _batches(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Iterator[pa.RecordBatch]:
-        left = self._limit
+    def _one_by_one(self, splits: Sequence[Split], meter: ScanMeter | None = None) -> Batches:
         for split in splits:
-            for batch in map(self._projection.apply, self._read(split, meter)):
-                if left is None:
-                    yield batch
-                    continue
-                yield batch.slice(0, left)
-                left -= min(left, batch.num_rows)
-                if not left:
-                    return
+            yield from map(self._projection.apply, self._read(split, meter))
+
+    def _together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Batches:
+        """The rows of splits that are read at the same time, unless a few rows of the first ones are enough."""
+        if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
+            return self._one_by_one(splits)
+        if isinstance(self._view, AsIs):
+            splits = small_pieces(splits)
+        return read_together(
+            self._root, self._table_schema, lambda split: self._one_by_one([split]), splits,
+            in_order=in_order, keeps=keeps,
+        )  # fmt: skip
 
     def _limited(self, most: int) -> Scan:
         scan = object.__new__(type(self))
@@ -403,6 +418,20 @@ class Scan(Rows):
         if self._limit is not None:
             parts.append(f"limit={self._limit}")
         return f"Scan({self._root.path!r}, {', '.join(parts)})"
+
+
+def _cut(batches: Batches, limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The first rows of some batches; what gives the batches ends with them."""
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    with closing(batches):
+        for batch in batches:
+            yield batch.slice(0, left)
+            left -= min(left, batch.num_rows)
+            if not left:
+                return
 
 
 def _with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:

@@ -75,7 +75,7 @@ _OF_ENGINES = """
     metadata.iceberg.storage-location metadata.iceberg.table metadata.iceberg.uri object-location
     partition.idle-time-to-done partition.mark-done-action.http.timeout partition.mark-done-action.mode
     partition.mark-done.recover-from-state partition.time-interval precommit-compact read.allow.fullScan read.changelog
-    read.parallelism read.shuffle-bucket-with-partition read.stream.maxBytesPerTrigger read.stream.maxFilesPerTrigger
+    read.shuffle-bucket-with-partition read.stream.maxBytesPerTrigger read.stream.maxFilesPerTrigger
     read.stream.maxRowsPerTrigger read.stream.maxTriggerDelayMs read.stream.minRowsPerTrigger
     record-level.time-field-type requiredSparkConfsCheck.enabled scan.bounded scan.dedicated-split-generation
     scan.infer-parallelism scan.infer-parallelism.max scan.max-snapshot.count scan.parallelism scan.partitions

@@ -19,6 +19,7 @@ from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Split
+from paimon_py.scan.together import read_together
 from paimon_py.scan.view import View, WithKinds
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -92,6 +93,10 @@ class Reading:
         if value.since is None and self._is_plain:
             found = (batch.append_column(ROW_KIND_FIELD, row_kinds(batch)) for batch in found)
         yield from map(self._shown[0].apply, self._view.show(self._shown[1], found))
+
+    def together(self, splits: Sequence[Split], *, in_order: bool, keeps: bool) -> Iterator[pa.RecordBatch]:
+        """The rows of several splits, read at the same time; see `read_together`."""
+        return read_together(self._root, self._table_schema, self.batches, splits, in_order=in_order, keeps=keeps)
 
     @lazy_property
     def _shown(self) -> tuple[Projection, Request]:

@@ -85,19 +85,22 @@ class Step:
         """
         return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(split))
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream of batches; splits are read one after another, in memory that does not grow with them.
+    def to_reader(self, *, in_order: bool = True) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, in memory that does not grow with them; splits are read at the same time.
 
+        Args:
+            in_order: the rows come as if one split were read after the other; else splits by turns, as their rows are
+                there. All changes of one key come in their order in either case.
         Raises: as `read`
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(in_order=in_order))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a table in memory.
 
         Raises: as `read`
         """
-        return pa.Table.from_batches(list(self._batches()), self.schema)
+        return pa.Table.from_batches(list(self._batches(keeps=True)), self.schema)
 
     def acknowledge(self) -> None:
         """Record for the consumer of the stream that this step and all before it are processed.
@@ -116,9 +119,8 @@ class Step:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        for split in self._splits:
-            yield from self._reading.batches(split)
+    def _batches(self, *, in_order: bool = True, keeps: bool = False) -> Iterator[pa.RecordBatch]:
+        return self._reading.together(self._splits, in_order=in_order, keeps=keeps)
 
     def __repr__(self) -> str:
         rows = sum(split.row_count for split in self._splits)

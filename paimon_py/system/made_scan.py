@@ -163,7 +163,8 @@ class MadeScan(Rows):
     def _projection(self) -> Projection:
         return projection_of(self._columns, self._made.schema)
 
-    def _rows(self) -> Iterator[pa.RecordBatch]:
+    def _rows(self, *, in_order: bool = True, keeps: bool = False) -> Iterator[pa.RecordBatch]:
+        del in_order, keeps  # there is one split
         yield from self._batches(self._state)
 
     def _batches(self, state: Snapshot | None, made: list[int] | None = None) -> Iterator[pa.RecordBatch]:

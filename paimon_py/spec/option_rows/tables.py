@@ -143,6 +143,7 @@ ROWS: tuple[Row, ...] = (
     ("scan.snapshot-id", LONG, None, "Read this snapshot."),
     ("scan.tag-name", TEXT, None, "Read this tag."),
     ("scan.version", TEXT, None, "Read this tag, or the snapshot with this number."),
+    ("read.parallelism", INT, None, "Splits that a scan reads at the same time at most; 1: one after the other."),
     ("scan.manifest.parallelism", INT, None, "Threads that read manifests."),
     ("scan.ignore-corrupt-files", BOOL, "false",
      "Skip damaged files when reading (not in paimon_py, which never skips data)."),
