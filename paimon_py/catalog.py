@@ -262,7 +262,7 @@ class Catalog(CatalogCare):
         root = self._metastore.find(full)
         try:
             if root is not None:
-                return Table(root, root.schemas.latest(), name)
+                return Table(root, root.opened(), name)
         except TableNotFoundError as error:
             self._require_database(full.database)
             raise TableNotFoundError(f"there is no table {name!r}", path=error.path, table=name) from error

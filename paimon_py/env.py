@@ -15,7 +15,7 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, Protocol, TypeVar
 
 from paimon_py.errors import UsageError
@@ -32,6 +32,7 @@ R = TypeVar("R")
 MAP_ALIGNMENT = 1 << 16
 """Parts of spilled files that are mapped begin at a multiple of so many bytes."""
 
+_REQUESTS_AT_ONCE = 64
 _SPILL_BUFFER_BYTES = 1 << 16
 _SPILL_PREFIX = "paimon-spill-"
 _SPILL_LOCK = "in-use"
@@ -203,12 +204,13 @@ class SerialPool:
 class ThreadPool:
     """Runs on a few threads, made for each call so that nothing outlives it.
 
-    `threads`: how many compute at once; None: one for each core that the process may use.
+    `threads`: how many compute at once; None: one for each core that the process may use. `calls`: how many calls of
+    `map` run at once; None: a few more than there are cores.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, calls: int | None = None) -> None:
         self.threads = threads or usable_cores()
-        self._calls = min(8, (os.cpu_count() or 1) + 2)
+        self._calls = calls or min(8, (os.cpu_count() or 1) + 2)
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         work = list(items)
@@ -330,13 +332,14 @@ def _remove_abandoned(parent: str) -> None:
 
 
 class Env:
-    """The clock, ids, pool and spill place that one table or catalog uses.
+    """The clock, ids, pools and spill place that one table or catalog uses.
 
     Attributes:
         clock, ids, pool, spill: as given, or those of the machine.
+        io: the pool for requests to stores that take their time: as given, or the given `pool`, or threads of its own.
     """
 
-    __slots__ = ("clock", "ids", "pool", "spill")
+    __slots__ = ("clock", "ids", "io", "pool", "spill")
 
     def __init__(
         self,
@@ -346,6 +349,7 @@ class Env:
         spill: SpillPlace | None = None,
         *,
         threads: int | None = None,
+        io: Pool | None = None,
     ) -> None:
         """`threads`: how many compute at once; None: one for each core that the process may use. A pool that is given
         knows its own.
@@ -358,5 +362,25 @@ class Env:
             raise UsageError("give threads or a pool, not both: a pool knows how many threads it has")
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
+        self.io: Pool = io or pool or ThreadPool(calls=_REQUESTS_AT_ONCE)
         self.pool: Pool = pool or ThreadPool(threads)
         self.spill: SpillPlace = spill or TemporarySpill()
+
+    def at_once(self, place: str, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """What calls to the store of a path give that do not wait for each other.
+
+        All run at once where requests take their time, else one after the other. All have ended when the first error
+        is raised, but for those that were not begun.
+        """
+        if len(calls) > 1 and is_distant(place):
+            return list(self.io.map(_called, calls))
+        return [call() for call in calls]
+
+
+def is_distant(place: str) -> bool:
+    """Whether requests to the store of a path take their time: whether the path is a URL."""
+    return "://" in place
+
+
+def _called(call: Callable[[], T]) -> T:
+    return call()

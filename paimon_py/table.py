@@ -76,7 +76,7 @@ class Table(
         """
         store, location = open_store(str(path), options or {})
         root = TableRoot(store, location, env or Env(), options)
-        table = cls(root, root.schemas.latest(), location.rstrip("/").rsplit("/", 1)[-1])
+        table = cls(root, root.opened(), location.rstrip("/").rsplit("/", 1)[-1])
         branch = (options or {}).get("branch", MAIN_BRANCH)
         return table if branch == MAIN_BRANCH else table.branch(branch)
 

@@ -6,7 +6,7 @@ Source: docs/format.md §15; Java `FileStoreCommitImpl`, `RetryWaiter`; docs/rel
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import msgspec
 
@@ -15,6 +15,7 @@ from paimon_py.commit.drafts import Drafts
 from paimon_py.commit.next_snapshot import Author, next_snapshot
 from paimon_py.commit.parts import Part, stamped
 from paimon_py.commit.state import Already, Planned, State
+from paimon_py.env import is_distant
 from paimon_py.errors import (
     CommitConflictError,
     CommitRetriesExhaustedError,
@@ -97,6 +98,7 @@ class Attempts:
         self._root = root
         self._schema = schema
         self._author = author
+        self.seen: tuple[Snapshot | None, TableSchema | None] | None = None
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
@@ -159,8 +161,9 @@ class Attempts:
     ) -> Published | Already | Conflict | LostRace | Unknown:
         root, clock = self._root, self._root.env.clock
         deadline = clock.elapsed() + self._patience_seconds
-        latest = root.snapshots.latest()
-        state = State(root, self._schema, latest, self.chronicle)
+        latest, newest = self.seen or latest_of(root)
+        self.seen = None
+        state = State(root, self._schema, latest, self.chronicle, newest)
         try:
             planned = plan(state)
             if not isinstance(planned, Part):
@@ -190,6 +193,18 @@ class Attempts:
         )
         done: Publication = root.committer().publish(snapshot, latest, deadline=deadline)
         return Published(done.snapshot, part, latest) if isinstance(done, Committed) else done
+
+
+def latest_of(root: TableRoot) -> tuple[Snapshot | None, TableSchema | None]:
+    """The latest snapshot; and the latest schema where the two can be asked for at once, else None.
+
+    Raises: TableNotFoundError if there is no table any more.
+    """
+    if not is_distant(root.path):
+        return root.snapshots.latest(), None
+    asked: list[Callable[[], Snapshot | TableSchema | None]] = [root.snapshots.latest, root.schemas.latest]
+    latest, newest = root.env.at_once(root.path, asked)
+    return cast("Snapshot | None", latest), cast("TableSchema", newest)
 
 
 def _never(outcome: NoReturn) -> NoReturn:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paimon_py.commit.attempts import Attempts, Published
+from paimon_py.commit.attempts import Attempts, Published, latest_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.compaction_fit import PASSED_OVER, Fit
 from paimon_py.commit.conflicts import Conflict
@@ -29,12 +29,13 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.commit.soundness import check_sound
 from paimon_py.commit.state import Already, Proposal, State, plan
 from paimon_py.commit.uncommitted import delete_compaction, delete_made, delete_unnamed_index, uncommitted
+from paimon_py.env import is_distant
 from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "commit"]
 
@@ -66,6 +67,14 @@ def commit(
     return _Commit(root, schema, changes, request, renumber).run()
 
 
+class _Looked:
+    """What was asked for at once: the latest snapshot, and the path of a new file that is not there."""
+
+    def __init__(self) -> None:
+        self.latest: Snapshot | None = None
+        self.missing: str | None = None
+
+
 class _Commit:
     """One call of `commit`.
 
@@ -92,11 +101,12 @@ class _Commit:
         if self.request.check_files:
             check_origin(self.root, self.schema, self.changes)
             check_sound(self.files, self.changes)
-        known = self._committed_before()
+        looked = self._looked()
+        known = self._committed_before(looked)
         if known is not None:
             return self._already(known)
         if self.request.check_files:
-            self.requires.missing = missing_file(self.files, self.changes)
+            self.requires.missing = missing_file(self.files, self.changes) if looked is None else looked.missing
         try:
             return self._published()
         except CommitUnknownError as error:
@@ -115,11 +125,28 @@ class _Commit:
 
     # -- what to publish --------------------------------------------------------------------------------------------
 
-    def _committed_before(self) -> Already | None:
+    def _looked(self) -> _Looked | None:
+        """The latest snapshot and the first file that is missing, asked for at once; None where nothing is gained."""
+        if self.request.identifier is None or not self.request.check_files or not is_distant(self.root.path):
+            return None
+        looked = _Looked()
+
+        def snapshot() -> None:
+            looked.latest, newest = latest_of(self.root)
+            self.attempts.seen = looked.latest, newest
+
+        def files() -> None:
+            looked.missing = missing_file(self.files, self.changes)
+
+        self.root.env.at_once(self.root.path, [snapshot, files])
+        return looked
+
+    def _committed_before(self, looked: _Looked | None) -> Already | None:
         """The commit that had this identifier, or these files; looked for before anything is written."""
         if self.request.identifier is None:
             return None
-        state = State(self.root, self.schema, self.root.snapshots.latest(), self.attempts.chronicle)
+        latest = self.root.snapshots.latest() if looked is None else looked.latest
+        state = State(self.root, self.schema, latest, self.attempts.chronicle)
         found = self.repeats(state)
         if isinstance(found, Conflict):
             raise CommitConflictError(f"nothing was committed: {found.reason}", table=self.root.path)

@@ -12,7 +12,9 @@ import msgspec
 
 from paimon_py.commit.next_snapshot import ManifestLists
 from paimon_py.commit.parts import Part
+from paimon_py.env import is_distant
 from paimon_py.metadata.manifest_merge import ManifestSettings
+from paimon_py.metadata.manifests import Held
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.manifest import ManifestFile
@@ -50,6 +52,7 @@ class Drafts:
         self._changelog: _Kept | None = None
         self._merged: _Merged | None = None
         self._attempt: list[str] = []
+        self._held: Held | None = [] if is_distant(root.path) else None  # files of an attempt, to be written at once
 
     def write(self, latest: Snapshot | None, part: Part) -> ManifestLists:
         """Write what an attempt needs and does not have yet.
@@ -65,9 +68,16 @@ class Drafts:
             kept, self._changelog = self._changelog, None
             self._changelog = self._kept(kept, part.changelog)
             changelog = self._changelog.list
-        return ManifestLists(
+        lists = ManifestLists(
             base=base, delta=self._delta.list, changelog=changelog, index_manifest=self._index(latest, part)
         )
+        if self._held:
+            try:
+                self._root.manifests.put_all(self._held)
+            except BaseException:
+                self.discard()
+                raise
+        return lists
 
     def merges(self, latest: Snapshot | None) -> bool:
         """Whether the settings ask for merging the manifests of `latest`; if so, it is done and kept for `write`."""
@@ -78,6 +88,8 @@ class Drafts:
     def forget_attempt(self) -> None:
         """Delete what only the last attempt, which is known to have failed, could use."""
         names, self._attempt = self._attempt, []
+        if self._held:
+            self._held.clear()
         self._root.manifests.delete(names)
 
     def discard(self) -> None:
@@ -90,7 +102,7 @@ class Drafts:
 
     def _base(self, latest: Snapshot | None) -> tuple[str, int]:
         files = self._root.manifests.base_and_delta(latest) if latest else []
-        written = self._root.manifests.write_list(self._merge(files), self._settings)
+        written = self._root.manifests.write_list(self._merge(files), self._settings, self._held)
         self._attempt.append(written[0])
         return written
 
@@ -99,7 +111,7 @@ class Drafts:
             return latest.index_manifest if latest else None
         if not part.index:
             return None
-        name, _ = self._root.manifests.write_index(part.index, self._settings)
+        name, _ = self._root.manifests.write_index(part.index, self._settings, self._held)
         self._attempt.append(name)
         return name
 
@@ -126,9 +138,9 @@ class Drafts:
             files = []
             for start in range(0, len(entries), _ENTRIES_PER_MANIFEST):
                 block = entries[start : start + _ENTRIES_PER_MANIFEST]
-                files.append(self._root.manifests.write_manifest(block, self._types, self._settings))
+                files.append(self._root.manifests.write_manifest(block, self._types, self._settings, self._held))
                 names.append(files[-1].name)
-            written = self._root.manifests.write_list(files, self._settings)
+            written = self._root.manifests.write_list(files, self._settings, self._held)
         except BaseException:
             self._root.manifests.delete(names)
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paimon_py.commit.changes import Changes
+from paimon_py.env import is_distant
 from paimon_py.errors import UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
@@ -57,7 +58,7 @@ def missing_file(files: TableFiles, changes: Changes) -> str | None:
     """
     expected = list(_expected(files, changes))
     stat, paths = files.root.files.stat, [path for path, _ in expected]
-    found = files.root.env.pool.map(stat, paths) if "://" in files.root.path else map(stat, paths)
+    found = files.root.env.io.map(stat, paths) if is_distant(files.root.path) else map(stat, paths)
     for (path, size), status in zip(expected, found, strict=True):
         if status is None or size not in (None, status.size_bytes):
             return path

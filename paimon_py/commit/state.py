@@ -38,12 +38,20 @@ class State:
         chronicle: shared by all attempts of a commit.
     """
 
-    def __init__(self, root: TableRoot, schema: TableSchema, latest: Snapshot | None, chronicle: Chronicle) -> None:
+    def __init__(
+        self,
+        root: TableRoot,
+        schema: TableSchema,
+        latest: Snapshot | None,
+        chronicle: Chronicle,
+        newest: TableSchema | None = None,
+    ) -> None:
+        """`newest`: the table's latest schema, if that was fetched with the snapshot."""
         self.latest = latest
         self.chronicle = chronicle
         self._root = root
         self._schema = schema
-        self._newest: TableSchema | None = None
+        self._newest = newest
         self._index: tuple[IndexEntry, ...] | None = None
         self._live: dict[frozenset[Bucket], list[ManifestEntry]] = {}
 

@@ -168,7 +168,8 @@ class _Care:
             return False
         memory, snapshots = self._memory, self._root.snapshots
         if memory.snapshot is None or memory.snapshot.id > self._latest:
-            memory.snapshot = Oldest(snapshots.earliest_id() or self._latest)
+            earliest, following = snapshots.oldest_two()
+            memory.snapshot = Oldest(earliest or self._latest, None if following is None else following.time_millis)
         oldest = memory.snapshot
         answer = may_go(oldest.id, oldest.millis, self._latest, retention)
         if answer is None:

@@ -228,7 +228,7 @@ class _Reader:
             return tag_from_json(root.store.get(path), file_name[len(TAG_PREFIX) :], path).snapshot, False
         number = parse_number(SNAPSHOT_PREFIX, file_name)
         if number is not None:
-            found = Snapshots(root.store, home, root.env.clock).find(number)
+            found = Snapshots(root.store, home, root.env).find(number)
         else:
             found = Changelogs(root.store, home).find(parse_number(CHANGELOG_PREFIX, file_name) or 0)
         if found is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Union
 import msgspec
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.env import is_distant
 from paimon_py.errors import CorruptionError, StorageError, StorageUnknownError, TableNotFoundError
 from paimon_py.metadata.hints import raise_hint
 from paimon_py.spec.data_file import identifier
@@ -66,6 +67,27 @@ class Committer(Protocol):
         ...
 
 
+class _Seen:
+    """What was looked at together with a snapshot that was read back.
+
+    Attributes:
+        parent: the snapshot of the parent's id, or why it could not be read; None if nobody looked.
+        hint: the id that the LATEST hint says, None if nobody looked or there is none.
+    """
+
+    def __init__(self) -> None:
+        self.parent: tuple[Snapshot | None] | StorageError | CorruptionError | None = None
+        self.hint: int | None = None
+
+    def parent_of(self, root: TableRoot, parent_id: int) -> Snapshot | None:
+        """The snapshot of the parent's id. Raises: StorageError, CorruptionError if it could not be read."""
+        if self.parent is None:
+            return root.snapshots.find(parent_id)
+        if isinstance(self.parent, tuple):
+            return self.parent[0]
+        raise self.parent
+
+
 class StoreCommitter:
     """Publishes by creating the file of the snapshot with the store's exclusive create."""
 
@@ -84,21 +106,25 @@ class StoreCommitter:
         if parent is not None and self._root.snapshots.find(parent.id) != parent:
             return LostRace("the snapshot it was based on is gone")
         home = self._root.branch_path
-        created = self._create(snapshot, snapshot_directory(home) if parent else home)
+        created, seen = self._create(snapshot, parent, snapshot_directory(home) if parent else home)
         if not isinstance(created, bool):
             return created
         try:
-            found = self._placed(snapshot, parent, certain=created)
+            found = self._placed(snapshot, parent, seen, certain=created)
         except (StorageError, CorruptionError) as error:
             return Unknown(f"snapshot {snapshot.id} was created, but not what it stands on: {error}", snapshot.id)
         if isinstance(found, Committed):
-            raise_hint(self._root.store, latest_hint_path(home), snapshot.id)
+            self._root.snapshots.ahead.seen = snapshot.id
+            raise_hint(self._root.store, latest_hint_path(home), snapshot.id, seen.hint)
         return found
 
-    def _create(self, snapshot: Snapshot, within: str) -> bool | LostRace | Unknown:
+    def _create(
+        self, snapshot: Snapshot, parent: Snapshot | None, within: str
+    ) -> tuple[bool | LostRace | Unknown, _Seen]:
         """Create the file, below a directory that must be there.
 
-        Returns: True if that certainly happened just now, False if in a call whose answer was lost.
+        Returns: True if that certainly happened just now, False if in a call whose answer was lost; and what was seen
+            after that.
         """
         root, data = self._root, snapshot_to_json(snapshot)
         path = snapshot_path(root.branch_path, snapshot.id)
@@ -114,20 +140,41 @@ class StoreCommitter:
                 if isinstance(error, FileMissingError) and refused is not None:
                     unsure = True  # the first call may have created the file in a table that was renamed since
                 refused = error
-            found = self._read_back(snapshot)
+            found, seen = self._look_back(snapshot, parent)
             if isinstance(found, (LostRace, Unknown)):
-                return found
+                return found, seen
             if created or found is not None:
-                return created and not unsure
+                return created and not unsure, seen
             if refused is None or isinstance(refused, FileMissingError):
                 break
         if unsure:
-            return Unknown(f"the store did not say whether {path} was created", snapshot.id)
+            return Unknown(f"the store did not say whether {path} was created", snapshot.id), _Seen()
         if isinstance(refused, FileMissingError):
             raise _no_table(root.branch_path) from refused
         if refused is not None:
             raise refused
-        return LostRace(f"snapshot {snapshot.id} was there and vanished")
+        return LostRace(f"snapshot {snapshot.id} was there and vanished"), _Seen()
+
+    def _look_back(
+        self, snapshot: Snapshot, parent: Snapshot | None
+    ) -> tuple[Snapshot | LostRace | Unknown | None, _Seen]:
+        """Read the file back; where requests take their time, look at the parent and the hint at the same time."""
+        root, seen = self._root, _Seen()
+        if parent is None or not is_distant(root.path):
+            return self._read_back(snapshot), seen
+        found: list[Snapshot | LostRace | Unknown | None] = []
+
+        def see_parent() -> None:
+            try:
+                seen.parent = (root.snapshots.find(parent.id),)
+            except (StorageError, CorruptionError) as error:
+                seen.parent = error
+
+        def see_hint() -> None:
+            seen.hint = root.snapshots.ahead.hint()
+
+        root.env.at_once(root.path, [lambda: found.append(self._read_back(snapshot)), see_parent, see_hint])
+        return found[0], seen
 
     def _read_back(self, snapshot: Snapshot) -> Snapshot | LostRace | Unknown | None:
         """The snapshot if its file holds it, None if there is no file.
@@ -143,13 +190,15 @@ class StoreCommitter:
             return LostRace(f"snapshot {snapshot.id} is {there.commit_user}'s")
         return there
 
-    def _placed(self, snapshot: Snapshot, parent: Snapshot | None, *, certain: bool) -> Publication:
+    def _placed(
+        self, snapshot: Snapshot, parent: Snapshot | None, seen: _Seen, *, certain: bool
+    ) -> Publication:
         """Whether a snapshot that was just created stands on its parent, and no others stand in its place.
 
         A parent that is gone expired, since this writer slept or since others were quick, or was rolled back. Expiry
         removes snapshots in ascending order, a rollback leaves older ones. `certain`: the file was created just now.
         """
-        there = None if parent is None else self._root.snapshots.find(parent.id)
+        there = None if parent is None else seen.parent_of(self._root, parent.id)
         if parent is not None and there == parent:
             return Committed(snapshot)
         ids = self._root.snapshots.ids()

@@ -26,13 +26,15 @@ def read_hint(store: Get, path: str) -> int | None:
         return None
 
 
-def raise_hint(store: HintStore, path: str, value: int) -> None:
+def raise_hint(store: HintStore, path: str, value: int, seen: int | None = None) -> None:
     """Write a hint unless it is as high already, or its directory is gone.
 
+    Args:
+        seen: what the hint said a moment ago, if somebody looked.
     A store that fails here changes nothing but later request counts.
     """
     try:
-        current = _held(store, path)
+        current = _held(store, path) if seen is None else seen
         if current is None or current < value:
             store.put(path, str(value).encode(), within=path.rpartition("/")[0])
     except StorageError:

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.env import is_distant
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.root import TableRoot
@@ -79,8 +80,7 @@ class History:
 
     def _entries(self, lists: Sequence[str], entry_filter: EntryFilter | None) -> EntryColumns | Lost:
         try:
-            manifests = [file for name in lists for file in self._manifests.read_list(name)]
-            return self._manifests.read_entries(manifests, entry_filter)
+            return self._manifests.read_entries(self._manifests.read_lists(lists), entry_filter)
         except FileMissingError:
             return self._lost()
 
@@ -111,9 +111,10 @@ class Chronicle:
         if latest is None or base.id >= latest.id:
             return Lost(base)
         self._join(latest)
+        numbers = self._fetched(range(max(base.id, 1), latest.id + 1))
         if base.id and not base.is_of(self._find(base.id)):
             return Lost(base)
-        found = [self._find(number) for number in self._fetched(range(base.id + 1, latest.id + 1))]
+        found = [self._find(number) for number in numbers if number > base.id]
         there = [snapshot for snapshot in found if snapshot is not None]
         return self._history(there) if len(there) == len(found) else Lost(base)
 
@@ -198,7 +199,7 @@ class Chronicle:
     def _fetched(self, numbers: Sequence[int]) -> Sequence[int]:
         """The same numbers; where requests take their time their snapshots are fetched at once."""
         missing = [number for number in numbers if number not in self._known]
-        if len(missing) > 1 and "://" in self._root.path:
-            found = self._root.env.pool.map(self._root.snapshots.find, missing)
+        if len(missing) > 1 and is_distant(self._root.path):
+            found = self._root.env.io.map(self._root.snapshots.find, missing)
             self._known.update(zip(missing, found, strict=True))
         return numbers

@@ -51,6 +51,14 @@ class ManifestCache:
         self._hold(names, [place.stop - place.start for place in held], columns)
         return columns
 
+    def hold(self, name: str, columns: EntryColumns) -> None:
+        """Keep the entries of a manifest that was just written."""
+        self._hold([name], [len(columns)], columns)
+
+    def forget(self, name: str) -> None:
+        """Keep nothing of a manifest that is deleted."""
+        self._places.pop(name, None)
+
     @property
     def nbytes(self) -> int:
         """Memory of everything held."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from paimon_py.env import Env
+from paimon_py.env import Env, is_distant
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.committer import Committer, StoreCommitter
@@ -25,6 +25,7 @@ from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
     from paimon_py.metadata.registration import Registration
+    from paimon_py.spec.schema import TableSchema
 
 
 class TableRoot:
@@ -65,7 +66,7 @@ class TableRoot:
         self.branch_path = home = branch_root(path, branch)
         self.history = None if registration is None else registration.history(branch)
         newest = None if self.history is None else self.history.newest
-        self.snapshots = Snapshots(store, home, env.clock, newest=newest)
+        self.snapshots = Snapshots(store, home, env, newest=newest)
         self.schemas = Schemas(store, home)
         self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
         self.tags = Tags(store, home)
@@ -90,6 +91,18 @@ class TableRoot:
         if self.registration is not None:
             return self.registration.committer(self)
         return StoreCommitter(self)
+
+    def opened(self) -> TableSchema:
+        """The latest schema, for a table that is being opened; where requests take their time the LATEST hint as well.
+
+        Raises: TableNotFoundError if there is no table.
+        """
+        if is_distant(self.path):
+            found: list[TableSchema] = []
+            newest = [lambda: found.append(self.schemas.latest()), self.snapshots.ahead.look]
+            self.env.at_once(self.path, newest)
+            return found[0]
+        return self.schemas.latest()
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table is empty.

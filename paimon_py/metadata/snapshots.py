@@ -11,9 +11,10 @@ from typing import Protocol
 import msgspec
 
 from paimon_py.codec.snapshot_json import snapshot_from_json
-from paimon_py.env import Clock, SystemClock
+from paimon_py.env import Env, is_distant
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.hints import read_hint
+from paimon_py.metadata.snapshots_ahead import WALK_MAX, SnapshotsAhead
 from paimon_py.spec.layout import (
     SNAPSHOT_PREFIX,
     earliest_hint_path,
@@ -24,9 +25,6 @@ from paimon_py.spec.layout import (
 )
 from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 from paimon_py.storage.store import FileMissingError, Get, List, Put, PutNew, Stat
-
-_WALK_MAX = 16
-"""Steps forward from a stale hint before listing is cheaper."""
 
 
 class SnapshotStore(Get, PutNew, Put, List, Stat, Protocol):
@@ -41,19 +39,21 @@ class ReadPolicy(msgspec.Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of one table directory (or branch directory). Nothing is cached: a rollback may reuse an id.
+    """The snapshots of one table directory (or branch directory).
+
+    No snapshot is kept: a rollback may reuse an id. `.ahead` finds the newest one where requests take their time.
 
     Args:
         newest: gives the newest snapshot where a catalog keeps the history; all others are files also there.
     """
 
-    __slots__ = ("_clock", "_newest", "_path", "_policy", "_store")
+    __slots__ = ("_env", "_newest", "_path", "_policy", "_store", "ahead")
 
     def __init__(
         self,
         store: SnapshotStore,
         path: str,
-        clock: Clock | None = None,
+        env: Env | None = None,
         policy: ReadPolicy | None = None,
         *,
         newest: Callable[[], Snapshot | None] | None = None,
@@ -61,8 +61,9 @@ class Snapshots:
         self._newest = newest
         self._store = store
         self._path = path
-        self._clock = clock or SystemClock()
+        self._env = env or Env()
         self._policy = policy or ReadPolicy()
+        self.ahead = SnapshotsAhead(store, path, self._env, self.find)
 
     def ids(self) -> list[int]:
         """Ids of all snapshots, ascending. Cost: one list."""
@@ -84,7 +85,7 @@ class Snapshots:
             return None if newest is None else newest.id
         hint = read_hint(self._store, latest_hint_path(self._path))
         if hint is not None and hint > 0 and self._exists(hint) and hint >= (self._earliest_hint() or 0):
-            for found in range(hint, hint + _WALK_MAX):
+            for found in range(hint, hint + WALK_MAX):
                 if not self._exists(found + 1):
                     return found
         ids = self.ids()
@@ -93,10 +94,16 @@ class Snapshots:
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None for an empty table.
 
-        Cost: three gets and one stat with a good hint; else as `latest_id`, and one get.
+        Cost: three gets and one stat with a good hint; else as `latest_id`, and one get. Where requests take their time
+            the hints are read at once, and then the snapshot together with the one after it: one wait for a table
+            object that has seen the newest snapshot, two for another.
         """
         if self._newest is not None:
             return self._newest()
+        if is_distant(self._path):
+            found = self.ahead.newest()
+            if found is not None:
+                return found
         hint = read_hint(self._store, latest_hint_path(self._path))
         if hint is not None and hint > 0:
             hinted = self.find(hint)
@@ -118,6 +125,17 @@ class Snapshots:
             return hint
         ids = self.ids()
         return ids[0] if ids else None
+
+    def oldest_two(self) -> tuple[int | None, Snapshot | None]:
+        """The id of the oldest snapshot, None for an empty table; and the snapshot after it, where it was seen as well.
+
+        Cost: as `earliest_id`; where requests take their time two gets at once, by the hint that was seen last.
+        """
+        if is_distant(self._path):
+            found = self.ahead.oldest_two()
+            if found is not None:
+                return found
+        return self.earliest_id(), None
 
     def find(self, snapshot_id: int) -> Snapshot | None:
         """One snapshot, None if it does not exist (any more).
@@ -163,7 +181,7 @@ class Snapshots:
         Raises:
             SnapshotExpiredError, SnapshotNotFoundError: the time is before the oldest snapshot that is left.
         """
-        first = self._first()
+        first = self._oldest()
         latest = self.latest_id()
         if first is None or latest is None:
             raise SnapshotNotFoundError(f"{self._path} has no snapshot yet", path=self._path)
@@ -187,7 +205,7 @@ class Snapshots:
 
         None if there is none yet, or if the oldest one that is left is so late: others before it may have been, too.
         """
-        first, latest = self._first(), self.latest_id()
+        first, latest = self._oldest(), self.latest_id()
         if first is None or latest is None or first.time_millis >= millis:
             return None
         return self.find(self.by_time(millis - 1).id + 1)
@@ -220,10 +238,10 @@ class Snapshots:
             data = self._store.get(path)
             if data.rstrip().endswith(b"}"):
                 return snapshot_from_json(data, path)
-            self._clock.sleep(self._policy.wait_seconds)
+            self._env.clock.sleep(self._policy.wait_seconds)
         return snapshot_from_json(self._store.get(path), path)
 
-    def _first(self) -> Snapshot | None:
+    def _oldest(self) -> Snapshot | None:
         """The oldest snapshot that can be read; expiry may take some away meanwhile."""
         earliest = self.earliest_id()
         snapshot = None if earliest is None else self.find(earliest)

@@ -14,10 +14,12 @@ from pyroaring import BitMap
 
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.env import is_distant
 from paimon_py.errors import PaimonError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.ahead import FilesAhead
 from paimon_py.files.alive import alive, check_fits, selected
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
@@ -158,7 +160,8 @@ class _SplitReader:
         self._request = request
         self._split = split
         self._meter = meter
-        self._store = root.files if meter is None else meter.watch(root.files)
+        self._ahead = FilesAhead(root.files, root.env)
+        self._store = self._ahead if meter is None else meter.watch(self._ahead)
         self._files = TableFiles(root, schema, self._store).bucket(split.partition, split.bucket)
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
@@ -177,11 +180,18 @@ class _SplitReader:
             self._beyond = reach(self._keys, schema.key_fields[0].name)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        if is_distant(self._root.path):
+            files = (file for section in self._split.sections for file in self._opened(section))
+            self._ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in files)
         for section in self._split.sections:
             for batch in self._living(section):
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
                 yield keep(batch, self._mask)
+
+    def _opened(self, section: Section) -> Sequence[DataFile]:
+        """The files of a section that will be opened, unless an index or a limit spares them."""
+        return section.files if self._stored_fields(section) else ()
 
     def foreseen(self) -> Foreseen:
         """What `batches` would do, section by section as there."""

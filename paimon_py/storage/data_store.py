@@ -73,6 +73,10 @@ class DataStore:
         """The options that other stores are opened with, as far as they are known to be harmless."""
         return harmless_options(self._options)
 
+    def get(self, path: str) -> bytes:
+        store, path = self.place(path)
+        return store.get(path)
+
     def open_read(self, path: str) -> BinaryIO:
         store, path = self.place(path)
         return store.open_read(path)

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, StorageError
 from paimon_py.metadata.hints import raise_hint
 from paimon_py.metadata.snapshots import ReadPolicy, Snapshots
@@ -55,7 +56,7 @@ def table(*ids: int, latest=None, earliest=None, store=None, **changes) -> Snaps
     for name, hint in (("LATEST", latest), ("EARLIEST", earliest)):
         if hint is not None:
             store.put(f"{ROOT}/snapshot/{name}", hint if isinstance(hint, bytes) else str(hint).encode())
-    return Snapshots(store, ROOT, Waits())
+    return Snapshots(store, ROOT, Env(Waits()))
 
 
 HINTS = [None, 0, 1, 2, 3, 4, 5, 6, 7, 8, 99, -3, b"", b"garbage", b"7\n", b"\xff", b"9" * 400]
@@ -126,7 +127,7 @@ def test_half_written_file_is_read_again_until_it_is_whole():
     path = f"{ROOT}/snapshot/snapshot-1"
     store.put(path, data[:50])
     waits = Waits(lambda: store.put(path, data))
-    assert Snapshots(store, ROOT, waits).get(1) == snapshot(1)
+    assert Snapshots(store, ROOT, Env(waits)).get(1) == snapshot(1)
     assert waits.waited == [0.2]
 
 
@@ -135,7 +136,7 @@ def test_file_that_stays_half_written_is_corruption(data):
     store, waits = MemoryStore(), Waits()
     store.put(f"{ROOT}/snapshot/snapshot-1", data)
     with pytest.raises(CorruptionError) as caught:
-        Snapshots(store, ROOT, waits, ReadPolicy(attempts=4, wait_seconds=1.5)).get(1)
+        Snapshots(store, ROOT, Env(waits), ReadPolicy(attempts=4, wait_seconds=1.5)).get(1)
     assert waits.waited == [1.5] * 3
     assert caught.value.path == f"{ROOT}/snapshot/snapshot-1"
 
@@ -144,7 +145,7 @@ def test_broken_whole_file_is_not_waited_for():
     store, waits = MemoryStore(), Waits()
     store.put(f"{ROOT}/snapshot/snapshot-1", b'{"version" : 3}')
     with pytest.raises(CorruptionError):
-        Snapshots(store, ROOT, waits).get(1)
+        Snapshots(store, ROOT, Env(waits)).get(1)
     assert waits.waited == []
 
 

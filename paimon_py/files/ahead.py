@@ -1,0 +1,73 @@
+"""Small files fetched together, before they are opened one by one.
+
+Where a request takes its time, a small file is read whole by one request, and many of them are asked for at once. On
+local disks nothing is fetched ahead.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from functools import partial
+from typing import BinaryIO, Protocol
+
+from paimon_py.env import Env, is_distant
+from paimon_py.errors import StorageError
+from paimon_py.storage.store import Get, OpenRead
+
+SMALL_BYTES = 2 << 20
+"""Files up to this size are fetched whole: reading their parts takes as long."""
+
+_WINDOW_BYTES = 32 << 20
+_WINDOW_FILES = 64
+
+
+class GetAndOpen(Get, OpenRead, Protocol):
+    """What this module asks of a store."""
+
+
+class FilesAhead:
+    """Opens files of a store; those that are foreseen, and small, are in memory by then.
+
+    Memory: at most 32 MB of files that were fetched and not opened yet. A file is held until it is opened once.
+    """
+
+    def __init__(self, store: GetAndOpen, env: Env) -> None:
+        self._store = store
+        self._env = env
+        self._sizes: dict[str, int] = {}  # of files foreseen and not fetched, in the order in which they will be opened
+        self._held: dict[str, bytes] = {}
+
+    def foresee(self, files: Iterable[tuple[str, int]]) -> None:
+        """Paths and sizes of files that will be opened, in order."""
+        self._sizes.update((path, size) for path, size in files if is_distant(path) and size <= SMALL_BYTES)
+
+    def open_read(self, path: str) -> BinaryIO:
+        """See `OpenRead.open_read`."""
+        if path in self._sizes:
+            self._fetch(path)
+        data = self._held.pop(path, None)
+        return self._store.open_read(path) if data is None else io.BytesIO(data)
+
+    def _fetch(self, first: str) -> None:
+        """Fetch a file and those that come after, at once. What fails is left to be opened, and to fail then."""
+        self._held.clear()
+        names = list(self._sizes)
+        wanted: list[str] = []
+        room = _WINDOW_BYTES
+        for path in names[names.index(first) :][:_WINDOW_FILES]:
+            room -= self._sizes[path]
+            if room < 0 and wanted:
+                break
+            wanted.append(path)
+        found = self._env.at_once(wanted[0], [partial(self._got, path) for path in wanted])
+        for path, data in zip(wanted, found, strict=True):
+            size = self._sizes.pop(path)
+            if data is not None and len(data) == size:
+                self._held[path] = data
+
+    def _got(self, path: str) -> bytes | None:
+        try:
+            return self._store.get(path)
+        except StorageError:
+            return None

@@ -1,0 +1,141 @@
+"""How many round trips a store is waited for, counted without waiting.
+
+A `TripStore` takes one trip for every request. A `TripPool` lets the requests of its calls go out at the same time, as
+many as it has threads: the wait is that of the longest call. Both share one count, so that the trips in sequence of any
+work are the difference of two readings. Everything runs in the calling thread.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, TypeVar
+
+from paimon_py.storage.store import FileStatus, Store
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Trips:
+    """A count of trips in sequence. `requests` counts all, `now` those that were waited for one after the other."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.requests: list[str] = []
+
+    def go(self, request: str) -> None:
+        """Wait for one request."""
+        self.now += 1
+        self.requests.append(f"{self.now} {request}")
+
+
+class TripPool:
+    """Runs calls in turn, and counts as if they ran at once."""
+
+    def __init__(self, trips: Trips, threads: int = 64) -> None:
+        self.trips = trips
+        self.threads = threads
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        begin = self.trips.now
+        free = [begin] * self.threads
+        results = []
+        for item in items:
+            thread = free.index(min(free))
+            self.trips.now = free[thread]
+            results.append(function(item))
+            free[thread] = self.trips.now
+        self.trips.now = max(free)
+        return iter(results)
+
+    async def aside(self, function: Callable[[], R]) -> R:
+        return function()
+
+    def behind(self, function: Callable[[], object]) -> None:
+        function()
+
+
+class TripStore:
+    """Passes every verb on, and waits for the requests that an object store needs for the verb."""
+
+    def __init__(self, store: Store, trips: Trips) -> None:
+        self.store = store
+        self.trips = trips
+
+    def get(self, path: str) -> bytes:
+        self.trips.go(f"GET {path}")
+        return self.store.get(path)
+
+    def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
+        self.trips.go(f"PUT {path}")
+        return self.store.put_new(path, data, within=within)
+
+    def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
+        self.trips.go(f"PUT {path}")
+        self.store.put(path, data, within=within)
+
+    def list(self, directory: str) -> list[FileStatus]:
+        self.trips.go(f"LIST {directory}")
+        return self.store.list(directory)
+
+    def stat(self, path: str) -> FileStatus | None:
+        """One request for what is there; another for what is not, which may be a directory."""
+        self.trips.go(f"HEAD {path}")
+        found = self.store.stat(path)
+        if found is None or found.is_directory:
+            self.trips.go(f"LIST {path}")
+        return found
+
+    def delete(self, path: str) -> None:
+        self.trips.go(f"DELETE {path}")
+        self.store.delete(path)
+
+    def delete_tree(self, directory: str) -> None:
+        self.trips.go(f"DELETE {directory}")
+        self.store.delete_tree(directory)
+
+    def open_read(self, path: str) -> BinaryIO:
+        self.trips.go(f"HEAD {path}")
+        return _Reading(self.store.open_read(path), path, self.trips)
+
+    def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
+        return _Writing(self.store.open_write(path, within=within), path, self.trips)
+
+    def make_directory(self, path: str) -> None:
+        self.store.make_directory(path)
+
+    def remove_directory(self, _path: str) -> bool:
+        """Nothing: object stores have no directories."""
+        return False
+
+    def rename_directory(self, source: str, target: str) -> None:
+        self.store.rename_directory(source, target)
+
+
+class _Reading(io.BytesIO):
+    """A file whose every read is a request."""
+
+    def __init__(self, file: BinaryIO, path: str, trips: Trips) -> None:
+        with file:
+            super().__init__(file.read())
+        self._path, self._trips = path, trips
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._trips.go(f"GET part {self._path}")
+        return super().read(size)
+
+
+class _Writing(io.BytesIO):
+    """A file that is sent when it is closed."""
+
+    def __init__(self, file: BinaryIO, path: str, trips: Trips) -> None:
+        super().__init__()
+        self._file, self._path, self._trips = file, path, trips
+
+    def close(self) -> None:
+        if not self.closed:
+            self._trips.go(f"PUT {self._path}")
+            with self._file as file:
+                file.write(self.getvalue())
+        super().close()
