@@ -109,6 +109,9 @@ class TripStore:
         """Nothing: object stores have no directories."""
         return False
 
+    def require_new(self, root: str) -> None:
+        self.store.require_new(root)
+
     def rename_directory(self, source: str, target: str) -> None:
         self.store.rename_directory(source, target)
 
