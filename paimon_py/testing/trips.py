@@ -8,9 +8,10 @@ work are the difference of two readings. Everything runs in the calling thread.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
+from paimon_py.lanes import Budget, spread
 from paimon_py.storage.store import FileStatus, Store
 
 T = TypeVar("T")
@@ -48,6 +49,11 @@ class TripPool:
             free[thread] = self.trips.now
         self.trips.now = max(free)
         return iter(results)
+
+    def streams(
+        self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
+    ) -> Generator[R, None, None]:
+        return spread(begin, items, budget, threads=1, in_order=in_order)
 
     async def aside(self, function: Callable[[], R]) -> R:
         return function()
