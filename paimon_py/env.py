@@ -16,10 +16,13 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 from paimon_py.errors import UsageError
 from paimon_py.lanes import Budget, spread
+
+if TYPE_CHECKING:
+    from paimon_py.spec.credentials import Credentials
 
 try:
     import fcntl
@@ -337,9 +340,11 @@ class Env:
     Attributes:
         clock, ids, pool, spill: as given, or those of the machine.
         io: the pool for requests to stores that take their time: as given, or the given `pool`, or threads of its own.
+        credentials: gives the credentials of stores as of now; asked again before they end. None: options and the
+            cloud's own chain say.
     """
 
-    __slots__ = ("clock", "ids", "io", "pool", "spill")
+    __slots__ = ("clock", "credentials", "ids", "io", "pool", "spill")
 
     def __init__(
         self,
@@ -350,6 +355,7 @@ class Env:
         *,
         threads: int | None = None,
         io: Pool | None = None,
+        credentials: Callable[[], Credentials] | None = None,
     ) -> None:
         """`threads`: how many compute at once; None: one for each core that the process may use. A pool that is given
         knows its own.
@@ -365,6 +371,7 @@ class Env:
         self.io: Pool = io or pool or ThreadPool(calls=_REQUESTS_AT_ONCE)
         self.pool: Pool = pool or ThreadPool(threads)
         self.spill: SpillPlace = spill or TemporarySpill()
+        self.credentials = credentials
 
     def at_once(self, place: str, calls: Sequence[Callable[[], T]]) -> list[T]:
         """What calls to the store of a path give that do not wait for each other.

@@ -28,7 +28,7 @@ from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
 from paimon_py.spec.supported import check_readable
-from paimon_py.storage.open import open_store
+from paimon_py.storage.renewed_store import open_renewed
 from paimon_py.table_branches import TableBranches
 from paimon_py.table_care import TableCare
 from paimon_py.table_cleaning import TableCleaning
@@ -74,8 +74,9 @@ class Table(
             TableNotFoundError: there is no table.
             CorruptionError: its schema does not hold what the format says.
         """
-        store, location = open_store(str(path), options or {})
-        root = TableRoot(store, location, env or Env(), options)
+        used = env or Env()
+        store, location = open_renewed(str(path), options or {}, used)
+        root = TableRoot(store, location, used, options)
         table = cls(root, root.opened(), location.rstrip("/").rsplit("/", 1)[-1])
         branch = (options or {}).get("branch", MAIN_BRANCH)
         return table if branch == MAIN_BRANCH else table.branch(branch)

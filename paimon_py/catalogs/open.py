@@ -45,7 +45,7 @@ def _directories(warehouse: str, options: Mapping[str, str], env: Env, create: b
             option="lock.enabled",
             value="true",
         )
-    store, place = open_warehouse(warehouse, options, create)
+    store, place = open_warehouse(warehouse, options, env, create=create)
     return DirectoryMetastore(store, place, env=env, options=options)
 
 

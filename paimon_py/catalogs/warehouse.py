@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from paimon_py.env import Env
 from paimon_py.errors import NotFoundError
-from paimon_py.storage.open import open_store
+from paimon_py.storage.renewed_store import open_renewed
 from paimon_py.storage.store import Store
 
 
-def open_warehouse(warehouse: str, options: Mapping[str, str], create: bool) -> tuple[Store, str]:
+def open_warehouse(warehouse: str, options: Mapping[str, str], env: Env, *, create: bool) -> tuple[Store, str]:
     """The store of a warehouse and the warehouse as a path of that store; made if it is missing and `create` is set.
 
     Raises: NotFoundError if there is no such directory, and `create` is not set.
     """
-    store, place = open_store(warehouse, options)
+    store, place = open_renewed(warehouse, options, env)
     if create:
         store.make_directory(place)
         return store, place

@@ -21,6 +21,7 @@ from paimon_py.metadata.upkeep import Upkeep
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
+from paimon_py.storage.renewed_store import open_renewed
 from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class TableRoot:
         newest = None if self.history is None else self.history.newest
         self.snapshots = Snapshots(store, home, env, newest=newest)
         self.schemas = Schemas(store, home)
-        self.files = DataStore(store, path, options, roots=self.schemas.external_roots)
+        self.files = DataStore(store, path, options, roots=self.schemas.external_roots, opener=self._opened)
         self.tags = Tags(store, home)
         self.changelogs = Changelogs(store, home)
         self.consumers = Consumers(store, home, env.clock)
@@ -85,6 +86,9 @@ class TableRoot:
         return TableRoot(
             self.store, self.path, self.env, self.files.options, branch=branch, registration=self.registration
         )
+
+    def _opened(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+        return open_renewed(url, options, self.env)
 
     def committer(self) -> Committer:
         """Who makes snapshots part of the history: the table's catalog, or else the store."""

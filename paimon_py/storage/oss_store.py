@@ -39,9 +39,6 @@ _RETRIES = Retry(
 _TAKEN = "FileAlreadyExists"
 _ENVIRONMENT = ("OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET", "OSS_SESSION_TOKEN")
 
-Renew = Callable[[], Mapping[str, str]]
-"""Gives the options that hold the credentials as of now."""
-
 logging.getLogger("oss2").setLevel(logging.WARNING)  # below, headers with tokens are logged
 
 
@@ -52,14 +49,12 @@ class OssStore:
 
     Args:
         settings: what the options say.
-        renew: where new credentials come from; each request asks for them.
     """
 
-    def __init__(self, settings: OssSettings, *, renew: Renew | None = None, ids: Ids | None = None) -> None:
+    def __init__(self, settings: OssSettings, *, ids: Ids | None = None) -> None:
         self._settings = settings
-        self._renew = renew
         self._ids = ids or SystemIds()
-        self._failures = Failures(_Secrets(self._now))
+        self._failures = Failures(_Secrets(self._credentials))
         self._buckets: dict[tuple[int, str, bool], Any] = {}
 
     def __repr__(self) -> str:
@@ -217,12 +212,10 @@ class OssStore:
         return found, key
 
     def _auth(self) -> Any:
-        return oss2.ProviderAuth(_Provider(self._now)) if self._now() else oss2.AnonymousAuth()
+        return oss2.ProviderAuth(_Provider(self._credentials)) if self._credentials() else oss2.AnonymousAuth()
 
-    def _now(self) -> tuple[str, ...]:
-        """Key, secret and token as of now; nothing for requests without a name."""
-        if self._renew is not None:
-            return OssSettings.of({**self._renew(), "fs.oss.endpoint": self._settings.endpoint}).credentials
+    def _credentials(self) -> tuple[str, ...]:
+        """Key, secret and token; nothing for requests without a name."""
         if self._settings.credentials:
             return self._settings.credentials
         found = tuple(environment().get(name, "") for name in _ENVIRONMENT)

@@ -65,7 +65,7 @@ class HiveMetastore:
         Raises: UsageError, OptionError, UnsupportedError, StorageError, NotFoundError as `Catalog.open`.
         """
         settings = HiveSettings.of(options, warehouse)
-        store, place = open_warehouse(warehouse, options, create)
+        store, place = open_warehouse(warehouse, options, env, create=create)
         made = cls(Client(settings.servers, env), Places(store, place, warehouse, options), settings, env)
         made.databases()
         return made

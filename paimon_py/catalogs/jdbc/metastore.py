@@ -70,7 +70,7 @@ class JdbcMetastore:
         Raises: UsageError, UnsupportedError, OptionError, StorageError, NotFoundError as `Catalog.open`.
         """
         sql_database = SqlDatabase(options, env)
-        store, place = open_warehouse(warehouse, options, create)
+        store, place = open_warehouse(warehouse, options, env, create=create)
         made = cls(sql_database, store, place, options, env)
         _make_tables(sql_database, None if made._locks is None else made._key_length)
         return made

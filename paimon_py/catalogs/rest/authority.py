@@ -28,13 +28,11 @@ from paimon_py.catalogs.rest.signing import (
 from paimon_py.env import Env
 from paimon_py.errors import OptionError, StorageError, UnsupportedError, UsageError
 from paimon_py.storage.open import open_store
+from paimon_py.storage.renewed_store import SAFE_MILLIS
 
 PROVIDER = "token.provider"
 TOKEN = "token"
 TOKEN_FILE = "token.provider.path"
-
-SAFE_MILLIS = 3_600_000
-"""What Java asks of credentials: those that end sooner are fetched anew."""
 
 _ECS_URL = "http://100.100.100.200/latest/meta-data/Ram/security-credentials/"
 _FILE_ATTEMPTS = 5

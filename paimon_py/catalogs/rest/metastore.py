@@ -30,6 +30,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import print_field
 from paimon_py.storage.open import open_store
+from paimon_py.storage.renewed_store import RenewedStore
 
 DATA_TOKENS = "data-token.enabled"
 _COMMENT = "comment"
@@ -145,7 +146,7 @@ class RestMetastore:
         table = RestTable(self.client, name, found.id)
         options = self.options
         store, path = (
-            VendedStore.open(table, found.path)
+            RenewedStore.open(VendedStore(table, found.path))
             if options.get(DATA_TOKENS, "false").strip().lower() == "true" and not found.isExternal
             else open_store(found.path, options)
         )

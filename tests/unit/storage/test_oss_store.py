@@ -15,7 +15,6 @@ from paimon_py import Catalog, OptionError, Schema, StorageError, UnsupportedErr
 from paimon_py.errors import StorageUnknownError
 from paimon_py.storage.open import open_store
 from paimon_py.storage.oss_options import OssSettings
-from paimon_py.storage.oss_store import OssStore
 from paimon_py.testing.store_suite import StoreSuite
 
 KEYS = {"fs.oss.accessKeyId": "key", "fs.oss.accessKeySecret": "sesame-secret"}
@@ -89,29 +88,6 @@ def test_no_answer_leaves_the_outcome_open(server, bucket, monkeypatch):
     with pytest.raises(StorageError) as caught:
         store.get(f"{root}/snapshot-1")
     assert caught.value.transient
-
-
-def test_each_request_asks_for_the_credentials_of_its_time(bucket):
-    now = {"fs.oss.accessKeyId": "first", "fs.oss.accessKeySecret": "sesame", "fs.oss.securityToken": "sesame-token-1"}
-    with ObjectServer() as server:
-        server.allowed = ["sesame-token-1"]
-        store = OssStore(OssSettings.of({"fs.oss.endpoint": server.url}), renew=lambda: now)
-        path = f"oss://{bucket}/f"
-        with store.open_write(path) as sink:
-            sink.write(bytes(9 << 20))
-            server.allowed = ["sesame-token-2"]
-            now["fs.oss.securityToken"] = "sesame-token-2"
-            sink.write(bytes(9 << 20))
-        with store.open_read(path) as source:
-            source.read(1)
-            server.allowed = ["sesame-token-3"]
-            with pytest.raises(StorageError) as caught:
-                source.seek(5 << 20)
-                source.read(5)
-            assert "sesame" not in str(caught.value) + repr(caught.value.__cause__) + repr(caught.value.__context__)
-            now["fs.oss.securityToken"] = "sesame-token-3"
-            source.seek(17 << 20)
-            assert len(source.read()) == 1 << 20
 
 
 def test_a_wrong_key_is_refused_without_a_secret_in_any_text(bucket, caplog):
