@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Mapping
 
 from paimon_py.errors import PaimonWarning
-from paimon_py.metadata.registration import KeepsPartitions
+from paimon_py.metadata.registration import CountsPartitions, KeepsPartitions
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.idle_options import OF_METASTORES, idle_options
+from paimon_py.spec.idle_options import OF_METASTORES, PARTITIONED, idle_options
 
 _LOG = logging.getLogger("paimon_py")
 
@@ -20,11 +20,14 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
 
     Raises: PaimonWarning where warnings are errors.
     """
-    told = isinstance(root.registration, KeepsPartitions)
+    entry = root.registration
+    kept = OF_METASTORES if isinstance(entry, KeepsPartitions) else ()
+    if isinstance(entry, CountsPartitions) and entry.counts_partitions:
+        kept = (PARTITIONED,)
     found = {
         name: why
         for name, why in idle_options(options).items()
-        if (name, options[name]) not in root.warned_of and not (told and name in OF_METASTORES)
+        if (name, options[name]) not in root.warned_of and name not in kept
     }
     if not found:
         return

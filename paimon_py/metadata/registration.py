@@ -100,6 +100,16 @@ class KeepsPartitions(Protocol):
         ...
 
 
+@runtime_checkable
+class CountsPartitions(Protocol):
+    """A `Registration` whose catalog counts partitions from what commits tell (`metastore.partitioned-table`)."""
+
+    @property
+    def counts_partitions(self) -> bool:
+        """Whether the catalog does so for this table."""
+        ...
+
+
 def keeper_of(root: TableRoot) -> KeepsPartitions | None:
     """Who keeps partitions and tags of a table besides the table itself; nobody does for those of a branch."""
     entry = root.registration

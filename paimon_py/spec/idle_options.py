@@ -14,14 +14,15 @@ from paimon_py.spec.options import OPTIONS, check_values, is_default
 _METASTORE = "no metastore is told"
 _CLUSTERING = "clustering does without it"
 
-OF_METASTORES = ("metastore.partitioned-table", "metastore.tag-to-partition")
+PARTITIONED = "metastore.partitioned-table"
+OF_METASTORES = (PARTITIONED, "metastore.tag-to-partition")
 """Idle only where a catalog does not keep partitions."""
 
 IDLE: Mapping[str, str] = {
     "snapshot.watermark-idle-timeout": "commits without rows make no snapshot to be tagged",
     "tag.callbacks": "nothing is called after a tag was made",
     "scan.plan-auto-tag-for-read.time-retained": "reads make no tag",
-    "metastore.partitioned-table": _METASTORE,
+    PARTITIONED: _METASTORE,
     "metastore.tag-to-partition": _METASTORE,
     "visibility-callback.enabled": "commits do not wait until rows are visible",
     "commit.force-compact": "commits do not compact more than the other options say",

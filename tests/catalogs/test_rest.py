@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from catalogs.rest_server import running_server
 from catalogs.suite import ROWS, CatalogSuite
+from unit.catalogs import test_rest_programs as programs
 from unit.catalogs.rest_stub import StubServer, catalog_of
 
 from paimon_py import Catalog
+from paimon_py.catalogs.metastore import TableName
 from paimon_py.env import Env
 
 pytest.importorskip("urllib3")
@@ -43,3 +45,28 @@ class TestServerOfJava(CatalogSuite):
         catalog.create_table("demo.t", ROWS.schema).write_arrow(ROWS)
         catalog.rename_table("demo.t", "other.u")
         assert opened().tables("demo") == [] and opened().tables("other") == ["u"]
+
+    @pytest.mark.parametrize("check", [
+        programs.test_a_view_comes_back_as_it_was_given, programs.test_a_view_is_changed_renamed_and_dropped,
+        programs.test_a_function_comes_back_as_it_was_given, programs.test_a_function_is_changed_and_dropped,
+    ], ids=lambda check: check.__name__)  # fmt: skip
+    def test_views_and_functions(self, opened, check):
+        catalog = opened()
+        catalog.create_database("d")
+        check(catalog)
+
+    def test_partitions_and_ids(self, opened):
+        catalog = opened()
+        catalog.create_database("d")
+        table = catalog.create_table(
+            "d.t", ROWS.schema, partition_by=["v"], options={"metastore.partitioned-table": "true"}
+        )
+        table.write_arrow(ROWS)
+        table.write_arrow(ROWS)
+        found = {one.spec["v"]: one for one in catalog.partitions("d.t")}
+        told = {key: (one.record_count, one.file_count) for key, one in found.items()}
+        assert told == {"a": (2, 2), "b": (2, 2), "__DEFAULT_PARTITION__": (2, 2)}
+        number = catalog._metastore.answer(TableName("d", "t")).id
+        assert catalog.table_by_id(number).scan().count() == 6
+        catalog.alter_database("d", options={"x": "y"})
+        assert catalog._metastore.database("d").options["x"] == "y"

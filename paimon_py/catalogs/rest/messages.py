@@ -144,3 +144,80 @@ class BranchesAnswer(RestAnswer, frozen=True):
     """Names of branches beside main."""
 
     branches: tuple[str, ...] | None = None
+
+
+class ViewSchemaAnswer(RestAnswer, frozen=True):
+    """What a view is. Texts hide the options."""
+
+    fields: tuple[Any, ...] = ()
+    query: str | None = None
+    dialects: Mapping[str, str] | None = None
+    comment: str | None = None
+    options: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        return f"ViewSchemaAnswer({self.query!r})"
+
+
+class ViewAnswer(RestAnswer, frozen=True):
+    """One view."""
+
+    name: str
+    schema: ViewSchemaAnswer | None = None
+
+
+class ViewPage(ListPage, frozen=True):
+    """Names of views."""
+
+    views: tuple[str, ...] | None = None
+
+    def items(self) -> Sequence[str]:
+        """See `ListPage.items`."""
+        return self.views or ()
+
+
+class FunctionAnswer(RestAnswer, frozen=True):
+    """One function. Texts hide the options."""
+
+    name: str
+    inputParams: tuple[Any, ...] | None = None
+    returnParams: tuple[Any, ...] | None = None
+    definitions: Mapping[str, Mapping[str, Any]] | None = None
+    deterministic: bool = False
+    comment: str | None = None
+    options: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        return f"FunctionAnswer({self.name!r})"
+
+
+class FunctionPage(ListPage, frozen=True):
+    """Names of functions."""
+
+    functions: tuple[str, ...] | None = None
+
+    def items(self) -> Sequence[str]:
+        """See `ListPage.items`."""
+        return self.functions or ()
+
+
+class PartitionAnswer(RestAnswer, frozen=True):
+    """One partition."""
+
+    spec: Mapping[str, str]
+    recordCount: int = -1
+    fileSizeInBytes: int = -1
+    fileCount: int = -1
+    lastFileCreationTime: int = -1
+    totalBuckets: int = -1
+    done: bool = False
+
+
+class PartitionPage(ListPage, frozen=True):
+    """Partitions of a table."""
+
+    partitions: tuple[PartitionAnswer, ...] | None = None
+
+    def items(self) -> Sequence[PartitionAnswer]:
+        """See `ListPage.items`."""
+        return self.partitions or ()

@@ -14,7 +14,9 @@ from paimon_py.catalogs.rest.change_json import schema_json
 from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.http import require_package
 from paimon_py.catalogs.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer, TablePage
+from paimon_py.catalogs.rest.programs import RestPrograms
 from paimon_py.catalogs.rest.registration import RestRegistration, RestTable
+from paimon_py.catalogs.rest.server import COMMENT, RestServer
 from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.catalogs.rest.vended import VendedStore
 from paimon_py.env import Env
@@ -27,17 +29,18 @@ from paimon_py.errors import (
     UnsupportedError,
 )
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import table_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import print_field
+from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.renewed_store import RenewedStore
 
 DATA_TOKENS = "data-token.enabled"
-_COMMENT = "comment"
 _LOCATION = "location"
 
 
-class RestMetastore:
+class RestMetastore(RestServer):
     """The databases and tables of a warehouse at a REST server."""
 
     __slots__ = ("client",)
@@ -66,6 +69,11 @@ class RestMetastore:
         """See `Metastore.options`; what the server adds is among them."""
         return self.client.options()
 
+    @property
+    def programs(self) -> RestPrograms:
+        """See `KeepsPrograms.programs`."""
+        return RestPrograms(self.client)
+
     def databases(self) -> list[str]:
         """See `Metastore.databases`. Cost: a request for each page."""
         pages = self.client.pages(self.client.path("databases"), DatabasePage)
@@ -80,13 +88,13 @@ class RestMetastore:
                 return None
             raise
         options = {key: text for key, text in (found.options or {}).items() if text is not None}
-        return Database(name, found.location, options.pop(_COMMENT, None), options)
+        return Database(name, found.location, options.pop(COMMENT, None), options)
 
     def create_database(self, database: Database) -> bool:
         """See `Metastore.create_database`. Cost: one request."""
         options = dict(database.options)
         if database.comment is not None:
-            options[_COMMENT] = database.comment
+            options[COMMENT] = database.comment
         if database.location is not None:
             options[_LOCATION] = database.location
 
@@ -158,7 +166,8 @@ class RestMetastore:
 
         Where the answer is lost, a table of these columns, keys and options that is there now is taken for this one.
         """
-        del before  # looks for branches, which a table that is not there has none of
+        nowhere = self._nowhere(name, is_external="path" in schema.options)
+        before(nowhere)
         size = len(TABLE_DEFAULT_PREFIX)
         given = self.options.items()
         defaults = {key[size:]: text for key, text in given if key.startswith(TABLE_DEFAULT_PREFIX)}
@@ -191,7 +200,13 @@ class RestMetastore:
             ) from error
         if found is None:
             raise TableNotFoundError(f"table {str(name)!r} was made, and dropped since", table=str(name))
+        found.warned_of |= nowhere.warned_of
         return found
+
+    def _nowhere(self, name: TableName, *, is_external: bool) -> TableRoot:
+        """The place of a table that is not there yet: where it will lie, the server says later."""
+        entry = RestRegistration(RestTable(self.client, name, None), is_external)
+        return TableRoot(MemoryStore(), table_path("", name.database, name.table), self.client.env, registration=entry)
 
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`. Cost: one request; the server deletes the data, if the table is not external."""

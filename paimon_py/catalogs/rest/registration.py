@@ -74,6 +74,11 @@ class RestRegistration(msgspec.Struct, frozen=True):
     table: RestTable
     is_external: bool
 
+    @property
+    def counts_partitions(self) -> bool:
+        """See `CountsPartitions.counts_partitions`."""
+        return not self.is_external
+
     def history(self, branch: str) -> HistoryKeeper | None:
         """See `Registration.history`."""
         return None if self.is_external else RestHistory(msgspec.structs.replace(self.table, branch=branch))

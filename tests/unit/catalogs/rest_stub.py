@@ -63,7 +63,7 @@ class StubServer:
         self.files = DirectoryMetastore(self.store, self.place, env=self.env, options={})
         self.config = {"defaults": {"prefix": "paimon", "warehouse": "warehouse"}, "overrides": {}}
         self.databases, self.tables, self.latest, self.views, self.functions = {}, {}, {}, {}, {}
-        self.partitions = {}
+        self.partitions, self.marked = {}, []
         self.calls, self.faults, self.forbidden, self.page_size, self.vended = [], [], set(), 100, None
         self.token, self.seen, self.then = TOKEN, [], None
         self.turn = threading.RLock()
@@ -331,13 +331,78 @@ class StubServer:
         return None
 
     def on_partitions(self, method, full, body, verb=None):
-        raise No(501)
+        if self.table_root(full).schemas.latest().options.get("metastore.partitioned-table") != "true":
+            raise No(501)
+        if verb == "mark":
+            self.marked += body["specs"]
+            return None
+        told = []
+        for spec, rows in self.partitions.get(full, {}).items():
+            sums = {name: sum(row[name] for row in rows) for name in ("recordCount", "fileSizeInBytes", "fileCount")}
+            told.append({**rows[-1], **sums, "spec": json.loads(spec), "done": json.loads(spec) in self.marked})
+        return {"partitions": told, "nextPageToken": None}
 
     def on_views(self, method, query, body, database, name=None):
-        raise No(501)
+        if name is None:
+            if method == "GET":
+                return self.paged("views", [full.partition(".")[2] for full in self.views if full.startswith(f"{database}.")], query)
+            return self.keep_new(self.views, "VIEW", database, body["identifier"]["object"], body["schema"])
+        kept = self.kept(self.views, "VIEW", database, name)
+        if method == "DELETE":
+            del self.views[f"{database}.{name}"]
+            return None
+        if method == "POST":
+            self.change(kept, "dialects", "dialect", "DIALECT", "query", body["changes"])
+            return None
+        return {"id": "id", "name": name, "schema": kept, "owner": "owner", "createdAt": 1, "createdBy": "created",
+                "updatedAt": 1, "updatedBy": "updated"}  # fmt: skip
 
     def on_functions(self, method, query, body, database, name=None):
-        raise No(501)
+        if name is None:
+            if method == "GET":
+                return self.paged("functions", [full.partition(".")[2] for full in self.functions if full.startswith(f"{database}.")], query)
+            return self.keep_new(self.functions, "DEFINITION", database, body["name"], body)
+        kept = self.kept(self.functions, "FUNCTION", database, name)
+        if method == "DELETE":
+            del self.functions[f"{database}.{name}"]
+            return None
+        if method == "POST":
+            self.change(kept, "definitions", "name", "DEFINITION", "definition", body["changes"])
+            return None
+        return {**kept, "uuid": "u", "owner": "owner", "createdAt": 1, "createdBy": "owner", "updatedAt": 1, "updatedBy": "owner"}
+
+    @staticmethod
+    def keep_new(kept, resource, database, name, value):
+        if f"{database}.{name}" in kept:
+            raise No(409, resource, name, f"{database}.{name} already exists.")
+        kept[f"{database}.{name}"] = value
+
+    @staticmethod
+    def kept(kept, resource, database, name):
+        if f"{database}.{name}" not in kept:
+            raise No(404, resource, name, f"{database}.{name} does not exist.")
+        return kept[f"{database}.{name}"]
+
+    @staticmethod
+    def change(kept, part, key, resource, value, changes):
+        for told in changes:
+            action, held = told["action"], kept[part]
+            if action == "setOption":
+                kept["options"] = {**kept["options"], told["key"]: told["value"]}
+            elif action == "removeOption":
+                kept["options"] = {name: text for name, text in kept["options"].items() if name != told["key"]}
+            elif action == "updateComment":
+                kept["comment"] = told["comment"]
+            elif action.startswith("add"):
+                if told[key] in held:
+                    raise No(409, resource, told[key], "already exists")
+                held[told[key]] = told[value]
+            elif told[key] not in held:
+                raise No(404, resource, told[key], "does not exist")
+            elif action.startswith("update"):
+                held[told[key]] = told[value]
+            else:
+                del held[told[key]]
 
 
 def change_of(told):

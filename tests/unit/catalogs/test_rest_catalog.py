@@ -17,6 +17,8 @@ from paimon_py import (
     CommitConflictError,
     DatabaseNotFoundError,
     DropColumn,
+    OptionError,
+    PaimonWarning,
     RemoveOption,
     RenameColumn,
     Schema,
@@ -158,6 +160,15 @@ def test_what_is_no_paimon_table_is_refused_by_name(catalog, server, kind):
         catalog.table("d.t")
 
 
+def test_options_are_looked_at_before_the_server_is_asked(catalog, server):
+    with pytest.raises(OptionError, match="there is no branch 'b'"):
+        catalog.create_table("d.u", COLUMNS, options={"scan.fallback-branch": "b"})
+    assert "d.u" not in server.tables
+    with pytest.warns(PaimonWarning, match="visibility-callback.enabled"):
+        table = catalog.create_table("d.u", COLUMNS, options={"visibility-callback.enabled": "true"})
+    table.write_arrow(rows(1))
+
+
 def test_repair_is_refused_by_name(catalog):
     with pytest.raises(UnsupportedError, match="cannot be told to repair 'd.t'"):
         catalog.repair("d.t")
@@ -178,6 +189,68 @@ def test_an_external_table_publishes_its_snapshots_itself(server, catalog):
     assert server.calls[before:] == []
     catalog.drop_table("d.x")
     assert keys(other.table("e.t")) == [1, 2]
+
+
+# -- what only a server answers -----------------------------------------------------------------------------------------
+
+
+def test_a_table_is_found_by_its_id(server, catalog, table):
+    table.write_arrow(rows(1))
+    number = server.tables["d.t"]["id"]
+    catalog.rename_table("d.t", "d.u")
+    found = catalog.table_by_id(number)
+    found.write_arrow(rows(2))
+    assert keys(found) == [1, 2] and "d.u" in repr(found)
+    for nobody in ("x", "a/b"):
+        with pytest.raises(TableNotFoundError):
+            catalog.table_by_id(nobody)
+    with pytest.raises(UsageError):
+        catalog.table_by_id(7)
+
+
+def test_partitions_are_counted_by_the_server(server, catalog):
+    table = catalog.create_table("d.u", COLUMNS, partition_by=["p"], options={"metastore.partitioned-table": "true"})
+    table.write_arrow(rows(1, 2))
+    table.write_arrow(rows(3, part=2))
+    table.write_arrow(rows(4))
+    catalog.mark_partitions_done("d.u", [{"p": "2"}])
+    found = {one.spec["p"]: one for one in catalog.partitions("d.u")}
+    assert {key: (one.record_count, one.file_count, one.done) for key, one in found.items()} == {"1": (3, 2, False), "2": (1, 1, True)}
+    assert {str(one.partition["p"]): one.file_size_in_bytes for one in table.partitions()} == {key: one.file_size_in_bytes for key, one in found.items()}
+    with pytest.raises(TableNotFoundError):
+        catalog.partitions("d.nobody")
+    for wrong in ([], [{}], [{"p": 2}], {"p": "2"}, None):
+        with pytest.raises(UsageError):
+            catalog.mark_partitions_done("d.u", wrong)
+
+
+def test_a_server_that_counts_no_partitions_says_so(catalog, table):
+    with pytest.raises(UnsupportedError, match=r"ask Table\.partitions"):
+        catalog.partitions("d.t")
+    with pytest.raises(UnsupportedError, match="501"):
+        catalog.mark_partitions_done("d.t", [{"p": "1"}])
+
+
+def test_options_of_a_database_change(server, catalog):
+    catalog.create_database("e", comment="c", options={"a": "b"})
+    catalog.alter_database("e", options={"x": "y"}, remove=["a", "comment"])
+    assert server.databases["e"] == {"x": "y"}
+    server.faults = ["after"]
+    catalog.alter_database("e", options={"x": "z"}, remove=["nobody"])
+    assert server.databases["e"] == {"x": "z"}
+    with pytest.raises(DatabaseNotFoundError):
+        catalog.alter_database("nowhere", options={"x": "y"})
+    with pytest.raises(UsageError, match="needs options to set"):
+        catalog.alter_database("e")
+
+
+def test_catalogs_without_a_server_say_so(tmp_path):
+    from paimon_py import Catalog
+
+    plain = Catalog.open(tmp_path / "w")
+    for verb in (plain.table_by_id, plain.partitions, lambda name: plain.alter_database(name, remove=["a"])):
+        with pytest.raises(UnsupportedError, match="has no server"):
+            verb("d.t")
 
 
 # -- schemas ------------------------------------------------------------------------------------------------------------
