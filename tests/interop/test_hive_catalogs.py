@@ -1,21 +1,30 @@
-"""Real metastores: the promises of every catalog, and a lock that real servers give."""
+"""Real metastores of Hive 3 and 4: the promises of every catalog, locks, and Java's catalog and ours in turns."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import socket
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from catalogs.suite import CatalogSuite
+from jars import SessionWithJars
+from turns import SCHEMA, Turns
 
-from paimon_py import Catalog, LockTimeoutError
+from paimon_py import Catalog, LockTimeoutError, StorageError
+from paimon_py.env import Env
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
 ROWS = pa.table({"k": pa.array([1, 2], pa.int64())})
+OPENED = [f"java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "lang.reflect", "net", "nio", "time", "util", "util.concurrent")]
+TESTING = ["-Dhive.in.test=true", "-Dmetastore.client.capability.check=false"]
 
 
 def _launcher(*parts: str) -> Path:
@@ -38,14 +47,88 @@ def _hive_4(place: Path):
         subprocess.run([launcher, "stop", "--dir", place], check=False, capture_output=True)
 
 
+def _jars_of_hive_3() -> list[str]:
+    """Hive 3.1 and the Hadoop it needs."""
+    if any(shutil.which(tool) is None for tool in ("java", "javac", "mvn")):
+        pytest.skip("a metastore of Hive 3 needs java, javac and mvn")
+    cache = _launcher("engines", "cache.py")
+    done = subprocess.run([sys.executable, cache, "jars", "hive"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"Hive cannot be had here: {done.stderr.strip()[-300:]}")
+    return sorted(str(path) for path in Path(done.stdout.strip()).glob("*.jar") if not path.name.startswith("paimon"))
+
+
+@contextlib.contextmanager
+def _hive_3(place: Path):
+    """A metastore of Hive 3.1. A first one, in the mode of its own tests, makes the tables of locks."""
+    jars = _jars_of_hive_3()
+    with _started_3(place, jars, TESTING) as uri, contextlib.suppress(StorageError):
+        catalog = opening(place / "first", uri, **{"lock.enabled": "true"})()
+        catalog.create_database("first")
+        catalog.create_table("first.t", ROWS.schema)
+    with _started_3(place, jars, []) as uri:
+        opening(place / "first", uri)().drop_database("first", cascade=True)
+        yield uri
+
+
+@contextlib.contextmanager
+def _started_3(place: Path, jars: list[str], more: list[str]):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={place}/db;create=true",
+        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+        "datanucleus.schema.autoCreateAll": "true", "metastore.schema.verification": "false",
+        "metastore.warehouse.dir": str(place / "warehouse"), "metastore.thrift.bind.host": "127.0.0.1",
+        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+        "metastore.disallow.incompatible.col.type.changes": "false", "derby.stream.error.file": f"{place}/derby.log",
+    }  # fmt: skip
+    command = [
+        "java", "-Xmx512m", *(word for name in OPENED for word in ("--add-opens", name)), *more,
+        *(f"-D{name}={value}" for name, value in settings.items()),
+        "-cp", os.pathsep.join(jars), "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port),
+    ]  # fmt: skip
+    with open(place / "log", "ab") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=place)
+    uri = f"thrift://127.0.0.1:{port}"
+    try:
+        clock = Env().clock
+        end = clock.elapsed() + 120
+        while True:
+            try:
+                opening(place / "first", uri)()
+                break
+            except StorageError:
+                if server.poll() is not None or clock.elapsed() > end:
+                    pytest.skip(f"the metastore does not start here: {(place / 'log').read_text()[-300:]}")
+        yield uri
+    finally:
+        server.kill()
+        server.wait()
+
+
+SERVERS = {"hive-3": ("PAIMON_TEST_HMS_3", _hive_3), "hive-4": ("PAIMON_TEST_HMS", _hive_4)}
+
+
 @pytest.fixture(scope="module")
-def uri(tmp_path_factory):
-    """Where a metastore answers: the one of `PAIMON_TEST_HMS`, or one that is started."""
-    if os.environ.get("PAIMON_TEST_HMS"):
-        yield os.environ["PAIMON_TEST_HMS"]
-        return
-    with _hive_4(tmp_path_factory.mktemp("hms")) as found:
-        yield found
+def servers(tmp_path_factory):
+    """Where a metastore of a version answers: the one that the environment names, or one that is started."""
+    with contextlib.ExitStack() as running:
+        known = {}
+
+        def find(name):
+            if name not in known:
+                variable, start = SERVERS[name]
+                told = os.environ.get(variable)
+                known[name] = told or running.enter_context(start(tmp_path_factory.mktemp(name)))
+            return known[name]
+
+        yield find
+
+
+@pytest.fixture(params=list(SERVERS))
+def uri(request, servers):
+    return servers(request.param)
 
 
 def opening(warehouse, uri, **more):
@@ -53,26 +136,27 @@ def opening(warehouse, uri, **more):
     return lambda env=None, **others: Catalog.open(warehouse, {**settings, **others}, env=env)
 
 
-class _RealSuite(CatalogSuite):
-    """The suite expects an empty catalog: databases that others left go, and that of the metastore does not count."""
-
-    @pytest.fixture
-    def opened(self, tmp_path, uri):
-        open_catalog = opening(tmp_path / "warehouse", uri, **{"lock.enabled": "true"})
-        catalog = open_catalog()
-        for name in catalog.databases():
-            if name != "default":
-                catalog.drop_database(name, cascade=True)
-        return lambda *given, **named: _WithoutDefault.of(open_catalog(*given, **named)._metastore)
-
-
 class _WithoutDefault(Catalog):
     def databases(self):
         return [name for name in super().databases() if name != "default"]
 
 
-class TestRealMetastore(_RealSuite):
-    pass
+def emptied(open_catalog):
+    catalog = open_catalog()
+    for name in catalog.databases():
+        if name != "default":
+            catalog.drop_database(name, cascade=True)
+    return catalog
+
+
+class TestRealMetastore(CatalogSuite):
+    """The suite expects an empty catalog; the database `default` does not count."""
+
+    @pytest.fixture
+    def opened(self, tmp_path, uri):
+        open_catalog = opening(tmp_path / "warehouse", uri, **{"lock.enabled": "true"})
+        emptied(open_catalog)
+        return lambda *given, **named: _WithoutDefault.of(open_catalog(*given, **named)._metastore)
 
 
 def test_a_lock_keeps_others_out_until_it_is_given_back(tmp_path, uri):
@@ -85,3 +169,198 @@ def test_a_lock_keeps_others_out_until_it_is_given_back(tmp_path, uri):
     open_catalog().table("locks.t").write_arrow(ROWS)
     assert table.scan().count() == 2
     catalog.drop_database("locks", cascade=True)
+
+
+def test_answers_are_those_of_the_stand_in(tmp_path, uri):
+    """What the server in the process promises, real ones do: what a table's record says, and partitions."""
+    catalog = emptied(opening(tmp_path / "w", uri))
+    catalog.create_database("d", comment="c", options={"a": "b"})
+    found = catalog._metastore.database("d")
+    assert (found.comment, found.options["a"], found.location) == ("c", "b", f"file:{tmp_path}/w/d.db")
+    options = {"bucket": "1", "metastore.partitioned-table": "true"}
+    columns = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
+    table = catalog.create_table("d.t", columns, primary_key=["p", "k"], partition_by=["p"], options=options)
+    table.write_arrow(pa.table({"p": ["a", "b/c"], "k": [1, 2], "v": ["x", "y"]}))
+    verbs, name = table._root.registration._verbs, table._root.registration._name
+    assert verbs.partition_names(name) == ["p=a", "p=b%2Fc"]
+    table.drop_partitions([{"p": "a"}])
+    assert verbs.partition_names(name) == ["p=b%2Fc"]
+    tagged = catalog.create_table("d.tagged", columns, options={"metastore.tag-to-partition": "dt"})
+    tagged.write_arrow(pa.table({"p": ["a"], "k": [1], "v": ["x"]}))
+    tagged.create_tag("2024-05-14")
+    assert verbs.partition_names(tagged._root.registration._name) == ["dt=2024-05-14"]
+    tagged.delete_tag("2024-05-14")
+    assert verbs.partition_names(tagged._root.registration._name) == []
+    catalog.rename_table("d.t", "d.u")
+    moved = catalog.table("d.u")
+    assert moved.scan().count() == 1 and moved.location == f"{tmp_path}/w/d.db/u"
+    catalog.drop_database("d", cascade=True)
+    assert not (tmp_path / "w" / "d.db").exists()
+
+
+# -- locks ----------------------------------------------------------------------------------------------------------
+
+
+COMMITTING = """
+import sys
+import pyarrow as pa
+from paimon_py import Catalog
+from paimon_py.env import Env
+from paimon_py.storage import open as opening_of_stores
+from paimon_py.storage.local_store import LocalStore
+
+class Racing(LocalStore):
+    def put_new(self, path, data, *, within=None):
+        if self.stat(path) is not None:
+            return False
+        Env().clock.sleep(0.002)
+        self.put(path, data, within=within)
+        return True
+
+opening_of_stores.LocalStore = Racing
+warehouse, uri, worker, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+options = {"metastore": "hive", "uri": uri, "fs.local.fsync": "false", "lock.enabled": "true"}
+table = Catalog.open(warehouse, options).table("races.t")
+for number in range(count):
+    print(table.write_arrow(pa.table({"k": pa.array([worker * 1000 + number], pa.int64())})).snapshot_id)
+"""
+"""Commits of one process, in a store whose creation of files is no good: two may believe that they did it."""
+
+
+def test_a_lock_makes_a_store_safe_that_is_not(tmp_path, servers):
+    """With Hive 3: Derby below Hive 4 waits for its own locks, 20 s at a time, once several ask at once."""
+    uri = servers("hive-3")
+    catalog = emptied(opening(tmp_path / "w", uri, **{"lock.enabled": "true"}))
+    catalog.create_database("races")
+    options = {"bucket": "-1", "commit.max-retries": "1000", "commit.timeout": "10 min", "write-only": "true"}
+    table = catalog.create_table("races.t", ROWS.schema, options=options)
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMMITTING, str(tmp_path / "w"), uri, str(worker), "10"], stdout=subprocess.PIPE, text=True
+        )
+        for worker in range(8)
+    ]
+    ids = [int(line) for worker in workers for line in worker.communicate(timeout=300)[0].split()]
+    assert [worker.returncode for worker in workers] == [0] * 8
+    assert sorted(ids) == list(range(1, 81)), "every acknowledged commit once, and no gap"
+    rows = table.scan().to_arrow()["k"].to_pylist()
+    assert sorted(rows) == sorted(worker * 1000 + number for worker in range(8) for number in range(10))
+
+
+# -- Java -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def java_with():
+    """A session of a version of Paimon that has a client of Hive 3, which knows no metastore of Hive 4."""
+    sessions: dict = {}
+
+    def session(version: str) -> SessionWithJars:
+        if version not in sessions:
+            sessions[version] = SessionWithJars(version, (), files=tuple(_jars_of_hive_3()))
+        return sessions[version]
+
+    yield session
+    for each in sessions.values():
+        each.close()
+
+
+def parties(tmp_path, uri, **more):
+    """Options for Java, and how we open the same catalog, which is empty."""
+    options = {"metastore": "hive", "uri": uri, "lock.enabled": "true", **more}
+    opened = opening(str(tmp_path / "w"), **options)
+    emptied(opened)
+    return options, opened
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("version", ["2.0.0", "1.4.2", "0.9.0"])
+def test_both_change_the_tables_of_a_metastore(java_with, tmp_path, servers, version, seed):
+    options, opened = parties(tmp_path, servers("hive-3"))
+    opened().create_database("db")
+    Turns(java_with(version), tmp_path / "w", options, opened, seed).take(20)
+
+
+def test_both_keep_locations_in_properties(java_with, tmp_path, servers):
+    options, opened = parties(tmp_path, servers("hive-3"), **{"location-in-properties": "true"})
+    opened().create_database("db")
+    Turns(java_with("2.0.0"), tmp_path / "w", options, opened, 7).take(12)
+
+
+def test_both_write_the_same_records(java_with, tmp_path, servers):
+    options, opened = parties(tmp_path, servers("hive-3"))
+    catalog = opened()
+    catalog.create_database("db")
+    columns = [
+        ["p", "STRING NOT NULL"], ["k", "BIGINT NOT NULL"], ["dec", "DECIMAL(12, 3)"], ["c", "CHAR(300)"], ["c2", "CHAR(7)"],
+        ["vc", "VARCHAR(70000)"], ["vc2", "VARCHAR(9)"], ["b", "BINARY(4)"], ["vb", "BYTES"], ["tm", "TIME(3)"],
+        ["ts", "TIMESTAMP(6)"], ["tz", "TIMESTAMP(3) WITH LOCAL TIME ZONE"], ["r", "ROW<x INT, y ARRAY<MAP<STRING, TINYINT>>>"],
+        ["ms", "MULTISET<DOUBLE>"], ["s", "SMALLINT", "a comment"], ["f", "FLOAT"], ["bo", "BOOLEAN"], ["d", "DATE"],
+    ]  # fmt: skip
+    from paimon_py import Schema
+
+    given = {"bucket": "2", "metastore.partitioned-table": "true", "partition.expiration-time": "100 d"}
+    nested = {"type": "ARRAY", "element": {"type": "MAP", "key": "STRING", "value": "TINYINT"}}
+    in_json = {
+        "r": {"type": "ROW", "fields": [{"id": 100, "name": "x", "type": "INT"}, {"id": 101, "name": "y", "type": nested}]},
+        "ms": {"type": "MULTISET", "element": "DOUBLE"},
+    }
+    told = [[column[0], in_json.get(column[0], column[1]), *column[2:]] for column in columns]
+    step = {"op": "create", "table": "db.theirs", "columns": told, "primaryKeys": ["p", "k"], "partitionKeys": ["p"],
+            "tableOptions": given, "comment": "c"}  # fmt: skip
+    java_with("2.0.0").run(str(tmp_path / "w"), [step], catalog_options=options)
+    catalog.create_table(
+        "db.ours", Schema([tuple(column) for column in columns]), primary_key=["p", "k"], partition_by=["p"], options=given,
+        comment="c",
+    )  # fmt: skip
+    ours, theirs = (dict(catalog.table(f"db.{name}")._root.registration._record()) for name in ("ours", "theirs"))
+    for record in (ours, theirs):
+        for field in (1, 4, 5):  # name and times
+            record.pop(field, None)
+        record[7][1].pop(2)
+        record[9] = {key: value for key, value in record[9][1].pairs if key not in (b"transient_lastDdlTime", b"totalSize")}
+    assert ours == theirs
+
+
+def test_both_tell_the_metastore_of_partitions(java_with, tmp_path, servers):
+    options, opened = parties(tmp_path, servers("hive-3"))
+    catalog = opened()
+    catalog.create_database("db")
+    columns = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
+    given = {"bucket": "1", "metastore.partitioned-table": "true"}
+    table = catalog.create_table("db.t", columns, primary_key=["p", "k"], partition_by=["p"], options=given)
+    table.write_arrow(pa.table({"p": ["a b", "ü/="], "k": [1, 2], "v": ["x", "y"]}))
+    rows = [{"p": value, "k": 3, "v": "z"} for value in ("a b", "ü/=", "{new}")]
+    java = java_with("2.0.0")
+    java.run(str(tmp_path / "w"), [{"op": "write", "table": "db.t", "rows": rows}], catalog_options=options)
+    verbs, name = table._root.registration._verbs, table._root.registration._name
+    from paimon_py.catalogs.hive import thrift
+
+    found = verbs.partitions(name)
+    assert sorted(thrift.texts(one, 1) for one in found) == [["a b"], ["{new}"], ["ü/="]]
+    places = {thrift.texts(one, 1)[0]: thrift.text(thrift.inner(one, 6), 2) for one in found}
+    assert all(Path(place.removeprefix("file:")).is_dir() for place in places.values()), places
+
+
+def test_both_commit_at_once_under_one_lock(java_with, tmp_path, servers):
+    options, opened = parties(tmp_path, servers("hive-3"))
+    java, catalog = java_with("2.0.0"), opened()
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    failed = []
+
+    def theirs():
+        try:
+            steps = [{"op": "write", "table": "db.t", "rows": [{"k": 1000 + n, "v": "j"}]} for n in range(40)]
+            java.run(str(tmp_path / "w"), steps, catalog_options=options)
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=theirs)
+    thread.start()
+    for number in range(40):
+        table.write_arrow(pa.Table.from_pylist([{"k": number, "v": "o"}], SCHEMA))
+    thread.join()
+    assert not failed, failed
+    assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 81))
+    assert table.scan().count() == 80

@@ -29,6 +29,10 @@ from paimon_py.spec.options import parse_duration
 ACQUIRED, WAITING = 1, 2
 EXCLUSIVE, OF_TABLE = 3, 2
 _FIRST_SLEEP = 0.05
+_UNLOCK_ATTEMPTS = 3
+_PART = 0.05
+"""Part of the time waited so far until the next look. Locks come in the order of the requests: whoever is next and
+sleeps keeps all others waiting, and so pauses that double, as Java's do, make a queue ever slower."""
 _SERVER_TIMEOUT = "hive.txn.timeout"
 _DEFAULT_TIMEOUT_SECONDS = 300.0
 _SAFE_PART = 0.5
@@ -62,13 +66,13 @@ class HiveLock:
         clock = self._env.clock
         began = since = clock.elapsed()
         answer = self._request(table)
-        lock, sleep = thrift.number(answer, 1) or 0, _FIRST_SLEEP
+        lock = thrift.number(answer, 1) or 0
         try:
             while thrift.number(answer, 2) == WAITING:
-                if clock.elapsed() - began >= self._times.acquire_timeout:
+                waited = clock.elapsed() - began
+                if waited >= self._times.acquire_timeout:
                     break
-                sleep = min(2 * sleep, self._times.longest_sleep)
-                clock.sleep(sleep)
+                clock.sleep(min(max(_FIRST_SLEEP, _PART * waited), self._times.longest_sleep))
                 since = clock.elapsed()
                 answer = self._look(lock, table)
         except PaimonError:
@@ -101,20 +105,29 @@ class HiveLock:
         }
         try:
             return self._answer("lock", (STRUCT, request), table)
-        except StorageUnknownError as lost:
+        except StorageError as failed:
+            # the metastore may have put the request into its queue, where it would keep others waiting
             found = self._mine(table, mark)
-            if found is None:
+            if found is not None:
+                return {1: (I64, found), 2: (I32, WAITING)}
+            if isinstance(failed, StorageUnknownError):
                 raise StorageError(
                     f"the metastore did not say whether it gave the lock of {self._name.database}.{table}; nothing was"
                     " done. If it did, the lock ends after the metastore's hive.txn.timeout. Try again",
                     path=str(self._name),
                     operation="lock",
                     transient=True,
-                ) from lost
-            return self._look(found, table)
+                ) from failed
+            raise
 
     def _look(self, lock: int, table: str) -> Struct:
-        return self._answer("check_lock", (STRUCT, {1: (I64, lock)}), table)
+        """What became of a request; one that the metastore could not look for is still waited for."""
+        try:
+            return self._answer("check_lock", (STRUCT, {1: (I64, lock)}), table)
+        except StorageError as error:
+            if isinstance(error.__cause__, MetastoreFailedError):
+                return {1: (I64, lock), 2: (I32, WAITING)}
+            raise
 
     def _answer(self, call: str, request: tuple[int, object], table: str) -> Struct:
         try:
@@ -153,15 +166,22 @@ class HiveLock:
     def _give_back(self, lock: int, table: str) -> None:
         if lock <= 0:
             return
-        try:
-            self._client.call("unlock", (STRUCT, {1: (I64, lock)}), target=f"{self._name.database}.{table}")
-        except RefusedError as error:
-            if error.name != NO_SUCH_LOCK:
-                self._warn(lock, table, error)
-        except PaimonError as error:
-            self._warn(lock, table, error)
+        failed: Exception | None = None
+        for attempt in range(_UNLOCK_ATTEMPTS):
+            if attempt:
+                self._env.clock.sleep(_FIRST_SLEEP * 4**attempt)
+            try:
+                self._client.call("unlock", (STRUCT, {1: (I64, lock)}), target=f"{self._name.database}.{table}")
+                return
+            except RefusedError as error:
+                if error.name == NO_SUCH_LOCK:
+                    return
+                failed = error
+            except PaimonError as error:
+                failed = error
+        self._warn(lock, table, failed)
 
-    def _warn(self, lock: int, table: str, error: Exception) -> None:
+    def _warn(self, lock: int, table: str, error: Exception | None) -> None:
         warn(
             f"lock {lock} of {self._name.database}.{table} could not be given back: {error}. What was done under the"
             " lock is done; others wait until the metastore forgets the lock (hive.txn.timeout)"

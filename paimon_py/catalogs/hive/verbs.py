@@ -17,6 +17,9 @@ from paimon_py.catalogs.hive.thrift import BOOL, I16, STRUCT, Struct
 from paimon_py.catalogs.metastore import TableName
 from paimon_py.errors import StorageError, StorageUnknownError
 
+_CAPABILITIES = (STRUCT, {1: (thrift.LIST, thrift.Items(thrift.I32, [2]))})
+"""Tables whose rows only come, without which a database that has one cannot be listed: we look at records alone."""
+
 _TABLES_AT_ONCE = 300
 _PARTITIONS_AT_ONCE = 300
 
@@ -83,7 +86,7 @@ class HiveVerbs:
         named = thrift.of_texts(names)
         try:
             if self.client.has("get_table_objects_by_name_req"):
-                request = (STRUCT, {1: thrift.of_text(database), 2: named})
+                request = (STRUCT, {1: thrift.of_text(database), 2: named, 3: _CAPABILITIES})
                 answer = self._call("get_table_objects_by_name_req", request, target=database)
                 return thrift.items(answer or {}, 1)
         except MissingCallError:
@@ -96,7 +99,8 @@ class HiveVerbs:
         database, table = thrift.of_text(name.database), thrift.of_text(name.table)
         try:
             if self.client.has("get_table_req"):
-                answer = self._found("get_table_req", (STRUCT, {1: database, 2: table}), target=str(name))
+                request = (STRUCT, {1: database, 2: table, 3: _CAPABILITIES})
+                answer = self._found("get_table_req", request, target=str(name))
                 return None if answer is None else thrift.inner(answer, 1)
         except MissingCallError:
             pass

@@ -25,7 +25,7 @@ class Refuse(Exception):
 
 class StubMetastore:
     """Faults by call: `reset` (before anything is done), `lost` (done, no answer), `half` (done, half an answer),
-    `garbage` and `failed` (MetaException)."""
+    `garbage`, `failed` (MetaException) and `broken` (an exception that the call has not)."""
 
     def __init__(self, version=4, now=lambda: 0.0, databases=("default",)):
         self.version = version
@@ -124,15 +124,17 @@ class StubMetastore:
                 body = {1: thrift.of_text(f"Invalid method name: '{asked.name}'"), 2: (I32, thrift.UNKNOWN_METHOD)}
                 return thrift.message(thrift.EXCEPTION, asked.name, asked.number, body), True
             try:
-                if fault == "failed" and "MetaException" not in CALLS[asked.name].errors.values():
-                    body = {1: thrift.of_text(f"Internal error processing {asked.name}"), 2: (I32, 6)}
-                    return thrift.message(thrift.EXCEPTION, asked.name, asked.number, body), True
+                if fault == "broken" or (fault == "failed" and "MetaException" not in CALLS[asked.name].errors.values()):
+                    raise Refuse("broken", "")
                 if fault == "failed":
                     raise Refuse("MetaException", "the database of the metastore is away")
                 values = {place: value for place, (_, value) in asked.body.items()}
                 found = getattr(self, "_" + asked.name)(values)
                 body = {} if found is None else {0: found}
             except Refuse as refusal:
+                if refusal.name == "broken":
+                    body = {1: thrift.of_text(f"Internal error processing {asked.name}"), 2: (I32, 6)}
+                    return thrift.message(thrift.EXCEPTION, asked.name, asked.number, body), True
                 place = next(field for field, name in CALLS[asked.name].errors.items() if name == refusal.name)
                 body = {place: (STRUCT, {1: thrift.of_text(refusal.message)})}
             answer = thrift.message(thrift.REPLY, asked.name, asked.number, body)

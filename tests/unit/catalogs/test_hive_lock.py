@@ -6,7 +6,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from unit.catalogs.hive_stub import StubMetastore
+from unit.catalogs.hive_stub import Refuse, StubMetastore
 from unit.commit.support import Clock
 
 from paimon_py import AddColumn, Catalog, LockTimeoutError, PaimonWarning, StorageError
@@ -137,8 +137,25 @@ def test_a_look_at_the_lock_is_repeated(table, stub, fault):
     assert [snapshot.id for snapshot in table.snapshots()] == [1]
 
 
+def test_a_request_that_was_queued_and_then_failed_is_waited_for(table, stub, monkeypatch):
+    """Seen of Hive 4 on Derby: the request is in the queue, where it keeps others waiting, and the call fails."""
+    asked = stub._lock
+
+    def queued(values):
+        asked(values)
+        monkeypatch.setattr(stub, "_lock", asked)
+        raise Refuse("broken", "Failed to execute function: checkLock")
+
+    monkeypatch.setattr(stub, "_lock", queued)
+    stub.fail("check_lock", "broken", "broken")
+    stub.fail("unlock", "broken")
+    table.write_arrow(ROWS)
+    assert stub.calls.count("lock") == 1 and stub.locks == {}
+    assert [snapshot.id for snapshot in table.snapshots()] == [1]
+
+
 def test_a_lock_that_cannot_be_given_back_is_told(table, stub):
-    stub.fail("unlock", "reset", "reset")
+    stub.fail("unlock", *["reset"] * 6)
     with pytest.warns(PaimonWarning, match="others wait until the metastore forgets"):
         table.write_arrow(ROWS)
     assert table.scan().count() == 2
