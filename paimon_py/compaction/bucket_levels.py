@@ -96,6 +96,11 @@ class BucketLevels:
         self._changelog: list[DataFile] = []
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size_bytes for file in self._files.values())
+
+    @property
     def writers_wait(self) -> bool:
         """Whether there are so many runs that a compaction has to come before more is written."""
         return bool(self._rules.schema.primary_keys) and writers_wait(self._runs(), self._rules.picker)

@@ -6,6 +6,7 @@ Source: Java `CompactAction`, `CompactProcedure`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 
 import msgspec
 
@@ -19,6 +20,7 @@ from paimon_py.compaction.plan import plan_compaction
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.run import run_task
 from paimon_py.compaction.task import CompactionTask
+from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
@@ -26,9 +28,6 @@ from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-
-_TOGETHER_BYTES = 64 << 20
-
 
 Report = Callable[[CompactionProgress], object]
 
@@ -99,17 +98,19 @@ class Compactor:
         state = _begun(tasks)
         results: list[BucketChanges | _Overtaken] = []
 
-        def run(task: CompactionTask) -> BucketChanges | _Overtaken:
+        def run(task: CompactionTask) -> Iterator[BucketChanges | _Overtaken]:
             try:
                 changes = run_task(self._root, self._schema, task)
             except FileMissingError as error:
-                return _Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
+                yield _Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
+                return
             made.append(changes)
-            return changes
+            yield changes
 
         try:
-            for group in _at_once(tasks):
-                for task, result in zip(group, self._root.env.pool.map(run, group), strict=True):
+            budget = compaction_budget(lambda task: task.size_bytes)
+            with closing(self._root.env.pool.streams(run, tasks, budget)) as done:
+                for task, result in zip(tasks, done, strict=True):
                     results.append(result)
                     state = _advanced(state, task)
                     if report is not None:
@@ -161,20 +162,6 @@ class _Dropped(msgspec.Struct, frozen=True):
             dropped_compaction=result.dropped_compaction or self.reason,
             dropped_buckets=result.dropped_buckets + self.buckets,
         )
-
-
-def _at_once(tasks: Sequence[CompactionTask]) -> Iterator[list[CompactionTask]]:
-    """Tasks to carry out at the same time: two, or as many small ones as take no more memory."""
-    group: list[CompactionTask] = []
-    size = 0
-    for task in tasks:
-        group.append(task)
-        size += task.size_bytes
-        if len(group) >= 2 and size >= _TOGETHER_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def _begun(tasks: Sequence[CompactionTask]) -> CompactionProgress:

@@ -5,7 +5,7 @@ Source: Java `MergeTreeWriter.prepareCommit`, `AbstractFileStoreWrite`, `GlobalF
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.picker import PickerState
 from paimon_py.compaction.plan import moment_of
+from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.history import Chronicle, Lost
@@ -94,7 +95,10 @@ class WriterCompaction:
         full = every is not None and self._hand_overs % every == 0
         due = sorted(self._waiting) if full else [key for key, new in files.items() if new]
         chosen = {key: levels for key in due if (levels := self._due(key, files.get(key, ()), full)) is not None}
-        for _ in self._root.env.pool.map(lambda key: self._compact(key, chosen[key], full=full), list(chosen)):
+        for _ in self._root.env.pool.streams(
+            lambda key: self._compacted(key, chosen[key], full=full), list(chosen),
+            compaction_budget(lambda key: chosen[key].size_bytes),
+        ):  # fmt: skip
             pass
         found = [self._changes(key, written.get(key, Edit())) for key in dict.fromkeys([*written, *due])]
         self._hand_over(found, chosen if full else ())
@@ -176,6 +180,10 @@ class WriterCompaction:
             pending.leave_out({name for name, file in pending.files.items() if files.stat(file) is None})
             if not pending.files:
                 del self._unsettled[key]
+
+    def _compacted(self, key: Bucket, levels: BucketLevels, *, full: bool) -> Iterator[None]:
+        self._compact(key, levels, full=full)
+        yield None
 
     def _compact(self, key: Bucket, levels: BucketLevels, *, full: bool) -> None:
         """One pick, carried out."""

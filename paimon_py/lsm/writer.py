@@ -48,6 +48,14 @@ class LSMWriter:
         return self._buffer.size_bytes
 
     @property
+    def waiting_bytes(self) -> int:
+        """None: nothing waits for `work`."""
+        return 0
+
+    def work(self) -> None:
+        """Nothing: rows are sorted and encoded when the buffer makes room."""
+
+    @property
     def has_open_file(self) -> bool:
         """Never: files are begun and finished within one flush."""
         return False

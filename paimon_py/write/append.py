@@ -22,6 +22,7 @@ class AppendWriter:
         partition: serialized BinaryRow.
         bucket: number of the bucket; 0 in tables without buckets.
         next_sequence: the sequence number that the next row gets.
+        waiting_bytes: memory of the rows that `work` will write.
     """
 
     def __init__(
@@ -35,6 +36,8 @@ class AppendWriter:
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self.waiting_bytes = 0
         self._current: RollingWriter | None = None
         self._begun: list[RollingWriter] = []
         self._files: list[DataFile] = []
@@ -50,7 +53,7 @@ class AppendWriter:
         return self._current is not None
 
     def write(self, batch: pa.RecordBatch, kinds: pa.Array | None = None) -> None:
-        """Add rows of the table's schema; there are no kinds here."""
+        """Add rows of the table's schema; there are no kinds here. Whole row groups wait for `work`."""
         assert kinds is None, "append tables have no row kinds"
         if batch.num_rows == 0:
             return
@@ -91,9 +94,21 @@ class AppendWriter:
             StorageError: the store failed; call `abort`.
         """
         self._hand_over(all_rows=True)
+        self.work()
         if self._current is not None:
             self._files += self._current.close()
             self._current = None
+
+    def work(self) -> None:
+        """Write what waits into the current file; buckets can do so at the same time.
+
+        Raises:
+            StorageError: the store failed; call `abort`.
+        """
+        waiting, self._waiting, self.waiting_bytes = self._waiting, [], 0
+        for batch in waiting:
+            assert self._current is not None
+            self._current.write(batch)
 
     def take(self) -> tuple[DataFile, ...]:
         """Hand over the files that are finished; they are the caller's from now on."""
@@ -108,6 +123,7 @@ class AppendWriter:
         """
         begun, self._begun, self._files = self._begun, [], []
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+        self._waiting, self.waiting_bytes = [], 0
         self._current = None
         abort_all(begun)
 
@@ -123,13 +139,17 @@ class AppendWriter:
         pending, self._pending, self._pending_rows, self._pending_bytes = self._pending, [], 0, 0
         for batch in pending:
             if left >= batch.num_rows:
-                self._current.write(batch)
+                self._wait(batch)
                 left -= batch.num_rows
                 continue
             if left:
-                self._current.write(batch.slice(0, left))
+                self._wait(batch.slice(0, left))
                 batch = batch.slice(left)
                 left = 0
             self._pending.append(batch)
             self._pending_rows += batch.num_rows
             self._pending_bytes += batch.nbytes
+
+    def _wait(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch)
+        self.waiting_bytes += batch.nbytes

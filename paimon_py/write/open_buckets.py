@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sortedcontainers import SortedSet
 
 from paimon_py.commit.changes import Bucket, Edit
 from paimon_py.env import Pool
 from paimon_py.errors import StorageError
+from paimon_py.lanes import Budget
+from paimon_py.lsm.merge import WINDOW_BYTES
 from paimon_py.spec.data_file import DataFile
 from paimon_py.write.bucket_writer import BucketWriter
 from paimon_py.write.route import Routed
 
 OPEN_FILES_MAX = 64
+
+_FLUSH_BYTES = 128 << 20
+_WAITING_BYTES = 64 << 20
+_FILE_COST = 1 << 20
+_SPILLED_COST = 3 * WINDOW_BYTES
 
 Begin = Callable[[bytes, int, "int | None"], BucketWriter]
 """Partition, bucket and the next sequence number, None where the bucket was never open → a writer of the bucket."""
@@ -30,13 +37,16 @@ class OpenBuckets:
         buffered_bytes: memory of all rows that are in no file yet.
     """
 
-    def __init__(self, begin: Begin, buffer_bytes: int, relieve: Relieve | None = None) -> None:
+    def __init__(self, begin: Begin, buffer_bytes: int, pool: Pool, relieve: Relieve | None = None) -> None:
         """`buffer_bytes`: how much memory the rows of all buckets may take together."""
         self._begin = begin
+        self._pool = pool
         self._limit = buffer_bytes
         self._relieve = relieve
         self._writers: dict[Bucket, BucketWriter] = {}
         self._by_size = SortedSet()
+        self._waiting: dict[Bucket, int] = {}
+        self._waiting_limit = min(_WAITING_BYTES, buffer_bytes // 4)
         self._next_sequences: dict[Bucket, int] = {}
         self.buffered_bytes = 0
 
@@ -50,8 +60,22 @@ class OpenBuckets:
             place: Edit(added=writer.files, changelog=writer.changelog) for place, writer in self._writers.items()
         }
 
-    def write(self, routed: Routed) -> None:
-        """Add rows of one bucket. Cost: a logarithm of the number of open buckets, beside the rows."""
+    def write(self, parts: Sequence[Routed]) -> None:
+        """Add rows of some buckets. What is to be encoded waits until several buckets can do so at the same time.
+
+        Cost: a logarithm of the number of open buckets for each, beside the rows.
+        """
+        for routed in parts:
+            self._add(routed)
+            place = (routed.partition, routed.bucket)
+            if waiting := self._writers[place].waiting_bytes:
+                self._waiting[place] = waiting
+        if sum(self._waiting.values()) > self._waiting_limit:
+            places, self._waiting = self._waiting, {}
+            working = [writer for place in places if (writer := self._writers[place]).waiting_bytes]
+            self._together(_worked, working, _waiting)
+
+    def _add(self, routed: Routed) -> None:
         place = (routed.partition, routed.bucket)
         writer = self._writers.get(place)
         if writer is None:
@@ -65,18 +89,25 @@ class OpenBuckets:
         while self.buffered_bytes > self._limit:
             self._make_room()
 
-    def flush(self, pool: Pool) -> None:
-        """Write all rows to files; what lies on the local disk first and one by one, the rest at the same time.
+    def flush(self) -> None:
+        """Write all rows to files, those of several buckets at the same time; what lies on the local disk comes first.
 
         Raises: StorageError; call `abort`.
         """
-        for writer in self._writers.values():
-            if writer.has_spilled:
-                writer.flush()
-        for _ in pool.map(_flush, list(self._writers.values())):
-            pass
+        writers = sorted(self._writers.values(), key=lambda writer: not writer.has_spilled)
+        self._together(_flushed, writers, _cost)
         self._by_size.clear()
+        self._waiting = {}
         self.buffered_bytes = 0
+
+    def _together(
+        self,
+        work: Callable[[BucketWriter], Iterator[None]],
+        writers: Sequence[BucketWriter],
+        cost: Callable[[BucketWriter], int],
+    ) -> None:
+        for _ in self._pool.streams(work, writers, Budget(_FLUSH_BYTES, cost, _nothing)):
+            pass
 
     def hand_over(self) -> None:
         """Close all buckets: their files are somebody else's from now on."""
@@ -89,6 +120,7 @@ class OpenBuckets:
         """Forget all rows, and delete what was not handed over; as much as the store lets."""
         writers, self._writers = list(self._writers.values()), {}
         self._by_size.clear()
+        self._waiting = {}
         self.buffered_bytes = 0
         for writer in writers:
             with contextlib.suppress(StorageError):
@@ -118,5 +150,24 @@ class OpenBuckets:
         self.buffered_bytes += now - before
 
 
-def _flush(writer: BucketWriter) -> None:
+def _flushed(writer: BucketWriter) -> Iterator[None]:
     writer.flush()
+    yield None
+
+
+def _worked(writer: BucketWriter) -> Iterator[None]:
+    writer.work()
+    yield None
+
+
+def _waiting(writer: BucketWriter) -> int:
+    return writer.waiting_bytes + _FILE_COST
+
+
+def _cost(writer: BucketWriter) -> int:
+    """What a flush takes beside the rows: they are made contiguous, or merged in windows from the local disk."""
+    return _SPILLED_COST if writer.has_spilled else writer.buffered_bytes + _FILE_COST
+
+
+def _nothing(_result: object) -> int:
+    return 0

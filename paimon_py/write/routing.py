@@ -28,6 +28,7 @@ class Routing:
         memory_bytes: what the routing holds in memory at most.
         follows: whether rows of a bucket are numbered after those that the table holds.
         compacts: whether a bucket has runs that a compaction merges.
+        remembers: whether where a row goes depends on the rows before.
         handed: names of the index files that were handed over last; nothing that was handed over before names them.
     """
 
@@ -36,6 +37,7 @@ class Routing:
     memory_bytes: int = 0
     follows: bool = True
     compacts: bool = True
+    remembers: bool = True
     handed: frozenset[str] = frozenset()
 
     def writers(self, table: TableFiles, settings: WriterSettings) -> OpenBucket:
@@ -67,7 +69,7 @@ class Routing:
 class UnawareBuckets(Routing):
     """No buckets: rows are appended to the partition that they name, in any order."""
 
-    follows = compacts = False
+    follows = compacts = remembers = False
 
     def __init__(self, schema: TableSchema) -> None:
         self.route = Router(schema).route
@@ -75,6 +77,8 @@ class UnawareBuckets(Routing):
 
 class FixedBuckets(Routing):
     """Buckets by a hash of the bucket key."""
+
+    remembers = False
 
     def __init__(self, schema: TableSchema, buckets: int) -> None:
         """Raises: UnsupportedError for a number that counts nothing."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index,
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.writer_compaction import WriterCompaction
 from paimon_py.doors import names_place
+from paimon_py.env import SerialPool
 from paimon_py.errors import CorruptionError, SchemaError, UsageError
+from paimon_py.lanes import Budget
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
@@ -29,6 +32,7 @@ from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
 from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.open_buckets import OpenBuckets
+from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import open_stream, pieces
 
@@ -66,7 +70,8 @@ class Writer:
         self._existing: Existing | None = None if self._routing.follows and base is not None else NOTHING
         self._compaction = self._compacting(settings, replaces=ignore_existing) if settings.compacts else None
         relieve = None if self._compaction is None else self._compaction.relieve
-        self._buckets = OpenBuckets(self._open, settings.buffer_bytes - self._routing.memory_bytes, relieve)
+        limit = settings.buffer_bytes - self._routing.memory_bytes
+        self._buckets = OpenBuckets(self._open, limit, root.env.pool, relieve)
         self._chosen = PartitionChoice()
         self._times = PartitionTime.required_by(schema)
         self._checked: set[bytes] = set()
@@ -237,11 +242,11 @@ class Writer:
         self._require_open()
         reader = open_stream(data)
         alignment = self._alignment(reader.schema, fills_nulls)
+        given = (piece for batch in reader for piece in pieces(batch))
         try:
-            for batch in reader:
-                for piece in pieces(batch):
-                    aligned = alignment.apply(piece)
-                    self._spread(aligned.batch, aligned.kinds)
+            with closing(self._routed(alignment, given)) as found:
+                for parts in found:
+                    self._buckets.write(parts)
         except BaseException as error:
             self._give_up("failed")
             _explain(error)
@@ -253,9 +258,20 @@ class Writer:
             known = self._aligned[fills_nulls] = (given, Alignment(self._schema, given, fills_nulls=fills_nulls))
         return known[1]
 
+    def _routed(
+        self, alignment: Alignment, given: Iterator[pa.RecordBatch]
+    ) -> Generator[list[Routed], None, None]:
+        """The rows of each piece by partition and bucket; those of several pieces at the same time, if that may be."""
+
+        def route(piece: pa.RecordBatch) -> Iterator[list[Routed]]:
+            aligned = alignment.apply(piece)
+            yield self._routing.route(aligned.batch, aligned.kinds)
+
+        pool = SerialPool() if self._routing.remembers else self._root.env.pool
+        return pool.streams(route, given, _ROUTING)
+
     def _spread(self, batch: pa.RecordBatch, kinds: pa.Array | None) -> None:
-        for routed in self._routing.route(batch, kinds):
-            self._buckets.write(routed)
+        self._buckets.write(self._routing.route(batch, kinds))
 
     def _open(self, partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:
         if partition not in self._checked:
@@ -320,7 +336,7 @@ class Writer:
 
     def _flush_all(self) -> None:
         try:
-            self._buckets.flush(self._root.env.pool)
+            self._buckets.flush()
         except BaseException as error:
             self._give_up("failed")
             _explain(error)
@@ -335,6 +351,19 @@ class Writer:
         if self._compaction is not None:
             self._compaction.abort()
         self._routing.abort()
+
+
+def _piece_cost(piece: pa.RecordBatch) -> int:
+    """What routing a piece takes: rows that are aligned, and a copy in order of their buckets."""
+    return 2 * int(piece.nbytes)
+
+
+def _parts_bytes(parts: list[Routed]) -> int:
+    return sum(int(part.batch.nbytes) for part in parts)
+
+
+_ROUTING = Budget(64 << 20, _piece_cost, _parts_bytes)
+"""Memory for rows that are on their way to their buckets."""
 
 
 def _explain(error: BaseException) -> None:
