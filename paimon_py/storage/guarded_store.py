@@ -25,6 +25,12 @@ class GuardedStore:
     def __repr__(self) -> str:
         return f"GuardedStore({self._store!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GuardedStore) and other._store == self._store
+
+    def __hash__(self) -> int:
+        return hash((GuardedStore, self._store))
+
     def __reduce__(self) -> tuple[object, ...]:
         return GuardedStore, (self._store,)
 

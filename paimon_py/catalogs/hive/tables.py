@@ -14,6 +14,7 @@ from paimon_py.env import Env
 from paimon_py.errors import DatabaseNotFoundError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import DATABASE_SUFFIX, MAIN_BRANCH
+from paimon_py.storage.guarded_store import GuardedStore
 
 
 class HiveTables:
@@ -34,7 +35,9 @@ class HiveTables:
     def root(self, name: TableName, location: str, keys: tuple[str, ...] = ()) -> TableRoot:
         """A table that lies at a location of the metastore."""
         store, path = self.places.open(location)
-        return TableRoot(store, path, self.env, self.places.options, registration=self.registration(name, keys))
+        registration = self.registration(name, keys)
+        guarded = store if registration.lock is None else GuardedStore(store)
+        return TableRoot(guarded, path, self.env, self.places.options, registration=registration)
 
     def locked(self, name: TableName) -> AbstractContextManager[object]:
         """Hold the lock of a table, where the catalog has locks."""

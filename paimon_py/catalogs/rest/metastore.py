@@ -32,6 +32,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import table_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import print_field
+from paimon_py.storage.guarded_store import GuardedStore
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.renewed_store import RenewedStore
@@ -159,7 +160,8 @@ class RestMetastore(RestServer):
             else open_store(found.path, options)
         )
         registration = RestRegistration(table, found.isExternal)
-        return TableRoot(store, path, self.client.env, options, registration=registration)
+        guarded = store if found.isExternal else GuardedStore(store)
+        return TableRoot(guarded, path, self.client.env, options, registration=registration)
 
     def create_table(self, name: TableName, schema: TableSchema, before: BeforeCreation) -> TableRoot | None:
         """See `Metastore.create_table`. Cost: two requests.
