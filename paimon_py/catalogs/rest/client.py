@@ -23,7 +23,7 @@ from paimon_py.catalogs.rest.messages import Config, ListPage, RestAnswer
 from paimon_py.catalogs.rest.signing import HttpRequest
 from paimon_py.catalogs.rest.transport import RestRefusedError, Transport
 from paimon_py.env import Env
-from paimon_py.errors import OptionError, StorageError, StorageUnknownError, UsageError
+from paimon_py.errors import OptionError, PaimonError, StorageError, StorageUnknownError, UsageError
 from paimon_py.spec.shown import harmless_options, shown_url
 
 URI = "uri"
@@ -116,15 +116,15 @@ class RestClient:
         """
         try:
             self.post(path, body)
-        except StorageUnknownError as lost:
+        except (StorageUnknownError, RestRefusedError) as failed:
+            if isinstance(failed, RestRefusedError) and not failed.unsure:
+                raise
             try:
                 found = is_done()
-            except StorageError as error:
-                raise lost from error
+            except PaimonError as error:
+                message = f"{failed}; and what is there now cannot be asked: {error}"
+                raise StorageUnknownError(message, operation=failed.operation, transient=True) from error
             if not found:
-                raise
-        except RestRefusedError as refused:
-            if not (refused.unsure and is_done()):
                 raise
 
     def decoded(self, answer: Answer, kind: type[M], operation: str) -> M:

@@ -42,9 +42,10 @@ class Unsent(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unanswered(msgspec.Struct, frozen=True, tag=True):
-    """The server may have done what was asked; its answer was lost, cut, or took too long."""
+    """The server may have done what was asked; its answer was lost, cut, or took too long (`slow`)."""
 
     reason: str
+    slow: bool = False
 
 
 Reply = Union[Answer, Unsent, Unanswered]
@@ -84,7 +85,7 @@ class HttpSender:
         except (urllib3.exceptions.LocationValueError, urllib3.exceptions.URLSchemeUnknown) as error:
             raise UsageError(f"option 'uri' is not the URL of a server: {type(error).__name__}") from None
         except urllib3.exceptions.HTTPError as error:
-            return Unanswered(_text(error))
+            return _unanswered(error)
         try:
             data = bytearray()
             while part := answer.read(_PART_BYTES, decode_content=False):
@@ -94,7 +95,7 @@ class HttpSender:
                     return Unanswered(f"the answer has more than {_BODY_BYTES_MAX} bytes")
         except urllib3.exceptions.HTTPError as error:
             answer.close()
-            return Unanswered(_text(error))
+            return _unanswered(error)
         answer.release_conn()
         return Answer(answer.status, {name.lower(): value for name, value in answer.headers.items()}, bytes(data))
 
@@ -103,7 +104,7 @@ class HttpSender:
 
         process = self._ids.process()
         if self._pool is None or self._pool[0] != process:
-            timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, self._timeout_seconds), read=self._timeout_seconds)
+            timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=self._timeout_seconds)
             self._pool = process, urllib3.PoolManager(_POOLS, maxsize=_CONNECTIONS, timeout=timeout)
         return self._pool[1]
 
@@ -122,6 +123,12 @@ def require_package() -> None:
         raise UnsupportedError(
             "the REST catalog needs the package urllib3: pip install 'paimon-py[rest]'", feature="metastore=rest"
         ) from error
+
+
+def _unanswered(error: Exception) -> Unanswered:
+    import urllib3
+
+    return Unanswered(_text(error), slow=isinstance(error, urllib3.exceptions.TimeoutError))
 
 
 def _text(error: Exception) -> str:

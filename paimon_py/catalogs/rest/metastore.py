@@ -37,6 +37,9 @@ from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
 from paimon_py.storage.renewed_store import RenewedStore
 
+KINDS = ("table", "materialized-table")
+"""The types of tables that are Paimon tables."""
+
 DATA_TOKENS = "data-token.enabled"
 _LOCATION = "location"
 
@@ -119,10 +122,15 @@ class RestMetastore(RestServer):
                 raise
 
     def tables(self, database: str) -> list[str]:
-        """See `Metastore.tables`. Cost: a request for each page. Some servers name a table again for each branch."""
+        """See `Metastore.tables`. Cost: a request for each page, of tables and of materialized tables.
+
+        Some servers name a table again for each branch, and some give format tables and the like whatever is asked.
+        """
         path = self.client.path("databases", database, "tables")
         try:
-            return sorted({name for page in self.client.pages(path, TablePage) for name in page.items()})
+            asked = [{"tableType": kind} for kind in KINDS]
+            pages = [page for query in asked for page in self.client.pages(path, TablePage, query)]
+            return sorted({name for page in pages for name in page.items()})
         except RestRefusedError as refused:
             if refused.status == 404:
                 raise DatabaseNotFoundError(f"there is no database {database!r}") from refused
@@ -148,7 +156,7 @@ class RestMetastore(RestServer):
         Raises: UnsupportedError for what is no Paimon table: format tables, object tables and the like.
         """
         kind = found.option("type") or "table"
-        if kind not in ("table", "materialized-table"):
+        if kind not in KINDS:
             raise UnsupportedError(f"{str(name)!r} is a {kind}, which paimon_py does not read", feature=kind)
         if not found.path:
             raise StorageError(f"the server does not say where {str(name)!r} lies", operation="find")

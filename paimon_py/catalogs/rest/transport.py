@@ -90,7 +90,7 @@ class Transport:
                 raise self._unreachable(request, reply.reason, unknown=unsure)
             if isinstance(reply, Unanswered):
                 unsure = unsure or changes
-                if last or not repeats:
+                if last or not repeats or reply.slow:
                     raise self._unreachable(request, reply.reason, unknown=changes)
                 self._env.clock.sleep(self._wait_seconds(attempt))
                 continue

@@ -189,6 +189,9 @@ class StubServer:
         if name is None:
             if method == "GET":
                 names = [full.partition(".")[2] for full in self.tables if full.startswith(f"{database}.") and "$" not in full]
+                kind = query.get("tableType")
+                if kind is not None:
+                    names = [name for name in names if self.tables[f"{database}.{name}"].get("type", "table") == kind]
                 return self.paged("tables", names, query)
             return self.create(database, body)
         full = f"{database}.{name}"

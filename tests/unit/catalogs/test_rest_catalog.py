@@ -88,8 +88,10 @@ def test_lists_have_pages(server, catalog):
     for name in "abcde":
         catalog.create_table(f"d.{name}", COLUMNS)
     before = len(server.calls)
-    assert catalog.tables("d") == list("abcde")
-    assert len([call for call in server.calls[before:] if call.endswith("/tables")]) == 3
+    server.tables["d.f"] = {**server.tables["d.a"], "type": "format-table"}
+    server.tables["d.m"] = {**server.tables["d.a"], "type": "materialized-table"}
+    assert catalog.tables("d") == [*"abcde", "m"]
+    assert len([call for call in server.calls[before:] if call.endswith("/tables")]) == 4
 
 
 def test_a_table_is_made_by_the_server(server, table, catalog):

@@ -226,6 +226,15 @@ def test_a_lost_answer_is_asked_for_again_where_that_changes_nothing():
     assert len(script.sent) == 1
 
 
+def test_a_slow_server_is_not_asked_again():
+    made, script = client(Unanswered("Read timed out", slow=True))
+    with pytest.raises(StorageError, match="timed out"):
+        made.get(made.path("databases"), DatabasePage)
+    with pytest.raises(StorageUnknownError, match="timed out"):
+        made.delete(made.path("databases", "d"))
+    assert len(script.sent) == 2
+
+
 def test_removing_twice_is_removing():
     made, script = client(Unanswered("reset"), no(404, resourceType="TABLE", code=404))
     made.delete(made.path("databases", "d"))
@@ -295,7 +304,9 @@ def test_a_client_that_travelled_says_that_its_token_stayed_behind():
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):  # noqa: N802
-        if self.path == "/reset":
+        if self.path == "/slow":
+            self.server.waits.wait(30)
+        if self.path in ("/slow", "/reset"):
             self.connection.close()
             self.close_connection = True
             return
@@ -314,9 +325,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 def address():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
+    server.waits = threading.Event()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
+    server.waits.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -330,4 +343,5 @@ def test_what_became_of_a_request_over_a_socket(address):
     assert isinstance(sender.send("GET", f"{address}/cut", {}, None), Unanswered)
     assert sender.send("GET", f"{address}/ok", {}, None).status == 200
     assert isinstance(sender.send("GET", "http://127.0.0.1:1/", {}, None), Unsent)
+    assert HttpSender(timeout_seconds=0.05).send("GET", f"{address}/slow", {}, None).slow
     assert repr(sender.send("GET", f"{address}/ok", {}, None)) == "Answer(200, 10 bytes)"
