@@ -1,4 +1,4 @@
-"""Small files fetched together, before they are opened one by one.
+"""Files at a distance: small ones fetched together before they are opened one by one, large ones read by ranges.
 
 Where a request takes its time, a small file is read whole by one request, and many of them are asked for at once. On
 local disks nothing is fetched ahead.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from functools import partial
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import StorageError
+from paimon_py.files.ranged import GetRange, RangedFile
 from paimon_py.storage.store import Get, OpenRead
 
 SMALL_BYTES = 2 << 20
@@ -24,6 +25,10 @@ _WINDOW_FILES = 64
 
 class GetAndOpen(Get, OpenRead, Protocol):
     """What this module asks of a store."""
+
+    def ranges_of(self, path: str) -> GetRange | None:
+        """How parts of a file are read, None where that is not faster than a stream."""
+        ...
 
 
 class FilesAhead:
@@ -37,17 +42,26 @@ class FilesAhead:
         self._env = env
         self._sizes: dict[str, int] = {}  # of files foreseen and not fetched, in the order in which they will be opened
         self._held: dict[str, bytes] = {}
+        self._large: dict[str, int] = {}
 
     def foresee(self, files: Iterable[tuple[str, int]]) -> None:
         """Paths and sizes of files that will be opened, in order."""
-        self._sizes.update((path, size) for path, size in files if is_distant(path) and size <= SMALL_BYTES)
+        for path, size in files:
+            if is_distant(path):
+                (self._sizes if size <= SMALL_BYTES else self._large)[path] = size
 
     def open_read(self, path: str) -> BinaryIO:
         """See `OpenRead.open_read`."""
         if path in self._sizes:
             self._fetch(path)
         data = self._held.pop(path, None)
-        return self._store.open_read(path) if data is None else io.BytesIO(data)
+        if data is not None:
+            return io.BytesIO(data)
+        size = self._large.get(path)
+        get = None if size is None else self._store.ranges_of(path)
+        if size is None or get is None:
+            return self._store.open_read(path)
+        return cast(BinaryIO, RangedFile(path, size, get, self._env))
 
     def _fetch(self, first: str) -> None:
         """Fetch a file and those that come after, at once. What fails is left to be opened, and to fail then."""

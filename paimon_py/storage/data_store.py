@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import BinaryIO
 
 from paimon_py.errors import CorruptionError
@@ -80,6 +81,12 @@ class DataStore:
     def open_read(self, path: str) -> BinaryIO:
         store, path = self.place(path)
         return store.open_read(path)
+
+    def ranges_of(self, path: str) -> Callable[[int, int], bytes] | None:
+        """How parts of a file are read, by begin and end; None where the store reads streams alone."""
+        store, place = self.place(path)
+        get = getattr(store, "get_range", None)
+        return None if get is None else partial(get, place)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:
         """A new file. The directory of the table must be there for files below it; see `paimon_py.storage.store`."""

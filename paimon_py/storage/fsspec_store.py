@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import datetime
 import functools
+import inspect
 import io
 import operator
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 import fsspec
+import fsspec.asyn
 
 from paimon_py.env import Ids, SystemIds
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
@@ -40,6 +42,8 @@ _OWN = ("key", "secret", "token", "profile")
 _PATTERN = frozenset("*?[")
 _ONE_PUT_BYTES = 32 << 20
 _READ_BLOCK_BYTES = 1 << 20
+_CONNECTIONS = 64
+"""Requests to S3 that may be under way at once."""
 
 
 class FsspecStore:
@@ -83,7 +87,14 @@ class FsspecStore:
     @closed
     def get(self, path: str) -> bytes:
         with self._failures.translated("get", path):
-            return bytes(self._system().cat_file(path))
+            system = self._system()
+            return bytes(system.cat_file(path, **_whole(cast(Hashable, type(system)))))
+
+    @closed
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        """The bytes of a file from `start` up to `stop`. Cost: one request."""
+        with self._failures.translated("get", path):
+            return bytes(self._system().cat_file(path, start=start, end=stop))
 
     @closed
     def require_new(self, directory: str) -> None:
@@ -118,7 +129,7 @@ class FsspecStore:
             system = self._system()
             system.invalidate_cache()
             try:
-                found = system.ls(directory, detail=True)
+                found = _listed(system, directory)
             except (FileNotFoundError, NotADirectoryError):
                 return []
             here = system._strip_protocol(directory).rstrip("/")
@@ -340,6 +351,20 @@ def _given(scheme: str, root: str) -> Mapping[str, Any]:
         raise UsageError(f"{scheme}:// cannot be used here: {type(error).__name__}: {error}") from error
 
 
+@functools.lru_cache(maxsize=8)
+def _whole(kind: Any) -> Mapping[str, int]:
+    """Arguments for fetching a whole file by one request: newer s3fs ask for the size first, to part large files."""
+    parameters = inspect.signature(kind._cat_file).parameters if hasattr(kind, "_cat_file") else {}
+    return {"max_concurrency": 1} if "max_concurrency" in parameters else {}
+
+
+def _listed(system: Any, directory: str) -> Any:
+    """What lies in a directory: s3fs lists the parent, too, where it finds nothing."""
+    if getattr(system, "protocol", ("",))[0] != "s3" or not hasattr(system, "_lsdir"):
+        return system.ls(directory, detail=True)
+    return fsspec.asyn.sync(system.loop, system._lsdir, system._strip_protocol(directory).rstrip("/"), refresh=True)
+
+
 def _is_of_this_process(system: Any) -> bool:
     """Whether a file system can be used: those that were opened before a fork refuse."""
     try:
@@ -410,6 +435,8 @@ def _in_role(given: Mapping[str, Any]) -> dict[str, Any]:
 def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
     """A file system of fsspec; `once`: one that repeats no request."""
     arguments = {"use_listings_cache": False, **_in_role(given)}
+    if scheme == "s3":
+        arguments["config_kwargs"] = {"max_pool_connections": _CONNECTIONS, **arguments.get("config_kwargs", {})}
     if not once:
         return _system_class(scheme)(**arguments)
     arguments["skip_instance_cache"] = True

@@ -73,6 +73,10 @@ class TripStore:
         self.trips.go(f"GET {path}")
         return self.store.get(path)
 
+    def get_range(self, path: str, start: int, stop: int) -> bytes:
+        self.trips.go(f"GET {stop - start} of {path}")
+        return self.store.get(path)[start:stop]
+
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         self.trips.go(f"PUT {path}")
         return self.store.put_new(path, data, within=within)

@@ -1,0 +1,125 @@
+"""A large file at a distance, read by ranges: few requests that are large, several at once.
+
+Whoever knows what will be read says so by `fetch`. The end of the file, where footers lie, comes by the first request.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from paimon_py.env import Env
+
+TAIL_BYTES = 64 << 10
+"""The end of the file that is fetched first."""
+
+_LEAST_BYTES = 1 << 20
+"""What nobody foresaw is fetched with so many bytes after it."""
+
+_GAP_BYTES = 256 << 10
+_MOST_BYTES = 8 << 20
+
+GetRange = Callable[[int, int], bytes]
+"""Bytes of the file from a position up to another."""
+
+
+class RangedFile(io.RawIOBase):
+    """Reads a file of known size. Memory: the ranges that were fetched last."""
+
+    def __init__(self, path: str, size_bytes: int, get: GetRange, env: Env) -> None:
+        super().__init__()
+        self.path = path
+        self.size_bytes = size_bytes
+        self._get = get
+        self._env = env
+        self._position = 0
+        self._held: list[tuple[int, bytes]] = []
+        self._tail: tuple[int, bytes] | None = None
+
+    def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Have parts of the file in memory, given by position and length; what was fetched before goes.
+
+        Raises: as `Get.get`.
+        """
+        wanted = joined((start, min(start + length, self.size_bytes)) for start, length in ranges)
+        calls = [partial(self._get, start, stop) for start, stop in wanted]
+        found = self._env.at_once(self.path, calls)
+        pieces: list[tuple[int, list[bytes]]] = []
+        end = -1
+        for (start, stop), data in zip(wanted, found, strict=True):
+            if start == end:
+                pieces[-1][1].append(data)
+            else:
+                pieces.append((start, [data]))
+            end = stop
+        self._held = [(start, b"".join(parts)) for start, parts in pieces]
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return self.size_bytes
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size_bytes}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        start = self._position
+        stop = self.size_bytes if size is None or size < 0 else min(start + size, self.size_bytes)
+        if stop <= start:
+            return b""
+        self._position = stop
+        return self._part(start, stop)
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._held, self._tail = [], None
+        super().close()
+
+    def _part(self, start: int, stop: int) -> bytes:
+        for begin, data in (*self._held, *([] if self._tail is None else [self._tail])):
+            if begin <= start and stop <= begin + len(data):
+                return data[start - begin : stop - begin]
+        if self._tail is None and stop > self.size_bytes - TAIL_BYTES:
+            begin = min(start, max(self.size_bytes - TAIL_BYTES, 0))
+            self._tail = (begin, self._get(begin, self.size_bytes))
+            return self._tail[1][start - begin : stop - begin]
+        end = min(max(stop, start + _LEAST_BYTES), self.size_bytes)
+        self._held.append((start, self._get(start, end)))
+        del self._held[:-8]
+        return self._held[-1][1][: stop - start]
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges by begin and end: neighbours joined over small gaps, and long ones parted. Pure."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(ranges):
+        if found and start - found[-1][1] <= _GAP_BYTES and stop - found[-1][0] <= _MOST_BYTES:
+            found[-1] = (found[-1][0], max(found[-1][1], stop))
+            continue
+        begin = max(start, found[-1][1]) if found else start
+        while stop - begin > _MOST_BYTES:
+            found.append((begin, begin + _MOST_BYTES))
+            begin += _MOST_BYTES
+        if stop > begin:
+            found.append((begin, stop))
+    return found
