@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -72,6 +73,25 @@ def _hive_3(place: Path):
 
 
 @contextlib.contextmanager
+def _hive_2(place: Path):
+    """The metastore of Hive 2.3 that comes with Spark 3.5."""
+    cache = _launcher("engines", "cache.py")
+    done = subprocess.run([sys.executable, cache, "python", "spark-3.5"], capture_output=True, text=True, check=False)
+    if done.returncode or shutil.which("java") is None:
+        pytest.skip(f"Spark cannot be had here: {done.stderr.strip()[-300:]}")
+    found = sorted(Path(done.stdout.strip()).parents[1].glob("lib/python*/site-packages/pyspark/jars/*.jar"))
+    jars = [str(path) for path in found]
+    more = ["-Dhive.async.log.enabled=false", "-Ddatanucleus.connectionPoolingType=none"]
+    with _started_3(place, jars, [*more, *TESTING]) as uri, contextlib.suppress(StorageError):
+        catalog = opening(place / "first", uri, **{"lock.enabled": "true"})()
+        catalog.create_database("first")
+        catalog.create_table("first.t", ROWS.schema)
+    with _started_3(place, jars, more) as uri:
+        opening(place / "first", uri)().drop_database("first", cascade=True)
+        yield uri
+
+
+@contextlib.contextmanager
 def _started_3(place: Path, jars: list[str], more: list[str]):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -82,6 +102,9 @@ def _started_3(place: Path, jars: list[str], more: list[str]):
         "metastore.warehouse.dir": str(place / "warehouse"), "metastore.thrift.bind.host": "127.0.0.1",
         "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
         "metastore.disallow.incompatible.col.type.changes": "false", "derby.stream.error.file": f"{place}/derby.log",
+        "hive.metastore.warehouse.dir": str(place / "warehouse"), "hive.metastore.schema.verification": "false",
+        "hive.metastore.disallow.incompatible.col.type.changes": "false",
+        "metastore.txn.timeout": "30s", "hive.txn.timeout": "30s",
     }  # fmt: skip
     command = [
         "java", "-Xmx512m", *(word for name in OPENED for word in ("--add-opens", name)), *more,
@@ -107,7 +130,7 @@ def _started_3(place: Path, jars: list[str], more: list[str]):
         server.wait()
 
 
-SERVERS = {"hive-3": ("PAIMON_TEST_HMS_3", _hive_3), "hive-4": ("PAIMON_TEST_HMS", _hive_4)}
+SERVERS = {"hive-2": ("PAIMON_TEST_HMS_2", _hive_2), "hive-3": ("PAIMON_TEST_HMS_3", _hive_3), "hive-4": ("PAIMON_TEST_HMS", _hive_4)}
 
 
 @pytest.fixture(scope="module")
@@ -245,6 +268,58 @@ def test_a_lock_makes_a_store_safe_that_is_not(tmp_path, servers):
     assert sorted(ids) == list(range(1, 81)), "every acknowledged commit once, and no gap"
     rows = table.scan().to_arrow()["k"].to_pylist()
     assert sorted(rows) == sorted(worker * 1000 + number for worker in range(8) for number in range(10))
+
+
+HOLDING = """
+import sys
+from paimon_py import Catalog
+
+options = {"metastore": "hive", "uri": sys.argv[2], "lock.enabled": "true"}
+with Catalog.open(sys.argv[1], options).table("killed.t")._root.registration.lock.held("main"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("name", ["hive-2", "hive-3"])
+def test_the_lock_of_a_process_that_was_killed_ends(tmp_path, servers, name):
+    """The metastores here wait 30 s for a sign of life, and their housekeeping is off."""
+    open_catalog = opening(tmp_path / "w", servers(name), **{"lock.enabled": "true"})
+    emptied(open_catalog).create_database("killed")
+    table = open_catalog().create_table("killed.t", ROWS.schema)
+    command = [sys.executable, "-c", HOLDING, str(tmp_path / "w"), servers(name)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    holder.kill()
+    holder.communicate()
+    clock = Env().clock
+    began = clock.elapsed()
+    table.write_arrow(ROWS)
+    assert 10 < clock.elapsed() - began < 120
+    assert table.scan().count() == 2
+
+
+def test_hive_reads_and_writes_our_tables(tmp_path, servers):
+    uri = servers("hive-3")
+    catalog = emptied(opening(tmp_path / "w", uri))
+    catalog.create_database("h")
+    columns = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
+    options = {"bucket": "1", "metastore.partitioned-table": "true"}
+    parted = catalog.create_table("h.parted", columns, primary_key=["p", "k"], partition_by=["p"], options=options)
+    parted.write_arrow(pa.table({"p": ["a", "b"], "k": [1, 2], "v": ["x", "y"]}))
+    plain = catalog.create_table("h.plain", SCHEMA, primary_key=["k"], options={"bucket": "1"})
+    plain.write_arrow(pa.Table.from_pylist([{"k": 1, "v": "ours"}], SCHEMA))
+    statements = [
+        "SHOW PARTITIONS h.parted", "SELECT * FROM h.parted", "INSERT INTO h.plain VALUES (2L, 'theirs')", "SELECT * FROM h.plain",
+    ]  # fmt: skip
+    command = [sys.executable, _launcher("engines", "hive_sql.py"), "--metastore", uri, *statements]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    answers = [sorted(json.loads(line)["rows"]) for line in done.stdout.splitlines()]
+    assert answers == [[["p=a"], ["p=b"]], [["1", "x", "a"], ["2", "y", "b"]], [], [["1", "ours"], ["2", "theirs"]]]
+    assert catalog.table("h.plain").scan().to_arrow().sort_by("k").to_pylist() == [
+        {"k": 1, "v": "ours"}, {"k": 2, "v": "theirs"},
+    ]  # fmt: skip
 
 
 # -- Java -----------------------------------------------------------------------------------------------------------

@@ -1,15 +1,17 @@
 """The lock of a Hive catalog: an exclusive lock of the table in the metastore, which Java's catalog takes as well.
 
 The metastore forgets a lock from which it has not heard for as long as it is set to wait (`hive.txn.timeout`, 300 s):
-that is how the lock of a holder who was killed ends. Every look at a lock that is waited for counts as a sign of life;
-so does the last one, with which the lock is had, and from there on the time is known until which nobody else can have
-it. A request whose answer was lost is found again by the mark that it carries.
+that is how the lock of a holder who was killed ends; where the metastore does not forget, who waits gives such a lock
+back. Every look at a lock that is waited for counts as a sign of life; so does the last one, with which the lock is
+had, and from there on the time is known until which nobody else can have the lock. A request whose answer was lost is
+found again by the mark that it carries.
 
 Source: Java `HiveCatalogLock`, release 2.0.
 """
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +30,8 @@ from paimon_py.spec.options import parse_duration
 
 ACQUIRED, WAITING = 1, 2
 EXCLUSIVE, OF_TABLE = 3, 2
+_LOG = logging.getLogger("paimon_py")
+_LOOK_PART = 0.25
 _FIRST_SLEEP = 0.05
 _UNLOCK_ATTEMPTS = 3
 _PART = 0.05
@@ -55,15 +59,15 @@ class HiveLock:
         """See `Lock.held`. Cost: one call to take the lock and one to give it back; one more the first time."""
         table = self._name.table if branch == MAIN_BRANCH else f"{self._name.table}$branch_{branch}"
         timeout = _parsed(self._client.told(_SERVER_TIMEOUT))
-        lock, since = self._take(table)
+        lock, since = self._take(table, timeout)
         try:
             yield since + timeout * _SAFE_PART
         finally:
             self._give_back(lock, table)
 
-    def _take(self, table: str) -> tuple[int, float]:
+    def _take(self, table: str, timeout: float) -> tuple[int, float]:
         """The lock's number, and the time at which the metastore certainly heard of it last."""
-        clock = self._env.clock
+        clock, looked = self._env.clock, -timeout
         began = since = clock.elapsed()
         answer = self._request(table)
         lock = thrift.number(answer, 1) or 0
@@ -75,6 +79,9 @@ class HiveLock:
                 clock.sleep(min(max(_FIRST_SLEEP, _PART * waited), self._times.longest_sleep))
                 since = clock.elapsed()
                 answer = self._look(lock, table)
+                if thrift.number(answer, 2) == WAITING and since - looked > timeout * _LOOK_PART:
+                    looked = since
+                    self._end_stale(table, lock, timeout)
         except PaimonError:
             self._give_back(lock, table)
             raise
@@ -152,6 +159,27 @@ class HiveLock:
         except (PaimonError, MissingCallError):
             return None
         return next((thrift.number(lock, 1) for lock in locks if thrift.text(lock, 13) == mark), None)
+
+    def _end_stale(self, table: str, mine: int, timeout: float) -> None:
+        """Give back locks and requests of others of which the metastore has not heard for longer than it waits.
+
+        A metastore whose housekeeping is off never forgets them. Times are those of the metastore: how long ago others
+        were heard of is compared with when this request was, which is just now.
+        """
+        try:
+            heard = {thrift.number(lock, 1): lock for lock in self._locks(table)}
+        except (PaimonError, MissingCallError):
+            return
+        now = thrift.number(heard.pop(mine, {}), 8)
+        for number, lock in heard.items():
+            last = thrift.number(lock, 8)
+            if now is None or last is None or number is None or thrift.number(lock, 7) or now - last <= timeout * 1000:
+                continue
+            _LOG.warning("lock %d of %s.%s is stale and is given back", number, self._name.database, table)
+            try:
+                self._client.call("unlock", (STRUCT, {1: (I64, number)}), target=f"{self._name.database}.{table}")
+            except (PaimonError, RefusedError) as error:
+                _LOG.warning("the stale lock %d stays: %s", number, error)
 
     def _holder(self, table: str) -> str:
         try:

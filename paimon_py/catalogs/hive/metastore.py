@@ -46,7 +46,7 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.layout import schema_path
+from paimon_py.spec.layout import schema_directory, schema_path
 from paimon_py.spec.schema import TableSchema
 
 
@@ -190,7 +190,8 @@ class HiveMetastore:
         """Take away the schema of a table that got no name, unless somebody writes to it already."""
         if root.snapshots.latest_id() is None and root.schemas.ids() == [schema.id]:
             root.store.delete(schema_path(root.path, schema.id))
-            root.store.remove_directory(root.path)
+            for directory in (schema_directory(root.path), root.path):
+                root.store.remove_directory(directory)
 
     def drop_table(self, name: TableName) -> bool:
         """See `Metastore.drop_table`. The record goes first; data of an external table stay."""
@@ -199,10 +200,10 @@ class HiveMetastore:
             return self._clear_remains(name)
         if not is_paimon(record):
             raise UsageError(f"{str(name)!r} is a table or view of Hive, not of Paimon; drop it with Hive")
-        root = self._tables.root(name, location_of(record) or self._tables.location(name), ())
+        root = self._tables.root(name, location_of(record) or self._tables.location(name))
         if not self._tables.verbs.drop_table(name):
             return False
-        if not is_external(record):
+        if not is_external(record) and root.schemas.ids():  # nothing but a table is deleted, whatever the record says
             delete_table(root, self.warehouse)
         return True
 

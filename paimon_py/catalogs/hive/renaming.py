@@ -55,6 +55,12 @@ def _check_move(tables: HiveTables, name: TableName, path: str, target: str) -> 
             feature="renaming a managed table on an object store",
         )
     store, new_path = tables.places.open(target)
+    if new_path.split("/")[:3] != path.split("/")[:3] and ("://" in new_path or "://" in path):
+        raise UnsupportedError(
+            f"{path} cannot be moved to {new_path}, in another store: {str(name)!r} cannot be renamed into a database"
+            " that lies there",
+            feature="renaming a table into another store",
+        )
     if store.stat(new_path) is not None:
         raise AlreadyExistsError(f"{new_path} exists already", path=new_path)
 

@@ -31,6 +31,7 @@ class StubMetastore:
         self.version = version
         self.now = now
         self.lock_timeout = 300.0
+        self.forgets = True
         self.databases = {name: {1: thrift.of_text(name), 3: thrift.of_text("file:/nowhere")} for name in databases}
         self.tables, self.partitions, self.locks = {}, {}, {}
         self.next_lock = 1
@@ -268,7 +269,7 @@ class StubMetastore:
 
     def _forget(self):
         for number, lock in list(self.locks.items()):
-            if self.now() - lock["heard"] > self.lock_timeout:
+            if self.forgets and self.now() - lock["heard"] > self.lock_timeout:
                 del self.locks[number]
 
     def _check_lock(self, values):
@@ -287,7 +288,7 @@ class StubMetastore:
                 user, host, mark = lock["who"]
                 first = min(other for other, one in self.locks.items() if one["of"] == of)
                 found.append({
-                    1: (I64, number), 5: (I32, 1 if first == number else 2), 10: thrift.of_text(user),
+                    1: (I64, number), 8: (I64, int(lock["heard"] * 1000)), 5: (I32, 1 if first == number else 2), 10: thrift.of_text(user),
                     11: thrift.of_text(host), 13: thrift.of_text(mark),
                 })  # fmt: skip
         return STRUCT, {1: thrift.of_structs(found)}

@@ -275,6 +275,14 @@ def test_repair_registers_what_lies_there(catalog, stub):
         catalog.repair("none")
 
 
+def test_a_table_is_not_renamed_into_another_store(catalog, stub, tmp_path):
+    catalog.create_table("d.t", COLUMNS)
+    catalog.create_database("far", location="memory://far/away")
+    with pytest.raises(UnsupportedError, match="in another store"):
+        catalog.rename_table("d.t", "far.t")
+    assert catalog.tables("d") == ["t"]
+
+
 def test_names_are_lower_case(catalog):
     with pytest.raises(UsageError, match="lower case"):
         catalog.create_database("Big")
@@ -358,7 +366,7 @@ def test_a_table_that_was_refused_leaves_nothing(catalog, stub, tmp_path):
     stub.fail("create_table", "failed")
     with pytest.raises(StorageError, match="database of the metastore is away"):
         catalog.create_table("d.t", COLUMNS)
-    assert not (tmp_path / "w" / "d.db" / "t" / "schema" / "schema-0").exists()
+    assert not (tmp_path / "w" / "d.db" / "t").exists()
     catalog.create_table("d.t", COLUMNS)
 
 
@@ -370,6 +378,16 @@ def test_a_commit_whose_partitions_are_not_told_is_a_commit(catalog, stub):
     assert catalog.table("d.t").scan().count() == 2
     catalog.repair("d.t")
     assert stub.partition_values("d.t") == [["a"], ["b/c"]]
+
+
+def test_a_record_that_lies_does_not_delete_what_is_no_table(catalog, stub, tmp_path):
+    catalog.create_table("d.t", COLUMNS)
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "f").write_text("not yours")
+    record = stub.table("d.t")
+    record[7] = (thrift.STRUCT, {**thrift.inner(record, 7), 2: thrift.of_text(f"file:{tmp_path}/victim")})
+    catalog.drop_table("d.t")
+    assert (tmp_path / "victim" / "f").exists()
 
 
 def test_a_drop_that_died_is_ended_by_another(catalog, stub, tmp_path):
