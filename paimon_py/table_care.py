@@ -75,6 +75,7 @@ class TableCare(ABC):
         from paimon_py.metadata.idle_warning import warn_of_idle_options
 
         check_compactable(self._schema)
+        self._root.store.require_new(self._root.path)
         warn_of_idle_options(self._root, self._schema.options)
         check_progress(progress)
         clustering = sort_clustering(self._schema, order_by, strategy)
@@ -151,6 +152,7 @@ class TableCare(ABC):
         from paimon_py.compaction.task_check import check_task
 
         check_compactable(self._schema)
+        self._root.store.require_new(self._root.path)
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")

@@ -47,6 +47,7 @@ class TableStatistics:
 
         check_readable(self._schema)
         check_writable(self._schema)
+        self._root.store.require_new(self._root.path)
         check_progress(progress)
         wanted = columns_to_analyze(self._schema, columns, all_columns=all_columns)
         return analyze(self._root, self._schema, wanted, progress)

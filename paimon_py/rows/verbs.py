@@ -95,6 +95,7 @@ def _run(
     *,
     alone: bool = True,
 ) -> RowsResult:
+    root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
     evaluation = Evaluation(root, schema, predicate, name)
 

@@ -65,8 +65,9 @@ def test_a_server_that_ignores_the_condition_is_refused_before_a_file_of_the_tab
     for _ in range(2):
         with pytest.raises(UnsupportedError, match=r"(?s)ignores the condition.*'lock\.enabled'"):
             table.write_arrow(rows)
-        with pytest.raises(UnsupportedError, match="lock.enabled"):
-            table.writer()
+        for verb in (table.writer, lambda: table.delete("k = 1"), lambda: table.compact(full=True), table.analyze, table.truncate):
+            with pytest.raises(UnsupportedError, match="lock.enabled"):
+                verb()
     assert server.objects == before
     probes = [path for path in server.asked("PUT") if "/.probe." in path]
     assert len(probes) == 2 == len(server.asked("PUT")) and len(set(probes)) == 1
