@@ -55,6 +55,15 @@ class TestServerOfJava(CatalogSuite):
         catalog.create_database("d")
         check(catalog)
 
+    def test_credentials_that_the_server_hands_out(self, java_rest_server):
+        catalog = Catalog.open("warehouse", {**java_rest_server, "data-token.enabled": "true"})
+        catalog.create_database("d")
+        table = catalog.create_table("d.t", ROWS.schema, primary_key=["k"], options={"bucket": "1"})
+        for _ in range(7):
+            table.write_arrow(ROWS)
+        table.compact(full=True)
+        assert "VendedStore('d.t')" in repr(table._root.store) and catalog.table("d.t").scan().count() == 3
+
     def test_partitions_and_ids(self, opened):
         catalog = opened()
         catalog.create_database("d")

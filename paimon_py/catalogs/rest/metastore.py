@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paimon_py.catalogs.metastore import BeforeCreation, Database, TableName
-from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX, WAREHOUSE
+from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX, WAREHOUSE, flag
 from paimon_py.catalogs.rest.change_json import schema_json
 from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.http import require_package
@@ -60,7 +60,7 @@ class RestMetastore(RestServer):
         """
         require_package()
         made = cls(RestClient({**options, WAREHOUSE: warehouse}, env))
-        made.client.options()
+        flag(made.options, DATA_TOKENS, default=False)
         return made
 
     @property
@@ -164,7 +164,7 @@ class RestMetastore(RestServer):
         options = self.options
         store, path = (
             RenewedStore.open(VendedStore(table, found.path))
-            if options.get(DATA_TOKENS, "false").strip().lower() == "true" and not found.isExternal
+            if flag(options, DATA_TOKENS, default=False) and not found.isExternal
             else open_store(found.path, options)
         )
         registration = RestRegistration(table, found.isExternal)
@@ -176,6 +176,7 @@ class RestMetastore(RestServer):
 
         Where the answer is lost, a table of these columns, keys and options that is there now is taken for this one.
         """
+        flag(self.options, DATA_TOKENS, default=False)
         nowhere = self._nowhere(name, is_external="path" in schema.options)
         before(nowhere)
         size = len(TABLE_DEFAULT_PREFIX)

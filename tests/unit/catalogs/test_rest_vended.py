@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from unit.catalogs.rest_stub import StubServer, catalog_of
 
-from paimon_py import Schema, StorageError, UsageError
+from paimon_py import OptionError, Schema, StorageError, UsageError
 from paimon_py.catalogs.rest import vended
 from paimon_py.storage.open import open_store
 
@@ -190,6 +190,14 @@ def test_permissions_that_were_taken_away_are_an_error_at_once(table, server):
     server.forbidden.add("d.t")
     with pytest.raises(StorageError, match="does not permit this"):
         table._root.store.get(f"{table.location}/schema/schema-0")
+
+
+def test_a_wrong_switch_is_refused(server):
+    catalog = catalog_of(server, **{"data-token.enabled": "yes"})
+    catalog.create_database("d")
+    with pytest.raises(OptionError, match="data-token.enabled"):
+        catalog.create_table("d.t", COLUMNS)
+    assert server.tables == {}
 
 
 def test_credentials_neither_show_nor_travel(table):
