@@ -178,6 +178,11 @@ class Client:
         for field, (kind, value) in answer.body.items():
             if kind == thrift.STRUCT:
                 message = shown_text(thrift.text(value, 1) or "no reason given")
+                if "No FileSystem for scheme" in message:
+                    message += (
+                        "; 'location-in-properties' = 'true' keeps locations out of sight of a metastore that cannot"
+                        " reach them"
+                    )
                 error = CALLS[name].errors.get(field, "MetaException")
                 if error == "MetaException":
                     raise self._failed(name, error, message, target)
@@ -194,8 +199,11 @@ class Client:
     def _connection(self, *, fresh: bool) -> _Connection:
         """An idle connection that is still open, or a new one to the first server that takes it."""
         process, now = self._env.ids.process(), self._env.clock.elapsed()
-        while self._idle:
-            owner, since, connection = self._idle.pop()
+        while True:
+            try:
+                owner, since, connection = self._idle.pop()
+            except IndexError:  # none is left, perhaps since another thread was quicker
+                break
             if owner != process:
                 continue  # the parent of a fork goes on with it
             if not fresh and now - since <= self.settings.idle_seconds and connection.is_open():

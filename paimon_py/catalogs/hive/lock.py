@@ -150,7 +150,8 @@ class HiveLock:
 
     def _locks(self, table: str) -> list[Struct]:
         request: Struct = {1: thrift.of_text(self._name.database), 2: thrift.of_text(table)}
-        return thrift.items(self._client.call("show_locks", (STRUCT, request), target=table) or {}, 1)
+        answer = self._client.call("show_locks", (STRUCT, request), target=table)
+        return thrift.structs(answer if isinstance(answer, dict) else {}, 1)
 
     def _mine(self, table: str, mark: str) -> int | None:
         """The lock that carries a mark."""

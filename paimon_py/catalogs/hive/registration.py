@@ -256,7 +256,7 @@ class _PartitionCommitter:
 
 def keys_of(record: Struct) -> tuple[str, ...]:
     """Names of the partition keys that the metastore keeps for a table."""
-    return tuple(thrift.text(key, 1) or "" for key in thrift.items(record, T_KEYS))
+    return tuple(thrift.text(key, 1) or "" for key in thrift.structs(record, T_KEYS))
 
 
 def _texts(schema: TableSchema, partitions: pa.ChunkedArray) -> list[list[str]]:

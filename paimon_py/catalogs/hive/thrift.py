@@ -12,6 +12,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from paimon_py.errors import StorageError
+
 STOP, BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST = 0, 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15
 """Types on the wire."""
 
@@ -54,8 +56,13 @@ class Message(NamedTuple):
     body: Struct
 
 
-class MalformedError(ValueError):
-    """Bytes that are no Thrift message, or one that is too large."""
+class MalformedError(StorageError):
+    """Bytes that are no Thrift message, one that is too large, or fields that are not what the call returns."""
+
+    kind = "malformed-answer"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"a metastore answered what is no answer: {message}", operation="receive")
 
 
 def text(struct_: Struct, field: int) -> str | None:
@@ -102,6 +109,17 @@ def items(struct_: Struct, field: int) -> list[Any]:
     if not isinstance(value, Items):
         raise MalformedError(f"field {field} is no list")
     return value.items
+
+
+def structs(struct_: Struct, field: int) -> list[Struct]:
+    """The structs of a list field, none if the field is not set.
+
+    Raises: MalformedError if the field is something else.
+    """
+    found = items(struct_, field)
+    if not all(isinstance(item, dict) for item in found):
+        raise MalformedError(f"field {field} is no list of structs")
+    return found
 
 
 def texts(struct_: Struct, field: int) -> list[str]:

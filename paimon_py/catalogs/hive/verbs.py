@@ -36,7 +36,7 @@ class HiveVerbs:
 
     def databases(self) -> list[str]:
         """Names of all databases. Cost: one call."""
-        return thrift.texts({0: (thrift.LIST, self.client.call("get_all_databases"))}, 0)
+        return thrift.texts(_of(self.client.call("get_all_databases")), 0)
 
     def database(self, name: str) -> Struct | None:
         """The record of a database, None if there is none. Cost: one call."""
@@ -76,7 +76,7 @@ class HiveVerbs:
 
     def tables(self, database: str) -> list[Struct]:
         """Records of all tables of a database. Cost: one call, and one for each 300 tables."""
-        names = thrift.texts({0: (thrift.LIST, self.client.call("get_all_tables", thrift.of_text(database)))}, 0)
+        names = thrift.texts(_of(self.client.call("get_all_tables", thrift.of_text(database))), 0)
         found: list[Struct] = []
         for start in range(0, len(names), _TABLES_AT_ONCE):
             found += self._tables(database, names[start : start + _TABLES_AT_ONCE])
@@ -88,11 +88,11 @@ class HiveVerbs:
             if self.client.has("get_table_objects_by_name_req"):
                 request = (STRUCT, {1: thrift.of_text(database), 2: named, 3: _CAPABILITIES})
                 answer = self._call("get_table_objects_by_name_req", request, target=database)
-                return thrift.items(answer or {}, 1)
+                return thrift.structs(thrift.inner(_of(answer), 0), 1)
         except MissingCallError:
             pass
         answer = self._call("get_table_objects_by_name", thrift.of_text(database), named, target=database)
-        return list(answer.items) if answer is not None else []
+        return thrift.structs(_of(answer), 0)
 
     def table(self, name: TableName) -> Struct | None:
         """The record of a table or view, None if there is none. Cost: one call."""
@@ -174,14 +174,14 @@ class HiveVerbs:
             )  # fmt: skip
         except RefusedError:
             return []
-        return [item.decode("utf-8", "replace") for item in answer.items]
+        return thrift.texts(_of(answer), 0)
 
     def partitions(self, name: TableName) -> list[Struct]:
         """The records of all partitions of a table. Cost: one call."""
         answer = self._call(
             "get_partitions", thrift.of_text(name.database), thrift.of_text(name.table), (I16, -1), target=str(name)
         )
-        return list(answer.items) if answer is not None else []
+        return thrift.structs(_of(answer), 0)
 
     def partition(self, name: TableName, values: Sequence[str]) -> Struct | None:
         """The record of one partition, None if there is none."""
@@ -249,7 +249,12 @@ class HiveVerbs:
             if error.name == NO_SUCH_OBJECT:
                 return None
             raise _failed(name, target, error) from error
-        return found if isinstance(found, dict) else None
+        return thrift.inner(_of(found), 0)
+
+
+def _of(answer: Any) -> Struct:
+    """An answer as field 0, where the readers of fields say whether it is what it should be."""
+    return {} if answer is None else {0: (STRUCT, answer)}
 
 
 def _failed(operation: str, target: str, error: RefusedError) -> StorageError:
