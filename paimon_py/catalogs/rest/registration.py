@@ -124,12 +124,13 @@ class RestHistory(msgspec.Struct, frozen=True):
     table: RestTable
 
     def newest(self) -> Snapshot | None:
-        """See `HistoryKeeper.newest`. Cost: one request."""
+        """See `HistoryKeeper.newest`. Cost: one request. A branch that the server does not know has no snapshot."""
         path = self.table.path("snapshot")
         try:
             found = self.table.client.get(path, LatestAnswer).snapshot
         except RestRefusedError as refused:
-            if refused.status == 404 and refused.resource == "SNAPSHOT":
+            is_branch = self.table.branch != MAIN_BRANCH
+            if refused.status == 404 and (refused.resource == "SNAPSHOT" or is_branch):
                 return None
             raise self._error(refused) from refused
         return None if found is None else snapshot_from_json(bytes(found.snapshot), path)

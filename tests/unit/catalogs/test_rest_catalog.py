@@ -372,6 +372,20 @@ def test_branches_are_the_servers(table, server, catalog):
         table.delete_branch("b")
 
 
+def test_remains_of_a_branch_that_the_server_forgot_are_no_harm(table, server):
+    table.write_arrow(rows(1))
+    table.create_branch("b")
+    table.branch("b").write_arrow(rows(2))
+    branch = table.branch("b")
+    del server.tables["d.t$branch_b"], server.latest["d.t$branch_b"]
+    assert branch.snapshot() is None and keys(table) == [1]
+    with pytest.raises(TableNotFoundError):
+        branch.write_arrow(rows(3))
+    table.remove_orphans(older_than=0, dry_run=True)
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert keys(table) == [1]
+
+
 def test_a_catalog_travels_without_its_token(server, table):
     catalog = catalog_of(server)
     data = pickle.dumps([catalog, catalog.table("d.t"), catalog.table("d.t").scan()])

@@ -335,6 +335,23 @@ def address():
     thread.join()
 
 
+def test_a_forked_process_opens_connections_of_its_own(address):
+    class Processes:
+        number = 1
+
+        def process(self):
+            return self.number
+
+    ids = Processes()
+    sender = HttpSender(ids=ids)
+    assert sender.send("GET", f"{address}/ok", {}, None).status == 200
+    before = sender._connections()
+    assert sender._connections() is before
+    ids.number = 2
+    assert sender._connections() is not before
+    assert sender.send("GET", f"{address}/ok", {}, None).status == 200
+
+
 def test_what_became_of_a_request_over_a_socket(address):
     sender = HttpSender()
     assert sender.send("GET", f"{address}/ok", {}, None).body == b"1234567890"
