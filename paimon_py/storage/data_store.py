@@ -11,7 +11,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.shown import harmless_options, shown_url
 from paimon_py.storage.open import open_store
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus, Store, range_reader
 
 Opener = Callable[[str, Mapping[str, str]], tuple[Store, str]]
 Url = tuple[str, str, str]
@@ -85,7 +85,7 @@ class DataStore:
     def ranges_of(self, path: str) -> Callable[[int, int], bytes] | None:
         """How parts of a file are read, by begin and end; None where the store reads streams alone."""
         store, place = self.place(path)
-        get = getattr(store, "get_range", None)
+        get = range_reader(store)
         return None if get is None else partial(get, place)
 
     def open_write(self, path: str, *, within: str | None = None) -> BinaryIO:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
-from paimon_py.storage.store import FileMissingError, FileStatus, Store
+from paimon_py.storage.store import FileMissingError, FileStatus, ReadRange, Store, range_reader
 
 
 class GuardedStore:
@@ -36,6 +36,10 @@ class GuardedStore:
 
     def get(self, path: str) -> bytes:
         return self._store.get(path)
+
+    def range_reader(self) -> ReadRange | None:
+        """See `range_reader`."""
+        return range_reader(self._store)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         """See `PutNew.put_new`. Cost: without a safe creation a stat and a put."""

@@ -20,7 +20,7 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.shown import harmless_options
 from paimon_py.storage.open import open_store
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
 
 SAFE_MILLIS = 3_600_000
 """Credentials are renewed this long before their end, or when half of their time is over."""
@@ -106,6 +106,14 @@ class RenewedStore:
 
     def get(self, path: str) -> bytes:
         return self.current().get(path)
+
+    def range_reader(self) -> ReadRange | None:
+        """See `range_reader`."""
+        return None if range_reader(self.current()) is None else self._get_range
+
+    def _get_range(self, path: str, start: int, stop: int) -> bytes:
+        get = range_reader(self.current())
+        return self.get(path)[start:stop] if get is None else get(path, start, stop)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self.current().put_new(path, data, within=within)

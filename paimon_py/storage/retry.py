@@ -7,7 +7,7 @@ from typing import BinaryIO, TypeVar
 
 from paimon_py.env import Clock, Ids, SystemClock, SystemIds
 from paimon_py.errors import StorageError
-from paimon_py.storage.store import FileStatus, Store
+from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
 
 T = TypeVar("T")
 
@@ -49,6 +49,11 @@ class RetryStore:
 
     def get(self, path: str) -> bytes:
         return self._retried(lambda: self._store.get(path))
+
+    def range_reader(self) -> ReadRange | None:
+        """See `range_reader`."""
+        get = range_reader(self._store)
+        return None if get is None else lambda path, start, stop: self._retried(lambda: get(path, start, stop))
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self._store.put_new(path, data, within=within)

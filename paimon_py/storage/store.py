@@ -19,13 +19,16 @@ tell: there `within` does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Protocol
 
 import msgspec
 
 from paimon_py.errors import StorageError
+
+ReadRange = Callable[[str, int, int], bytes]
+"""Bytes of the file at a path, from a position up to another."""
 
 
 class FileMissingError(StorageError):
@@ -195,3 +198,12 @@ def join(*parts: str) -> str:
     """Join path parts with single slashes, keeping `scheme://`."""
     head, *rest = parts
     return "/".join([head.rstrip("/") or "", *(part.strip("/") for part in rest if part)])
+
+
+def range_reader(store: object) -> ReadRange | None:
+    """How a store reads a part of a file by one request; None where it reads streams alone.
+
+    Stores that stand before others have a `range_reader` of their own.
+    """
+    given = getattr(store, "range_reader", None)
+    return getattr(store, "get_range", None) if given is None else given()

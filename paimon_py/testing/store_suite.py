@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_py.errors import AlreadyExistsError, PaimonError, StorageUnknownError
-from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file
+from paimon_py.storage.store import FileMissingError, FileTakenError, Store, join, new_file, range_reader
 
 MAKING = ("put_new", "put", "open_write")
 """The verbs that make a file."""
@@ -24,6 +24,21 @@ class StoreSuite:
 
     renames_directories = True
     opens_exclusively = True
+
+    def test_parts_of_a_file_are_read_where_the_store_can(self, store: Store, root: str) -> None:
+        path, data = join(root, "parts"), bytes(range(256)) * 10
+        store.put(path, data)
+        get = range_reader(store)
+        if get is None:
+            return
+        for start, stop in ((0, 1), (0, len(data)), (100, 1000), (len(data) - 1, len(data))):
+            assert get(path, start, stop) == data[start:stop]
+        try:
+            get(join(root, "nowhere"), 0, 10)
+        except PaimonError as error:
+            assert isinstance(error, FileMissingError)
+        else:
+            raise AssertionError("a part of a file that is not there was read")
 
     def test_a_new_file_is_read_back(self, store: Store, root: str) -> None:
         assert store.put_new(join(root, "a/b/c"), b"content") is True

@@ -13,6 +13,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from catalogs.test_jdbc import mariadb, postgres  # noqa: F401 - fixtures
 from store_servers import running
 
 from paimon_py import Catalog, CommitRetriesExhaustedError, Table, UnsupportedError
@@ -38,9 +39,9 @@ def made(warehouse, options):
     return catalog.create_table("db.t", pa.schema([("worker", pa.int64()), ("number", pa.int64())]))
 
 
-def append_many(path, options, worker, commits, answers):
+def append_many(warehouse, options, worker, commits, answers):
     try:
-        table = Table.open(path, options)
+        table = Catalog.open(warehouse, options).table("db.t")
         for number in range(commits):
             rows = pa.table({"worker": [worker], "number": [number]})
             answers.put((worker, number, until_published(table, rows)))
@@ -62,7 +63,7 @@ def race(warehouse, options, *, processes=PROCESSES, commits=COMMITS):
     table = made(warehouse, options)
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
-    workers = [context.Process(target=append_many, args=(table.location, options, n, commits, answers)) for n in range(processes)]
+    workers = [context.Process(target=append_many, args=(warehouse, options, n, commits, answers)) for n in range(processes)]
     for worker in workers:
         worker.start()
     try:
@@ -91,6 +92,15 @@ def test_every_acknowledged_commit_is_there_once_and_there_is_no_gap(name, tmp_p
         race(f"{url}/{uuid.uuid4()}", options)
     finally:
         server.close()
+
+
+@pytest.mark.parametrize("name", ["postgres", "mariadb"])
+def test_every_commit_under_the_lock_of_a_database_is_there_once(name, tmp_path, request):
+    pytest.importorskip("sqlalchemy")
+    url = request.getfixturevalue(name)
+    key = f"k{uuid.uuid4().hex[:8]}"
+    options = {"metastore": "jdbc", "uri": url, "catalog-key": key, "lock.enabled": "true", "fs.local.fsync": "false"}
+    race(str(tmp_path / "w"), options)
 
 
 def test_a_store_that_ignores_the_condition_is_refused_at_the_first_commit(tmp_path, monkeypatch):

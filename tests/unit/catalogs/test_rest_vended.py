@@ -31,6 +31,9 @@ class Guarded:
         if self.clock.millis() >= int(self.options["fs.oss.securityToken"].partition("-")[2]):
             raise StorageError("ExpiredToken", operation="any")
 
+    def range_reader(self):
+        return None
+
     def __getattr__(self, verb):
         def call(*args, **kwargs):
             self.check()
