@@ -20,14 +20,14 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, text_a
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.arrow import prepare
 from paimon_py.lsm.groups import Groups, Merged
-from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import MergeOrder
 from paimon_py.lsm.same_values import same_values
 from paimon_py.lsm.words import combined
 from paimon_py.scan.request import Request, keep, keys_only
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds, texts_of
 from paimon_py.scan.split import Compared, Split
-from paimon_py.scan.windows import window_bytes
+from paimon_py.scan.windows import read_plan
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 
 _Tell = Literal["net", "old", "new", "stored"]
@@ -70,7 +70,7 @@ def _told(
     mask = None if request.predicate is None else prepare(request.predicate)
     schema = request.arrow_schema.append(ROW_KIND_FIELD)
     names = [*request.columns, ROW_KIND_COLUMN]
-    plan = Plan(order=order, engine=engine, columns=columns, drop_deletes=False, window_bytes=window_bytes())
+    plan = read_plan(order, engine, columns, drop_deletes=False)
     for batch in merge(sources, plan):
         changed = keep(batch.filter(pc.is_valid(batch.column(ROW_KIND_COLUMN))), mask)
         if changed.num_rows:

@@ -31,7 +31,7 @@ from paimon_py.formats.parts import Parts
 from paimon_py.lazy import lazy_property
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.groups import Engine
-from paimon_py.lsm.merge import Plan, RunSource, merge
+from paimon_py.lsm.merge import RunSource, merge
 from paimon_py.lsm.order import MergeOrder, merge_order
 from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.bucket_files import TableFiles
@@ -41,7 +41,7 @@ from paimon_py.scan.reach import reach
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
-from paimon_py.scan.windows import window_bytes
+from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
@@ -245,10 +245,7 @@ class _SplitReader:
         mask = None if self._keys is None else prepare(self._keys)
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
-        plan = Plan(
-            order=order, engine=engine, columns=columns, drop_deletes=not self._kinds, window_bytes=window_bytes()
-        )
-        return merge(sources, plan)
+        return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds))
 
     def _source(self, section: Section, run: SortedRun, fields: tuple[Field, ...], mask: Filter | None) -> RunSource:
         def batches(batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,8 @@ from paimon_py.spec.schema import TableSchema
 READ_BYTES = 96 << 20
 """Memory for splits that are being read and for batches that wait, together."""
 
-_WORKING_BYTES = WINDOW_BYTES
+_WORKING_BYTES = WINDOW_BYTES // 2
+_WORKING_ROWS = 131_072
 _DECODED_FACTOR = 3
 _PIECE_BYTES = 16 << 20
 
@@ -81,8 +82,9 @@ def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budge
 
 
 def _cost(split: Split) -> int:
-    """What reading a split takes: two merge windows of the size that several lanes have, or its rows."""
-    return min(_DECODED_FACTOR * split.size_bytes, _WORKING_BYTES)
+    """What reading a split takes: two merge windows of the size that several lanes have, or all its rows."""
+    decoded = _DECODED_FACTOR * split.size_bytes
+    return min(decoded, _WORKING_ROWS * decoded // max(1, split.row_count), _WORKING_BYTES)
 
 
 def _batch_bytes(batch: pa.RecordBatch) -> int:

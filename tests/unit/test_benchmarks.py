@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import cleaning, clustering, indexes, memory, streams, system_tables, versions
+from benchmarks import cleaning, clustering, cores, indexes, memory, streams, system_tables, versions
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -151,3 +152,11 @@ def test_cleaning_finds_what_was_made_for_it(tmp_path):
         lines.append(cleaning.measure(directory, kind, count))
     assert [line.files for line in lines[1:]] == [900 // 9, 10_000 // 9 + 1000 // 9]
     assert lines[0].files > 20 and lines[0].calls < 12 * 15
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be pinned here")
+def test_cores_are_compared_on_the_same_rows(tmp_path, capsys):
+    lines = cores.main(["--rows", "4000", "--repeats", "1", "--only", "in order, keyed wide"])
+    assert [line.step for line in lines] == ["in order, keyed wide"]
+    assert lines[0].one.rows == lines[0].several.rows == 2000 and lines[0].ratio > 0
+    assert "in order, keyed wide" in capsys.readouterr().out
