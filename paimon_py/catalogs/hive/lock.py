@@ -32,7 +32,7 @@ ACQUIRED, WAITING = 1, 2
 EXCLUSIVE, OF_TABLE = 3, 2
 _LOG = logging.getLogger("paimon_py")
 _LOOK_PART = 0.25
-_FIRST_SLEEP = 0.05
+_FIRST_SLEEP = 0.1
 _UNLOCK_ATTEMPTS = 3
 _PART = 0.05
 """Part of the time waited so far until the next look. Locks come in the order of the requests: whoever is next and
