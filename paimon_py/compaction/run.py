@@ -24,6 +24,7 @@ from paimon_py.compaction.telling import Telling
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.expr.bind import bind
 from paimon_py.expr.predicate import col
+from paimon_py.files.ahead import FilesAhead
 from paimon_py.files.alive import POSITION_FIELD, alive, positioned
 from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.reader import BATCH_ROWS
@@ -88,7 +89,9 @@ class _Work:
         self._root = root
         self._schema = schema
         self._task = task
-        self._files = TableFiles(root, schema).bucket(task.partition, task.bucket)
+        ahead = FilesAhead(root.files, root.env)
+        self._files = TableFiles(root, schema, ahead).bucket(task.partition, task.bucket)
+        ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
         written_level = task.output_level if schema.primary_keys else 0
         self._layout = file_layout(schema, level=written_level, source=FileSource.COMPACT)
         self._new_files = NewFiles(self._files)

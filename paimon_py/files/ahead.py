@@ -65,11 +65,14 @@ class FilesAhead:
 
     def _fetch(self, first: str) -> None:
         """Fetch a file and those that come after, at once. What fails is left to be opened, and to fail then."""
-        self._held.clear()
+        room = _WINDOW_BYTES - sum(map(len, self._held.values()))
+        if room < _WINDOW_BYTES // 2:  # files that an index or a limit spared
+            self._held.clear()
+            room = _WINDOW_BYTES
         names = list(self._sizes)
+        at = names.index(first)
         wanted: list[str] = []
-        room = _WINDOW_BYTES
-        for path in names[names.index(first) :][:_WINDOW_FILES]:
+        for path in [*names[at:], *names[:at]][:_WINDOW_FILES]:
             room -= self._sizes[path]
             if room < 0 and wanted:
                 break

@@ -137,3 +137,12 @@ def test_a_hint_that_expired_long_ago_is_not_believed(distant):
     distant.near.table("d.t").expire_snapshots(retain_max=2, retain_min=1)
     distant.store.put("memory://trips/d.db/t/snapshot/LATEST", b"3")
     assert table.snapshot().id == 33
+
+
+def test_a_compaction_reads_its_small_files_at_once():
+    distant = Distant("keyed")
+    distant.load(20)
+    table = distant.catalog().table("d.t")
+    trips, done = distant.trips_of(lambda: table.compact(full=True))
+    assert trips <= 16, distant.trips.requests
+    assert table.scan().count() == 20
