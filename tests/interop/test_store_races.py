@@ -94,6 +94,10 @@ def test_every_acknowledged_commit_is_there_once_and_there_is_no_gap(name, tmp_p
         server.close()
 
 
+def test_every_commit_to_a_local_disk_is_there_once(tmp_path):
+    race(str(tmp_path / "w"), {})
+
+
 @pytest.mark.parametrize("name", ["postgres", "mariadb"])
 def test_every_commit_under_the_lock_of_a_database_is_there_once(name, tmp_path, request):
     pytest.importorskip("sqlalchemy")
