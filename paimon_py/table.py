@@ -35,6 +35,7 @@ from paimon_py.table_cleaning import TableCleaning
 from paimon_py.table_health import TableHealth
 from paimon_py.table_keeping import TableKeeping
 from paimon_py.table_partitions import TablePartitions
+from paimon_py.table_reading import TableReading
 from paimon_py.table_statistics import TableStatistics
 from paimon_py.table_streams import TableStreams
 from paimon_py.views import Snapshot
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
 
 @names_place(lambda table: table._root.path)
 class Table(
-    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableStatistics, TableStreams
+    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableReading, TableStatistics,
+    TableStreams,
 ):
     """A table in a warehouse or at a path.
 
@@ -143,6 +145,9 @@ class Table(
         name = self._name.partition("$")[0]
         shown = name if root.branch == MAIN_BRANCH else f"{name}$branch_{root.branch}"
         return Table(root, root.schemas.latest(), shown)
+
+    def _now(self) -> Scan:
+        return self._on(self._root).scan()
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""The short ways to read a table as it is now."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+from paimon_py.doors import names_place
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.scan import Scan
+from paimon_py.spec.schema import TableSchema
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+_Table = TypeVar("_Table", bound="TableReading")
+
+
+@names_place(lambda table: table._root.path)
+class TableReading:
+    """What `Table` offers to read all columns of the latest snapshot under the latest schema; `Table.scan` does more.
+
+    Every verb raises TableNotFoundError if there is no table any more, else as the verb of the same name of `Scan`.
+    """
+
+    _root: TableRoot
+    _schema: TableSchema
+
+    @abstractmethod
+    def _now(self) -> Scan:
+        """A scan of the latest snapshot under the latest schema."""
+
+    def refresh(self: _Table) -> _Table:
+        """Move this table object to the latest schema, which others may have changed.
+
+        Returns: the table object itself.
+
+        Cost: one list and, if the schema changed, one get.
+        """
+        self._schema = self._root.schemas.latest()
+        return self
+
+    def to_arrow(self) -> pa.Table:
+        """All rows."""
+        return self._now().to_arrow()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas frame."""
+        return self._now().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a polars frame."""
+        return self._now().to_polars()
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Some `n` rows, fewer if the table has fewer."""
+        return self._now().head(n)
+
+    def count(self) -> int:
+        """How many rows there are. Cost: as `Scan.count`."""
+        return self._now().count()
