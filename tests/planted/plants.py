@@ -358,8 +358,8 @@ COMMITTING = (
     ),
     plant(
         "a put_new whose answer was lost is tried again by the store",
-        "return self._store.put_new(path, data, within=within)",
-        "return self._retried(lambda: self._store.put_new(path, data, within=within))",
+        "-> bool:\n        return self._store.put_new(path, data, within=within)",
+        "-> bool:\n        return self._retried(lambda: self._store.put_new(path, data, within=within))",
         "unit/storage/test_retry.py",
     ),
     plant(
@@ -478,8 +478,8 @@ TWELVE = (
     ),
     plant(
         "6: a snapshot is not read back after its publication",
-        "found = self._read_back(snapshot)\n",
-        "found = None if created else self._read_back(snapshot)\n",
+        "found, seen = self._look_back(snapshot, parent)\n",
+        "found, seen = (None, _Seen()) if created else self._look_back(snapshot, parent)\n",
         "simulation/test_the_twelve.py::test_6_java_puts_its_snapshot_over_ours",
     ),
     plant(
