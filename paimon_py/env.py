@@ -16,7 +16,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 from paimon_py.errors import UsageError
 from paimon_py.lanes import Budget, spread
@@ -219,10 +219,14 @@ class ThreadPool:
         work = list(items)
         if len(work) < 2:
             return map(function, work)
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(max_workers=min(self._calls, len(work)), thread_name_prefix="paimon") as pool:
-            return iter(list(pool.map(function, work)))
+        shared = _SharedWork(function, work)
+        try:
+            shared.run_on(min(self._calls, len(work)))
+        except RuntimeError as error:
+            if "shutdown" not in str(error):
+                raise
+            shared.run()  # the process is ending and starts no threads: this one does what is left
+        return iter(shared.results())
 
     def streams(
         self, begin: Callable[[T], Iterator[R]], items: Iterable[T], budget: Budget, *, in_order: bool = True
@@ -239,6 +243,41 @@ class ThreadPool:
         import threading
 
         threading.Thread(target=function, name="paimon-behind").start()
+
+
+class _SharedWork:
+    """Items of which each thread takes the next; every item is taken once, and none after an error."""
+
+    def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
+        self._function = function
+        self._items = items
+        self._next = iter(range(len(items)))
+        self._done: list[Any] = [None] * len(items)
+        self._failed: dict[int, BaseException] = {}
+
+    def run_on(self, threads: int) -> None:
+        """Work on so many threads, and wait for their end. Raises: RuntimeError if they cannot be started."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="paimon") as pool:
+            for _ in range(threads):
+                pool.submit(self.run)
+
+    def run(self) -> None:
+        """Work until no item is left, or one has failed."""
+        for place in self._next:
+            if self._failed:
+                return
+            try:
+                self._done[place] = self._function(self._items[place])
+            except BaseException as error:  # noqa: BLE001 - raised by `results`
+                self._failed[place] = error
+
+    def results(self) -> list[Any]:
+        """What came of the items, in their order; the first error is raised."""
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return self._done
 
 
 class TemporarySpill:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_py.env import Env, TemporarySpill
+from paimon_py.env import Env, TemporarySpill, ThreadPool
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,3 +113,32 @@ def test_the_directory_of_a_living_process_stays(tmp_path):
 
 def test_an_environment_brings_a_place_of_its_own():
     assert Env().spill is not Env().spill
+
+
+AT_THE_END = """
+import threading
+from paimon_py.env import ThreadPool
+
+def late():
+    threading.main_thread().join()
+    print(sum(ThreadPool(calls=4).map(lambda n: n * n, range(10))))
+
+ThreadPool().behind(late)
+"""
+
+
+def test_what_goes_on_behind_a_process_that_ends_is_done_to_its_end():
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("285\n", "", 0)
+
+
+def test_no_item_is_begun_after_one_has_failed():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        raise ValueError(number)
+
+    with pytest.raises(ValueError, match="0"):
+        ThreadPool(calls=1).map(work, range(50))
+    assert begun == [0]
