@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import io
 from collections import Counter
 from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from simulation.kinds import row_key
 
@@ -50,7 +50,7 @@ def entries_of(data):
 @functools.lru_cache(50_000)
 def rows_of(data):
     """Rows of a data file: ((p, k, v), sequence number, kind), the last two None in append tables."""
-    found = pq.read_table(io.BytesIO(data)).to_pydict()
+    found = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict()  # no thread is left at the end
     values = list(zip(found["p"], found["k"], found["v"]))
     nothing = [None] * len(values)
     return tuple(zip(values, found.get("_SEQUENCE_NUMBER", nothing), found.get("_VALUE_KIND", nothing)))
