@@ -16,12 +16,15 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
 from paimon_py.errors import UsageError
 from paimon_py.lanes import Budget, spread
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from paimon_py.spec.credentials import Credentials
 
 try:
@@ -109,6 +112,13 @@ class Pool(Protocol):
 
     def behind(self, function: Callable[[], object]) -> None:
         """Run a function that raises nothing, perhaps while the caller goes on; the process waits for its end."""
+        ...
+
+    def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
+        """Run a function, perhaps while the caller goes on; the process waits for its end.
+
+        Whoever wants what the function returns or raises calls what comes back, once.
+        """
         ...
 
 
@@ -203,6 +213,9 @@ class SerialPool:
     def behind(self, function: Callable[[], object]) -> None:
         function()
 
+    def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
+        return function
+
 
 class ThreadPool:
     """Runs on a few threads, made for each call so that nothing outlives it.
@@ -243,6 +256,41 @@ class ThreadPool:
         import threading
 
         threading.Thread(target=function, name="paimon-behind").start()
+
+    def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
+        return _Ahead(function).begun()
+
+
+class _Ahead(Generic[R]):
+    """A call in a thread of its own. Whoever asks calls, where the thread is lost to a fork or could not begin."""
+
+    def __init__(self, function: Callable[[], R]) -> None:
+        self._function = function
+        self._found: list[R] = []
+        self._error: BaseException | None = None
+
+    def begun(self) -> Callable[[], R]:
+        """Begin, and give what waits for the end."""
+        import threading
+
+        thread = threading.Thread(target=self._run, name="paimon-ahead")
+        try:
+            thread.start()
+        except RuntimeError:  # the process is ending, or the machine has no more threads
+            return self._function
+        return partial(self._ended, thread)
+
+    def _run(self) -> None:
+        try:
+            self._found.append(self._function())
+        except BaseException as error:  # noqa: BLE001 - raised by whoever asks
+            self._error = error
+
+    def _ended(self, thread: Thread) -> R:
+        thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found[0] if self._found else self._function()
 
 
 class _SharedWork:

@@ -1,6 +1,7 @@
 """A large file at a distance, read by ranges: few requests that are large, several at once.
 
-Whoever knows what will be read says so by `fetch`. The end of the file, where footers lie, comes by the first request.
+Whoever knows what will be read says so by `fetch`, and by `foresee` what will be fetched after that. The end of the
+file, where footers lie, comes by the first request.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ _MOST_BYTES = 8 << 20
 GetRange = Callable[[int, int], bytes]
 """Bytes of the file from a position up to another."""
 
+Pieces = list[tuple[int, bytes]]
+"""Parts of the file, by the position of each."""
+
 
 class RangedFile(io.RawIOBase):
-    """Reads a file of known size. Memory: the ranges that were fetched last."""
+    """Reads a file of known size. Memory: the ranges that were fetched last, and those that are foreseen."""
 
     def __init__(self, path: str, size_bytes: int, get: GetRange, env: Env) -> None:
         super().__init__()
@@ -35,15 +39,29 @@ class RangedFile(io.RawIOBase):
         self._get = get
         self._env = env
         self._position = 0
-        self._held: list[tuple[int, bytes]] = []
+        self._held: Pieces = []
         self._tail: tuple[int, bytes] | None = None
+        self._coming: tuple[list[tuple[int, int]], Callable[[], Pieces]] | None = None
+
+    def foresee(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Begin to fetch what the next `fetch` will name. What is not fetched then ends by itself, and is forgotten."""
+        wanted = self._joined(ranges)
+        self._coming = (wanted, self._env.io.ahead(partial(self._got, wanted)))
 
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Have parts of the file in memory, given by position and length; what was fetched before goes.
 
         Raises: as `Get.get`.
         """
-        wanted = joined((start, min(start + length, self.size_bytes)) for start, length in ranges)
+        wanted = self._joined(ranges)
+        coming, self._coming = self._coming, None
+        self._held = []
+        self._held = coming[1]() if coming is not None and coming[0] == wanted else self._got(wanted)
+
+    def _joined(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        return joined((start, min(start + length, self.size_bytes)) for start, length in ranges)
+
+    def _got(self, wanted: list[tuple[int, int]]) -> Pieces:
         calls = [partial(self._get, start, stop) for start, stop in wanted]
         found = self._env.at_once(self.path, calls)
         pieces: list[tuple[int, list[bytes]]] = []
@@ -54,7 +72,7 @@ class RangedFile(io.RawIOBase):
             else:
                 pieces.append((start, [data]))
             end = stop
-        self._held = [(start, b"".join(parts)) for start, parts in pieces]
+        return [(start, b"".join(parts)) for start, parts in pieces]
 
     def readable(self) -> bool:
         return True
@@ -92,7 +110,7 @@ class RangedFile(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        self._held, self._tail = [], None
+        self._held, self._tail, self._coming = [], None, None
         super().close()
 
     def _part(self, start: int, stop: int) -> bytes:

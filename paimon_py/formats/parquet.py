@@ -5,7 +5,7 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, cast
 
 import msgspec
@@ -31,6 +31,7 @@ from paimon_py.formats.base import (
     row_batches,
 )
 from paimon_py.formats.int96 import INT96_STORAGE, from_int96
+from paimon_py.formats.parquet_fetch import GroupsTogether
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, read_footer, tail
 from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
@@ -40,11 +41,6 @@ from paimon_py.formats.stored import check_stored, lacking
 from paimon_py.lanes import lanes_here
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.types import Atomic, Field, RowType
-
-_FETCH_BYTES = 16 << 20
-"""Column chunks of so many bytes are fetched at once from a distance."""
-
-Fetch = Callable[[list[tuple[int, int]]], None]
 
 _DEFAULT_READ = ReadSettings()
 
@@ -168,34 +164,19 @@ class ParquetOpenFile:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The stored columns that are needed, as the file has them, with the position of the first row."""
         by_page = self._settings.by_page
-        fetch: Fetch | None = getattr(self._source, "fetch", None)
-        for position, groups in self.parts(predicate, rows).stretches():
-            for part in _parted(groups, by_page=by_page, sizes=None if fetch is None else self._chunks(plan)):
-                if fetch is not None:
-                    chunks = self._chunks(plan)
-                    fetch([chunk for group in part for chunk in chunks(group)])
-                stop = position + sum(self._file.metadata.row_group(group).num_rows for group in part)
-                wanted = None if rows is None or not by_page else _between(rows, position, stop)
-                some = self._some(part[0], plan, predicate, wanted) if by_page else None
-                if some is not None:
-                    yield from ((position + start, batch) for start, batch in some)
-                else:
-                    for batch in self._stretch(part, plan, batch_rows):
-                        yield position, batch
-                        position += batch.num_rows
-                position = stop
-
-    def _chunks(self, plan: Sequence[_Column]) -> Callable[[int], list[tuple[int, int]]]:
-        """Where the wanted column chunks of a row group lie: position and length of each."""
-        wanted = {path for column in plan for path in self._stored_paths(column)}
-
-        def of_group(group: int) -> list[tuple[int, int]]:
-            metadata = self._file.metadata.row_group(group)
-            columns = [metadata.column(number) for number in range(metadata.num_columns)]
-            chosen = [c for c in columns if _is_below(c.path_in_schema, wanted)]
-            return [(_begin(column), column.total_compressed_size) for column in chosen]
-
-        return of_group
+        paths = {path for column in plan for path in self._stored_paths(column)}
+        together = GroupsTogether(self._file.metadata, self._source, paths, by_page=by_page)
+        for position, part, will_follow in together.of(self.parts(predicate, rows).stretches()):
+            stop = position + together.row_count(part)
+            wanted = None if rows is None or not by_page else _between(rows, position, stop)
+            some = self._some(part[0], plan, predicate, wanted) if by_page else None
+            if some is not None:
+                yield from ((position + start, batch) for start, batch in some)
+                continue
+            for batch in self._stretch(part, plan, batch_rows):
+                yield position, batch
+                position += batch.num_rows
+                will_follow()
 
     @lazy_property
     def _pages(self) -> PageReader:
@@ -289,38 +270,6 @@ class ParquetOpenFile:
             unknown = pa.nulls(len(known), kind)
             return Bounds(min=unknown, max=unknown, null_count=nulls)
         return Bounds(min=lows, max=highs, null_count=nulls)
-
-
-def _parted(
-    groups: list[int], *, by_page: bool, sizes: Callable[[int], list[tuple[int, int]]] | None
-) -> Iterator[list[int]]:
-    """Row groups that are read together: one where pages are left out, else as many as are fetched at once."""
-    if sizes is None:
-        yield from [[group] for group in groups] if by_page else [groups]
-        return
-    part: list[int] = []
-    room = _FETCH_BYTES
-    for group in groups:
-        size = sum(length for _, length in sizes(group))
-        if part and size > room:
-            yield part
-            part, room = [], _FETCH_BYTES
-        part.append(group)
-        room -= size
-    if part:
-        yield part
-
-
-def _is_below(path: str, wanted: set[str]) -> bool:
-    """Whether a leaf belongs to a column or inner field that is wanted."""
-    parts = path.split(".")
-    return any(".".join(parts[:count]) in wanted for count in range(1, len(parts) + 1))
-
-
-def _begin(column: pq.ColumnChunkMetaData) -> int:
-    """Where a column chunk begins: with its dictionary if it has one."""
-    first, dictionary = int(column.data_page_offset), column.dictionary_page_offset
-    return first if dictionary is None or not 0 < dictionary < first else int(dictionary)
 
 
 def _may_use_threads(values: int) -> bool:

@@ -61,6 +61,18 @@ class TripPool:
     def behind(self, function: Callable[[], object]) -> None:
         function()
 
+    def ahead(self, function: Callable[[], R]) -> Callable[[], R]:
+        """Goes out now; whoever asks later waits for what is left of the trips."""
+        begin = self.trips.now
+        found = function()
+        end, self.trips.now = self.trips.now, begin
+
+        def ended() -> R:
+            self.trips.now = max(self.trips.now, end)
+            return found
+
+        return ended
+
 
 class TripStore:
     """Passes every verb on, and waits for the requests that an object store needs for the verb."""

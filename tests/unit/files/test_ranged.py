@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import bisect
 import io
+import itertools
 import random
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paimon_py import Catalog, col
-from paimon_py.env import Env, SerialPool
+from paimon_py.env import Env, SerialPool, ThreadPool
 from paimon_py.files.ranged import RangedFile, joined
+from paimon_py.formats import parquet_fetch
+from paimon_py.formats.parquet import ParquetFormat
+from paimon_py.spec.type_text import parse_type
+from paimon_py.spec.types import Field
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.testing.trips import TripPool, Trips, TripStore
 
@@ -76,6 +83,43 @@ def test_what_was_fetched_is_read_without_another_request():
     assert len(asked.calls) == 3
 
 
+@pytest.mark.parametrize("pool", [SerialPool(), ThreadPool()], ids=["serial", "threads"])
+def test_what_was_foreseen_is_fetched_once_and_anything_else_as_ever(pool):
+    data = bytes(range(256)) * 40_000
+    asked = Asked(data)
+    file = RangedFile("memory://x/f", len(data), asked, Env(pool=pool))
+    file.foresee([(1000, 500), (5_000_000, 500)])
+    file.fetch([(1000, 500), (5_000_000, 500)])
+    assert sorted(asked.calls) == [(1000, 1500), (5_000_000, 5_000_500)]
+    file.seek(5_000_100)
+    assert file.read(400) == data[5_000_100:5_000_500]
+    file.foresee([(0, 10)])
+    file.fetch([(2000, 10)])
+    file.seek(2000)
+    assert file.read(10) == data[2000:2010]
+
+
+@pytest.mark.parametrize("pool", [SerialPool(), ThreadPool()], ids=["serial", "threads"])
+def test_what_fails_ahead_fails_when_it_is_wanted(pool):
+    def failing(start, stop):
+        raise OSError(f"no bytes {start} to {stop}")
+
+    file = RangedFile("memory://x/f", 100, failing, Env(pool=pool))
+    file.foresee([(0, 10)])
+    with pytest.raises(OSError, match="no bytes 0 to 10"):
+        file.fetch([(0, 10)])
+    file.foresee([(0, 10)])
+    file.close()
+
+
+def test_a_call_ahead_is_made_by_whoever_asks_where_threads_cannot_begin(monkeypatch):
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert ThreadPool().ahead(lambda: 7)() == 7
+
+
 @pytest.fixture(scope="module")
 def wide():
     """A warehouse with a file of 9 MB: 40 columns, 8 row groups; and its rows."""
@@ -109,6 +153,42 @@ def test_a_large_file_is_read_by_few_requests_that_are_large(wide):
     assert table.scan().to_arrow().sort_by("k") == rows
     found = requests_of_data(trips)
     assert len(found) <= 6, found
+
+
+class Eager(SerialPool):
+    """Does at once what may be done ahead."""
+
+    def ahead(self, function):
+        found = function()
+        return lambda: found
+
+
+def test_row_groups_are_fetched_while_those_before_are_decoded(wide, monkeypatch):
+    monkeypatch.setattr(parquet_fetch, "_FETCH_BYTES", 1 << 20)
+    store, rows = wide
+    data = store.get(next(s.path for s in store.list("memory://wide/d.db/t/bucket-0")))
+    asked = Asked(data)
+    file = RangedFile("memory://x/f", len(data), asked, Env(pool=Eager()))
+    kinds = {"k": "INT"}
+    fields = [Field(at, name, parse_type(kinds.get(name, "BIGINT"))) for at, name in enumerate(rows.column_names)]
+    reader = ParquetFormat().open(file, "f", fields, len(data))
+    metadata = pq.ParquetFile(io.BytesIO(data)).metadata
+    ends = list(itertools.accumulate(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)))
+    opened, seen = len(asked.calls), {}
+    for position, _ in reader.positioned_batches(rows.column_names, batch_rows=500):
+        seen.setdefault(bisect.bisect_right(ends, position), []).append(len(asked.calls) - opened)
+    for group, calls in seen.items():
+        first, *others = calls
+        assert first == group + 1
+        assert set(others) == {min(group + 2, len(ends))}, "the row group after it is fetched meanwhile"
+
+
+def test_whoever_takes_the_first_rows_alone_fetches_no_others(wide, monkeypatch):
+    monkeypatch.setattr(parquet_fetch, "_FETCH_BYTES", 1 << 20)
+    store, rows = wide
+    table, trips = distant(store)
+    assert table.head(5) == rows.slice(0, 5)
+    assert len(requests_of_data(trips)) <= 3, trips.requests
 
 
 def test_only_the_wanted_columns_are_fetched(wide):
