@@ -21,7 +21,7 @@ from paimon_py.metadata.upkeep import Upkeep
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
-from paimon_py.storage.renewed_store import open_renewed
+from paimon_py.storage.renewed_store import open_beside
 from paimon_py.storage.store import FileMissingError, Store
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class TableRoot:
         )
 
     def _opened(self, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
-        return open_renewed(url, options, self.env)
+        return open_beside(self.store, url, options, self.env)
 
     def committer(self) -> Committer:
         """Who makes snapshots part of the history: the table's catalog, or else the store."""

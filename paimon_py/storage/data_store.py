@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import BinaryIO
 
+from paimon_py.env import Env
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.shown import harmless_options, shown_url
-from paimon_py.storage.open import open_store
+from paimon_py.storage.renewed_store import open_beside
 from paimon_py.storage.store import FileStatus, Store, range_reader
 
 Opener = Callable[[str, Mapping[str, str]], tuple[Store, str]]
@@ -31,7 +32,8 @@ class DataStore:
     whatever metadata say.
 
     URLs within the bucket of the table's own store (`file:` for a table on a local disk) go to that store; others
-    are opened when first met, with the options that the table was opened with. Pickles keep the options that are known
+    are opened when first met, with the options that the table was opened with, or with the credentials that a server
+    hands out for the table. Pickles keep the options that are known
     to be harmless.
 
     Paths in metadata are Paimon paths: a `%` in them is a percent sign, also behind `file:`.
@@ -46,7 +48,7 @@ class DataStore:
         options: Mapping[str, str] | None = None,
         *,
         roots: Callable[[], Iterable[str]] = tuple,
-        opener: Opener = open_store,
+        opener: Opener | None = None,
     ) -> None:
         """`root`: the directory of the table on `home`; `roots`: its external roots, those met most often first."""
         self._home = home
@@ -55,7 +57,7 @@ class DataStore:
         self._options = dict(options or {})
         self._roots = roots
         self._declared: tuple[Url, ...] = ()
-        self._opener = opener
+        self._opener = opener or partial(_opened_beside, home)
         self._others: dict[str, tuple[Store, str]] = {}
 
     def __repr__(self) -> str:
@@ -181,6 +183,10 @@ def _outside(path: str) -> CorruptionError:
         " names or named",
         path=shown,
     )
+
+
+def _opened_beside(home: Store, url: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    return open_beside(home, url, options, Env())
 
 
 def _again(home: Store, root: str, options: Mapping[str, str], roots: Callable[[], Iterable[str]]) -> DataStore:

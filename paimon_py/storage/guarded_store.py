@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError
-from paimon_py.storage.store import FileMissingError, FileStatus, ReadRange, Store, range_reader
+from paimon_py.storage.store import FileMissingError, FileStatus, OpensBeside, ReadRange, Store, range_reader
 
 
 class GuardedStore:
@@ -60,6 +60,10 @@ class GuardedStore:
 
     def require_new(self, directory: str) -> None:
         """Nothing: others guard."""
+
+    def beside(self, url: str) -> tuple[Store, str] | None:
+        """See `OpensBeside.beside`. Nobody guards what lies there: data files need no exclusive creation."""
+        return self._store.beside(url) if isinstance(self._store, OpensBeside) else None
 
     def put(self, path: str, data: bytes, *, within: str | None = None) -> None:
         self._store.put(path, data, within=within)

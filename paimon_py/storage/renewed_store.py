@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
@@ -20,7 +21,7 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.shown import harmless_options
 from paimon_py.storage.open import open_store
-from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
+from paimon_py.storage.store import FileStatus, OpensBeside, ReadRange, Store, range_reader
 
 SAFE_MILLIS = 3_600_000
 """Credentials are renewed this long before their end, or when half of their time is over."""
@@ -59,6 +60,10 @@ class StoreSource(Protocol):
 
         Raises: StorageError where there are none.
         """
+        ...
+
+    def at(self, url: str) -> StoreSource:
+        """The same credentials for another place, such as one that holds data files of the same table."""
         ...
 
 
@@ -102,6 +107,10 @@ class RenewedStore:
             self._held = held = msgspec.structs.replace(held, renewed_millis=later)
         return held.store
 
+    def beside(self, url: str) -> tuple[Store, str] | None:
+        """See `OpensBeside.beside`. Cost: as fetching credentials."""
+        return RenewedStore.open(self._source.at(url))
+
     # -- verbs of a store -------------------------------------------------------------------------------------------
 
     def get(self, path: str) -> bytes:
@@ -109,11 +118,7 @@ class RenewedStore:
 
     def range_reader(self) -> ReadRange | None:
         """See `range_reader`."""
-        return None if range_reader(self.current()) is None else self._get_range
-
-    def _get_range(self, path: str, start: int, stop: int) -> bytes:
-        get = range_reader(self.current())
-        return self.get(path)[start:stop] if get is None else get(path, start, stop)
+        return None if range_reader(self.current()) is None else partial(_range_of, self)
 
     def put_new(self, path: str, data: bytes, *, within: str | None = None) -> bool:
         return self.current().put_new(path, data, within=within)
@@ -159,6 +164,11 @@ class RenewedStore:
 
     def __repr__(self) -> str:
         return f"RenewedStore({self._source!r})"
+
+
+def _range_of(store: RenewedStore, path: str, start: int, stop: int) -> bytes:
+    get = range_reader(store.current())
+    return store.get(path)[start:stop] if get is None else get(path, start, stop)
 
 
 class _Reader(io.RawIOBase):
@@ -300,6 +310,10 @@ class ProvidedStore:
         store, path = open_store(self._url, {**self._options, **given.options})
         return Held.since(store, now, ends), path
 
+    def at(self, url: str) -> ProvidedStore:
+        """See `StoreSource.at`."""
+        return ProvidedStore(url, self._options, self.env)
+
 
 def open_renewed(url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
     """Open a store as `open_store` does, with the credentials that the environment gives for places that are not local.
@@ -309,6 +323,16 @@ def open_renewed(url: str, options: Mapping[str, str], env: Env) -> tuple[Store,
     if env.credentials is None or _REMOTE.match(url) is None:
         return open_store(url, options)
     return RenewedStore.open(ProvidedStore(url, options, env))
+
+
+def open_beside(home: Store, url: str, options: Mapping[str, str], env: Env) -> tuple[Store, str]:
+    """Open another place of what lies in `home`: with the credentials of `home` where they are handed out for it, as
+    Java's file IO of a table does, else as `open_renewed`.
+
+    Raises: as `open_renewed`
+    """
+    found = home.beside(url) if isinstance(home, OpensBeside) and _REMOTE.match(url) is not None else None
+    return open_renewed(url, options, env) if found is None else found
 
 
 def _provided(url: str, options: Mapping[str, str], credentials: Any) -> ProvidedStore:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 
@@ -198,6 +198,18 @@ def join(*parts: str) -> str:
     """Join path parts with single slashes, keeping `scheme://`."""
     head, *rest = parts
     return "/".join([head.rstrip("/") or "", *(part.strip("/") for part in rest if part)])
+
+
+@runtime_checkable
+class OpensBeside(Protocol):
+    """A store that can open other places with the credentials that it was opened with."""
+
+    def beside(self, url: str) -> tuple[Store, str] | None:
+        """Another place, as `open_store` gives it; None where the credentials are not for other places.
+
+        Raises: as `open_store` and `StoreSource.fetch`
+        """
+        ...
 
 
 def range_reader(store: object) -> ReadRange | None:

@@ -41,6 +41,9 @@ KINDS = ("table", "materialized-table")
 """The types of tables that are Paimon tables."""
 
 DATA_TOKENS = "data-token.enabled"
+QUERY_AUTH = "query-auth.enabled"
+"""Servers may say so of a table whose own schema files do not."""
+
 _LOCATION = "location"
 
 
@@ -158,6 +161,12 @@ class RestMetastore(RestServer):
         kind = found.option("type") or "table"
         if kind not in KINDS:
             raise UnsupportedError(f"{str(name)!r} is a {kind}, which paimon_py does not read", feature=kind)
+        if (found.option(QUERY_AUTH) or "").strip().lower() == "true":
+            raise UnsupportedError(
+                f"{str(name)!r} has {QUERY_AUTH} = true: the server decides which rows and columns may be seen, which"
+                " paimon_py does not ask; read with an engine that does, or ask for a view",
+                feature=QUERY_AUTH,
+            )
         if not found.path:
             raise StorageError(f"the server does not say where {str(name)!r} lies", operation="find")
         table = RestTable(self.client, name, found.id)

@@ -62,6 +62,10 @@ class VendedStore:
         store, path = open_store(self._url, options)
         return Held.since(store, now, end), path
 
+    def at(self, url: str) -> VendedStore:
+        """See `StoreSource.at`: as in Java, a table's credentials are for its external paths as well."""
+        return VendedStore(self._table, url)
+
     def __reduce__(self) -> tuple[object, ...]:
         return VendedStore, (self._table, self._url)
 

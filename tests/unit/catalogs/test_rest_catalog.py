@@ -162,6 +162,19 @@ def test_what_is_no_paimon_table_is_refused_by_name(catalog, server, kind):
         catalog.table("d.t")
 
 
+@pytest.mark.parametrize("by_id", [False, True])
+def test_rows_that_the_server_hides_are_not_read(catalog, server, table, by_id):
+    table.write_arrow(rows(1))
+    asked = server.on_table("GET", "d.t", None)
+    asked["schema"]["options"]["query-auth.enabled"] = "TRUE"
+    server.on_table = lambda *_: asked
+    with pytest.raises(UnsupportedError, match=r"'d.t' has query-auth.enabled = true"):
+        catalog.table_by_id(asked["id"]) if by_id else catalog.table("d.t")
+    for name in ("d.t$files", "d.t$branch_b"):
+        with pytest.raises(UnsupportedError, match=r"query-auth.enabled"):
+            catalog.table(name)
+
+
 def test_options_are_looked_at_before_the_server_is_asked(catalog, server):
     with pytest.raises(OptionError, match="there is no branch 'b'"):
         catalog.create_table("d.u", COLUMNS, options={"scan.fallback-branch": "b"})

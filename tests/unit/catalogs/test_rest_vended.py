@@ -78,11 +78,12 @@ def server(monkeypatch):
         made.given.append(end)
         return {"fs.oss.securityToken": f"sesame-{end}", "fs.oss.endpoint": "told"}, end
 
-    made.vended, made.opened = hand_out, []
+    made.vended, made.opened, made.places = hand_out, [], []
 
     def open_guarded(url, options):
         made.opened.append(options)
-        store, path = open_store(url, {"fs.local.fsync": "false"})
+        made.places.append(url)
+        store, path = open_store(url.replace("oss://", f"{made.root}/outside/"), {"fs.local.fsync": "false"})
         return Guarded(store, options, made.clock), path
 
     monkeypatch.setattr(vended, "open_store", open_guarded)
@@ -90,9 +91,14 @@ def server(monkeypatch):
 
 
 @pytest.fixture
-def table(server):
-    catalog = catalog_of(server, **TOKENS, **{"dlf.oss-endpoint": "ours", "fs.oss.securityToken": "of the user"})
-    catalog.create_database("d")
+def catalog(server):
+    made = catalog_of(server, **TOKENS, **{"dlf.oss-endpoint": "ours", "fs.oss.securityToken": "of the user"})
+    made.create_database("d")
+    return made
+
+
+@pytest.fixture
+def table(catalog):
     return catalog.create_table("d.t", COLUMNS, options={"bucket": "-1", "file.format": "avro"})
 
 
@@ -118,6 +124,23 @@ def test_reading_and_writing_go_on_for_minutes_with_tokens_of_a_minute(table, se
         changes = writer.changes()
     table.commit(changes)
     assert table.scan().count() == 1600
+
+
+def test_files_elsewhere_are_written_and_read_with_the_tokens_of_their_table(table, server, catalog):
+    options = {
+        "bucket": "-1", "file.format": "avro", "data-file.external-paths": "oss://elsewhere/x",
+        "data-file.external-paths.strategy": "round-robin",
+    }  # fmt: skip
+    outside = catalog.create_table("d.u", COLUMNS, options=options)
+    for number in range(3):
+        outside.write_arrow(rows(number))
+        server.clock.seconds += 61
+    assert [place for place in server.places if "elsewhere" in place]
+    assert server.store.list(f"{server.place}/outside/elsewhere/x")
+    assert sorted(catalog.table("d.u").scan().to_arrow()["k"].to_pylist()) == [0, 1, 2]
+    travelled = pickle.loads(pickle.dumps(outside._root.files))
+    with pytest.raises(UsageError, match="pickles leave tokens out"):
+        travelled.place("oss://elsewhere/x/f")
 
 
 def test_an_open_file_is_read_on_with_new_credentials(table, server):
