@@ -79,7 +79,7 @@ from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
     from paimon_py.lsm.writer import LSMWriter
-    from paimon_py.spark import convert_from_spark, convert_to_spark
+    from paimon_py.spark import convert_from_spark, convert_to_spark, write_spark
     from paimon_py.stream.step import Step
     from paimon_py.stream.stream import Stream
 
@@ -162,6 +162,7 @@ __all__ = [
     "convert_from_spark",
     "convert_to_spark",
     "lit",
+    "write_spark",
 ]
 
 
@@ -178,7 +179,7 @@ def __getattr__(name: str) -> object:
         from paimon_py.stream.stream import Stream
 
         return Stream
-    if name in ("convert_to_spark", "convert_from_spark"):
+    if name.endswith("_spark") and name in __all__:
         from paimon_py import spark
 
         return getattr(spark, name)

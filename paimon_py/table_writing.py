@@ -14,10 +14,11 @@ from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
-from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.commit.uncommitted import delete_handed_index, delete_made, uncommitted
 from paimon_py.doors import listed
 from paimon_py.errors import UsageError
 from paimon_py.maintain.after_commit import cared_for
+from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
@@ -98,6 +99,14 @@ def publish(
     (check_compactable if compacts_only and not writes else check_writable)(schema)
     warn_of_idle_options(root, schema.options)
     return cared_for(root, schema, commit(root, schema, given, request), of_batch=writes and identifier is None)
+
+
+def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
+    """Delete the files of changes that nobody will commit, whose writers are gone; as many as the store lets."""
+    files = TableFiles(root, schema)
+    edits = [edit for bucket in changes.buckets for edit in (bucket.written, bucket.compacted)]
+    delete_handed_index(files, changes, {entry.name for edit in edits for entry in edit.made_index})
+    delete_made(files, changes.buckets)
 
 
 def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:

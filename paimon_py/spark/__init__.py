@@ -6,19 +6,22 @@ PySpark, so that the names are there without PySpark.
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import TYPE_CHECKING
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paimon_py.commit.result import CommitResult
 from paimon_py.errors import UsageError
+from paimon_py.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 else:
     DataFrame = SparkSession = object  # for `typing.get_type_hints`, which must not import PySpark
 
-__all__ = ["convert_from_spark", "convert_to_spark"]
+__all__ = ["convert_from_spark", "convert_to_spark", "write_spark"]
 
 
 def convert_to_spark(source: object, spark: SparkSession | None = None, *, truncate_nanos: bool = False) -> DataFrame:
@@ -39,7 +42,7 @@ def convert_to_spark(source: object, spark: SparkSession | None = None, *, trunc
         UsageError: `source` is none of these, or PySpark is not installed.
         UnsupportedError: a column has a type that Spark does not have.
     """
-    frame: DataFrame = _convert().frame_of(source, spark, truncate_nanos=truncate_nanos)
+    frame: DataFrame = _module("convert").frame_of(source, spark, truncate_nanos=truncate_nanos)
     return frame
 
 
@@ -53,15 +56,55 @@ def convert_from_spark(df: DataFrame) -> pa.RecordBatchReader:
         UsageError: PySpark is not installed.
         UnsupportedError: a column has a type that Arrow does not have.
     """
-    reader: pa.RecordBatchReader = _convert().reader_of(df)
+    reader: pa.RecordBatchReader = _module("convert").reader_of(df)
     return reader
 
 
-def _convert() -> ModuleType:
+def write_spark(
+    table: Table,
+    df: DataFrame,
+    mode: Mapping[str, object] | str = "append",
+    identifier: int | None = None,
+    *,
+    user: str | None = None,
+    tasks: int | None = None,
+) -> CommitResult:
+    """Write a DataFrame: executors write the files, the driver commits all of them once.
+
+    All rows of a bucket come to one task. Columns match by name; in a table with a primary key a column `_row_kind` may
+    hold kinds. Rows of one key in one DataFrame have no order in Spark: give the table a `sequence.field` where they
+    matter. Nothing is visible before the commit; a job that fails leaves nothing but files that no snapshot names,
+    which `remove_orphans` deletes.
+
+    Args:
+        table: where to write.
+        df: what to write; its query runs once.
+        mode: "append"; "overwrite" replaces the whole table, "dynamic" the partitions that occur in `df`, and
+            `{"month": 3}` that partition.
+        identifier: makes the call repeatable: an identifier that was committed already does nothing, and says so in
+            the result. In `foreachBatch` it is the number of the batch.
+        user: whose identifiers these are; an identifier below one that the user committed counts as committed. None
+            is the streaming query that runs now, whose id its checkpoint keeps; outside of one, and on Spark Connect,
+            name a user for each pipeline that writes to the table.
+        tasks: how many tasks write. None takes `spark.sql.shuffle.partitions` where rows are sent to their buckets,
+            but no more than there are buckets, and elsewhere the tasks of `df`.
+
+    Returns: what was committed.
+
+    Raises:
+        UsageError: the columns or values do not fit, or another mode; nothing was written.
+        CommitConflictError: another commit changed what this one depends on; its files are deleted.
+        CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        UnsupportedError: the table uses a feature that paimon_py cannot write; a column of a type that it lacks.
+    """
+    done: CommitResult = _module("write").write(table, df, mode, identifier, user, tasks)
+    return done
+
+
+def _module(name: str) -> Any:
     try:
-        from paimon_py.spark import convert
+        return importlib.import_module(f"paimon_py.spark.{name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "pyspark":
             raise
         raise UsageError('Spark needs PySpark, which is not installed: pip install "paimon-py[spark]"') from error
-    return convert

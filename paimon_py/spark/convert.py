@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_py import Scan, Table
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
+from paimon_py.spark.jobs import mapped, numbered_tasks
 from paimon_py.spark.session import session
 from paimon_py.spark.types import arrow_schema, spark_schemas
 from paimon_py.system.made_table import MadeTable
@@ -41,7 +42,7 @@ def reader_of(df: DataFrame) -> pa.RecordBatchReader:
         raise UsageError(f"convert_from_spark takes a DataFrame of Spark, not {type(df).__name__}")
     schema = arrow_schema(kind)
     numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
-    blobs = numbered.mapInArrow(_Serialise(schema), "data binary").toLocalIterator()
+    blobs = mapped(numbered, _Serialise(schema), "data binary").toLocalIterator()
     return pa.RecordBatchReader.from_batches(schema, _batches(blobs))
 
 
@@ -56,8 +57,8 @@ def _scan_to_spark(scan: Scan, spark: SparkSession, truncate_nanos: bool) -> Dat
     splits = scan.splits()
     if not splits:
         return spark.createDataFrame([], spark_schema)
-    read = _ReadSplits(scan, splits, target, truncate_nanos)
-    df = spark.range(0, len(splits), 1, len(splits)).mapInArrow(read, spark_schema)
+    read = _ReadSplits(scan, list(map(bytes, splits)), target, truncate_nanos)
+    df = mapped(numbered_tasks(spark, len(splits)), read, spark_schema)
     return df if scan.limit is None or len(splits) == 1 else df.limit(scan.limit)
 
 
@@ -66,7 +67,7 @@ def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate
     blobs = [(blob,) for blob in _blobs(reader, target, truncate_nanos)]
     if not blobs:
         return spark.createDataFrame([], spark_schema)
-    return spark.createDataFrame(blobs, "data binary").mapInArrow(_deserialise, spark_schema)
+    return mapped(spark.createDataFrame(blobs, "data binary"), _deserialise, spark_schema)
 
 
 def _blobs(reader: pa.RecordBatchReader, target: pa.Schema, truncate_nanos: bool) -> Iterator[bytearray]:
@@ -124,7 +125,7 @@ def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) 
 class _ReadSplits:
     """Runs on an executor: numbers of splits in, their rows out."""
 
-    def __init__(self, scan: Scan, splits: list[Split], target: pa.Schema, truncate_nanos: bool) -> None:
+    def __init__(self, scan: Scan, splits: list[bytes], target: pa.Schema, truncate_nanos: bool) -> None:
         self.scan = scan
         self.splits = splits
         self.target = target
@@ -133,7 +134,7 @@ class _ReadSplits:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0):
-                for part in self.scan.read(self.splits[number.as_py()]):
+                for part in self.scan.read(Split.from_bytes(self.splits[number.as_py()])):
                     yield from fit(part, self.target, self.truncate_nanos)
 
 
@@ -147,5 +148,3 @@ class _Serialise:
         for batch in batches:
             blob = _blob(fit(batch, self.schema, False), self.schema)
             yield pa.RecordBatch.from_arrays([pa.array([bytes(blob)], pa.binary())], ["data"])
-
-

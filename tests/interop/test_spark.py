@@ -6,12 +6,14 @@ import datetime
 import decimal
 import pickle
 import shutil
+import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import paimon_py
-from paimon_py import Catalog, Schema, UnsupportedError, UsageError, col
+from paimon_py import Catalog, Schema, SchemaError, UnsupportedError, UsageError, col
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = [
@@ -31,13 +33,12 @@ def spark():
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17")
     import os
-    import sys
 
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[2,2]")  # two attempts for each task
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "Asia/Shanghai")
         .config("spark.sql.shuffle.partitions", "2")
@@ -193,3 +194,170 @@ def test_a_scan_and_its_splits_travel_between_processes(table):
     again = pickle.loads(pickle.dumps(scan))
     rows = [again.read(pickle.loads(pickle.dumps(split))).read_all().num_rows for split in scan.splits()]
     assert sum(rows) == scan.count() == 10
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+ROWS = pa.schema([
+    pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string()), ("a.b", pa.timestamp("us")),
+])  # fmt: skip
+KINDS = {
+    "fixed": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3"}},
+    "dynamic": {"primary_key": ["p", "k"], "partition_by": ["p"]},
+    "moving": {"primary_key": ["k"], "partition_by": ["p"]},
+    "append": {"partition_by": ["p"]},
+    "bucketed": {"options": {"bucket": "3", "bucket-key": "k"}},
+    "postponed": {"primary_key": ["k"], "options": {"bucket": "-2"}},
+}
+IN_FULL = ("bucketed", "postponed")
+BY_KIND = [pytest.param(kind, marks=pytest.mark.full if kind in IN_FULL else ()) for kind in KINDS]
+
+
+@pytest.fixture
+def db(tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("db", exist_ok=True)
+    return catalog
+
+
+def numbers(spark, start, end, text="v"):
+    return spark.range(start, end, 1, 3).selectExpr(
+        "cast(id % 2 as int) p", "id k", f"concat('{text}', id) v", "timestamp_ntz'2020-01-01 00:00:00' `a.b`"
+    )
+
+
+def content(table):
+    return {(row["p"], row["k"]): row["v"] for row in table.scan(columns=["p", "k", "v"]).to_arrow().to_pylist()}
+
+
+def expected(start, end, text="v"):
+    return {(k % 2, k): f"{text}{k}" for k in range(start, end)}
+
+
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_executors_write_and_the_driver_commits_once(spark, db, kind):
+    table = db.create_table("db.t", ROWS, **KINDS[kind])
+    done = paimon_py.write_spark(table, numbers(spark, 0, 60))
+    assert (done.row_count, [one.id for one in table.snapshots()]) == (60, [1])
+    table.write_arrow(pa.table({"p": pa.array([0, 1], pa.int32()), "k": [100, 101], "v": ["v100", "v101"]}))
+    paimon_py.write_spark(table, numbers(spark, 60 if kind in ("append", "bucketed") else 30, 102, "new"), tasks=2)
+    table.compact()
+    want = expected(0, 60) | {(0, 100): "v100", (1, 101): "v101"}
+    if kind in ("append", "bucketed"):
+        assert table.count() == 60 + 2 + 42
+        return
+    assert content(table) == want | expected(30, 102, "new")
+    assert table.count() == 102
+    if kind == "fixed":
+        names = [(row["partition"], row["bucket"]) for row in table.system("buckets").scan().to_arrow().to_pylist()]
+        assert len(names) == len(set(names)) == 6
+
+
+def test_what_is_overwritten_is_what_was_asked_for_and_a_replayed_batch_commits_once(spark, db):
+    table = db.create_table("db.t", ROWS, partition_by=["p"])
+    rows = numbers(spark, 0, 8)
+    paimon_py.write_spark(table, rows)
+    paimon_py.write_spark(table, rows.where("k = 2"), "dynamic")
+    assert content(table) == {(0, 2): "v2", **{(1, k): f"v{k}" for k in (1, 3, 5, 7)}}
+    paimon_py.write_spark(table, rows.where("k = 3"), {"p": 1})
+    assert content(table) == {(0, 2): "v2", (1, 3): "v3"}
+    with pytest.raises(UsageError, match="outside the partition to overwrite"):
+        paimon_py.write_spark(table, rows, {"p": 1})
+    first = paimon_py.write_spark(table, rows.where("k < 2"), "overwrite", identifier=7)
+    again = paimon_py.write_spark(table, rows, "overwrite", identifier=7)
+    assert (first.already_committed, again.already_committed, again.snapshot_id) == (False, True, first.snapshot_id)
+    assert content(table) == {(0, 0): "v0", (1, 1): "v1"}
+    other = paimon_py.write_spark(table, rows.where("false"), "overwrite", identifier=7, user="another")
+    assert (other.already_committed, table.count()) == (False, 0)
+    assert data_files(table) == named_files(table)
+
+
+def data_files(table):
+    return sorted(path.name for path in Path(table.location).rglob("data-*") if path.is_file())
+
+
+def named_files(table):
+    entries = [e for s in table.snapshots() for m in s.manifests() for e in m.entries()]
+    return sorted({entry.file.name for entry in entries})
+
+
+def test_what_does_not_fit_is_refused_as_ours_and_leaves_no_file(spark, db):
+    for name, keys in (("append", {}), ("keyed", {"primary_key": ["k"], "options": {"bucket": "2"}})):
+        table = db.create_table(f"db.{name}", ROWS, **keys)
+        rows = numbers(spark, 0, 6)
+        with pytest.raises(SchemaError, match="no such column") as caught:
+            paimon_py.write_spark(table, rows.withColumn("zz", rows["p"]))
+        assert caught.value.fields == ("zz",)
+        with pytest.raises(SchemaError, match="column k is NOT NULL but 1 of"):
+            paimon_py.write_spark(table, rows.selectExpr("p", "if(k = 5, null, k) k"))
+        with pytest.raises(UsageError, match="mode is"):
+            paimon_py.write_spark(table, rows, "error")
+        with pytest.raises(UsageError, match="Table.write_arrow"):
+            paimon_py.write_spark(table, rows.limit(1).toPandas())
+        assert (table.snapshots(), data_files(table)) == ([], [])
+
+
+def test_a_task_that_fails_is_run_again_and_its_files_are_gone(spark, db):
+    table = db.create_table("db.t", ROWS)
+    marks = Path(table.location).parent / "marks"
+    marks.mkdir()
+    rows = numbers(spark, 0, 30).select("p", "k", "v")
+
+    def fails_once(batches):
+        yield from batches
+        try:
+            (marks / "failed").touch(exist_ok=False)
+        except FileExistsError:
+            return
+        raise ValueError("the executor stumbles")
+
+    done = paimon_py.write_spark(table, rows.mapInArrow(fails_once, rows.schema))
+    assert (done.row_count, content(table)) == (30, expected(0, 30))
+    assert data_files(table) == named_files(table)
+
+    def fails(batches):
+        for batch in batches:
+            yield batch
+            raise ValueError("the executor falls")
+
+    with pytest.raises(Exception, match="the executor falls"):
+        paimon_py.write_spark(table, rows.mapInArrow(fails, rows.schema))
+    assert [one.id for one in table.snapshots()] == [1]
+    assert content(table) == expected(0, 30)
+
+
+def test_every_type_goes_through_spark_and_back_into_a_table(spark, table, db):
+    copy = db.create_table("db.copy", Schema(COLUMNS), primary_key=["k"], options={"bucket": "2"})
+    paimon_py.write_spark(copy, paimon_py.convert_to_spark(table, spark))
+    assert copy.to_arrow().sort_by("k").equals(table.to_arrow().sort_by("k"))
+
+
+def test_an_executor_without_the_package_names_the_way_out(monkeypatch):
+    from pyspark import cloudpickle
+
+    from paimon_py.spark.entry import travelling
+
+    entered = pickle.loads(cloudpickle.dumps(travelling(iter)))
+    assert list(entered([])) == []
+    monkeypatch.setitem(sys.modules, "paimon_py", None)
+    with pytest.raises(RuntimeError, match="lacks the module 'paimon_py'; install paimon_py there.*paimon_py.ship"):
+        entered([])
+
+
+@pytest.mark.full
+def test_batches_of_a_stream_commit_once_and_their_query_is_the_user(spark, db, tmp_path):
+    table = db.create_table("db.t", ROWS, primary_key=["k"], options={"bucket": "2"})
+    source, results = str(tmp_path / "in"), []
+
+    def each(df, number):
+        results.append(paimon_py.write_spark(table, df, identifier=number))
+        results.append(paimon_py.write_spark(table, df, identifier=number))
+
+    for start in (0, 10):
+        numbers(spark, start, start + 10).write.mode("append").parquet(source)
+        stream = spark.readStream.schema(numbers(spark, 0, 1).schema).parquet(source).writeStream.foreachBatch(each)
+        query = stream.option("checkpointLocation", str(tmp_path / "check")).trigger(availableNow=True).start()
+        query.awaitTermination()
+    assert [one.already_committed for one in results] == [False, True, False, True]
+    assert content(table) == expected(0, 20)
+    assert table.committed(f"write_spark-{query.id}") == 1

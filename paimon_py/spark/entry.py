@@ -1,0 +1,40 @@
+"""Where work begins on an executor: what travels there needs nothing of paimon_py to say that paimon_py is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+import paimon_py
+
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What `mapInArrow` takes: the batches of one task in, other batches out."""
+
+
+def travelling(work: Work) -> Work:
+    """`work` in a form that an executor without paimon_py, or with another version, refuses with the way out.
+
+    An inner function travels by its code, so that the executor imports nothing before the function runs.
+    """
+    payload, version = cloudpickle.dumps(work), paimon_py.__version__
+
+    def entered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle
+
+        way_out = "install paimon_py there as it is here, or call paimon_py.ship(spark) before"
+        try:
+            import paimon_py as there
+
+            if there.__version__ != version:
+                message = f"the executors have paimon_py {there.__version__}, the driver has {version}; {way_out}"
+                raise RuntimeError(message)
+            run = pickle.loads(payload)
+        except ModuleNotFoundError as error:
+            name = error.name
+            raise RuntimeError(f"the Python of the executors lacks the module {name!r}; {way_out}") from error
+        done: Iterator[pa.RecordBatch] = run(batches)
+        return done
+
+    return entered

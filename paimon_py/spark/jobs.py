@@ -1,0 +1,135 @@
+"""Work on the executors whose results the driver waits for: tasks in, values back in one collect, errors as ours."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from paimon_py.errors import PaimonError, ResourceError, StorageError, UsageError
+from paimon_py.spark.entry import Work, travelling
+
+_RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])
+_RESULT_SQL = "failed boolean, data binary"
+_OURS = re.compile(r"\(paimon-error ([A-Za-z0-9+/=]+)\)")
+_MISSING = re.compile(r"the Python of the executors lacks.*|the executors have paimon_py .*")
+
+Results = Iterator[bytes]
+Make = Callable[[Iterable[pa.RecordBatch]], Results]
+"""Runs on an executor: the batches of one task → values for the driver."""
+
+
+class Failed(Exception):
+    """Some task failed by an error of ours; `done` holds what the others handed over."""
+
+    def __init__(self, error: PaimonError, done: list[bytes]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.done = done
+
+
+def mapped(df: DataFrame, work: Work, schema: Any) -> DataFrame:
+    """The frame that `work` makes of the batches of every task of `df`; nothing runs yet."""
+    return df.mapInArrow(travelling(work), schema)
+
+
+def numbered_tasks(spark: SparkSession, count: int) -> DataFrame:
+    """One row for each task, that holds its number."""
+    return spark.range(0, count, 1, count)
+
+
+def gathered(df: DataFrame, make: Make) -> list[bytes]:
+    """What `make` gives for all tasks of `df`, in one collect.
+
+    Raises:
+        Failed: a task met an error that another attempt would meet as well.
+        PaimonError: the store failed in all attempts that Spark makes, or the executors lack paimon_py.
+    """
+    try:
+        rows = mapped(df, TellingErrors(_Told(make)), _RESULT_SQL).collect()
+    except PySparkException as error:
+        raise _as_ours(error) from error
+    except Exception as error:  # Py4JJavaError, which older versions let through
+        if type(error).__module__.partition(".")[0] != "py4j":
+            raise
+        raise _as_ours(error) from error
+    done = [bytes(data) for failed, data in rows if not failed]
+    for failed, data in rows:
+        if failed:
+            raise Failed(pickle.loads(bytes(data)), done)
+    return done
+
+
+def run_tasks(spark: SparkSession, tasks: Sequence[bytes], run: Callable[[bytes], bytes]) -> list[bytes]:
+    """What `run` gives for each of some tasks, one of Spark's tasks for each; in no particular order.
+
+    Raises: as `gathered`.
+    """
+    return gathered(numbered_tasks(spark, len(tasks)), _Numbered(list(tasks), run)) if tasks else []
+
+
+class _Numbered:
+    """Runs on an executor: numbers of tasks in, results out."""
+
+    def __init__(self, tasks: list[bytes], run: Callable[[bytes], bytes]) -> None:
+        self.tasks = tasks
+        self.run = run
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
+        for batch in batches:
+            for number in batch.column(0):
+                yield self.run(self.tasks[number.as_py()])
+
+
+class _Told:
+    """Runs on an executor: values as rows, and errors of ours as values, but for those that another attempt may cure.
+
+    Spark runs a failed task again, on another machine too, which helps where a store failed or a disk is full.
+    """
+
+    def __init__(self, make: Make) -> None:
+        self.make = make
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for value in self.make(batches):
+                yield _row(False, value)
+        except (StorageError, ResourceError):
+            raise
+        except PaimonError as error:
+            yield _row(True, pickle.dumps(error))
+
+
+def _row(failed: bool, data: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"failed": failed, "data": data}], schema=_RESULT)
+
+
+class TellingErrors:
+    """Runs on an executor: does the work, and tells errors of ours so that the driver can raise them as they are."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.work(batches)
+        except PaimonError as error:
+            raise RuntimeError(f"{error} (paimon-error {base64.b64encode(pickle.dumps(error)).decode()})") from error
+
+
+def _as_ours(error: Exception) -> Exception:
+    """The error of ours that an error of Spark's tells of; Spark's own if there is none."""
+    text = str(error)
+    missing, ours = _MISSING.search(text), _OURS.search(text)
+    if missing is not None:
+        return UsageError(missing.group())
+    if ours is None:
+        return error
+    told: PaimonError = pickle.loads(base64.b64decode(ours.group(1)))
+    return told

@@ -1,0 +1,114 @@
+"""Which of Spark's tasks writes a row: all rows of a partition and bucket come to one task.
+
+The number of the task is computed in columns by the table's own hash, and Spark is given a number that its hash sends
+there: `repartition(n, column)` puts a row into task pmod(hash(column), n) in every version.
+
+Source: Java `ChannelComputer`, `RowAssignerChannelComputer`; Spark `HashPartitioning`, `Murmur3Hash`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as st
+
+from paimon_py.codec.binary_row.hash import hash_row
+from paimon_py.codec.buckets import bucket_numbers
+from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.lazy import lazy_property
+from paimon_py.spark.convert import fit
+from paimon_py.spark.jobs import TellingErrors, mapped
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.write.align import Alignment
+from paimon_py.write.dynamic import writer_numbers
+from paimon_py.write.route import partition_codes
+
+Numbers = npt.NDArray[Any]
+
+_NO_FIELDS = struct.pack("<i", 0)
+_OPTIONS = ("bucket", "dynamic-bucket", "rowkind.")
+
+
+def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int) -> DataFrame:
+    """The rows of `df` with one more column, by which they are spread over `tasks`; the rest of the columns stays.
+
+    Args:
+        target: the columns of `df` as the table takes them.
+    """
+    kind = st.StructType([*df.schema.fields, st.StructField("task", st.IntegerType(), False)])
+    return mapped(df, TellingErrors(_Place(schema, target, tasks)), kind).repartition(tasks, "task")
+
+
+def tasks_of(schema: TableSchema, wanted: int) -> int:
+    """How many tasks write: `wanted`, but no more than there can be buckets.
+
+    Rows whose keys move between partitions are written by one task, since a writer has to know where all keys are.
+    """
+    mode = bucket_mode(schema)
+    if mode is BucketMode.MOVING:
+        return 1
+    if mode is BucketMode.FIXED and not schema.partition_keys:
+        return min(wanted, int(Options(schema.options).get_int("bucket")))
+    return wanted
+
+
+def places(tasks: int) -> list[int]:
+    """For each task a number that Spark's hash sends to the task."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < tasks:
+        found.setdefault(hash_row(_NO_FIELDS + struct.pack("<i", number)) % tasks, number)
+        number += 1
+    return [found[task] for task in range(tasks)]
+
+
+class _Place:
+    """Runs on an executor: rows in, the same rows with the place of their task out."""
+
+    def __init__(self, schema: TableSchema, target: pa.Schema, tasks: int) -> None:
+        options = {name: text for name, text in schema.options.items() if name.startswith(_OPTIONS)}
+        self.schema = msgspec.structs.replace(schema, options=options)  # none that leaves rows out
+        self.target = target
+        self.tasks = tasks
+        self.places = np.array(places(tasks), np.int32)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            own = self.places[self.numbers(batch)]
+            kinds = [*batch.schema, pa.field("task", pa.int32(), False)]
+            yield pa.RecordBatch.from_arrays([*batch.columns, from_numpy(own, pa.int32())], schema=pa.schema(kinds))
+
+    def numbers(self, batch: pa.RecordBatch) -> Numbers:
+        """The task of each row."""
+        parts = [self._of(part) for part in fit(batch, self.target, False)]
+        return np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)
+
+    def _of(self, batch: pa.RecordBatch) -> Numbers:
+        if bucket_mode(self.schema) is BucketMode.DYNAMIC:
+            return numpy_values(writer_numbers(self.schema, batch, self.tasks))
+        rows = self._alignment.apply(batch).batch
+        codes, partitions = partition_codes(rows, self.schema.partition_fields)
+        starts = np.array([abs(int(np.fmod(hash_row(one), self.tasks))) for one in partitions], np.int64)
+        own = starts[0] if codes is None else starts[codes]
+        return (own + self._buckets(rows)) % self.tasks
+
+    def _buckets(self, rows: pa.RecordBatch) -> Numbers:
+        options = Options(self.schema.options)
+        fields = [self.schema.field(name) for name in self.schema.bucket_keys]
+        return bucket_numbers(
+            [rows.column(field.name) for field in fields], [field.type for field in fields],
+            options.get_int("bucket"), options.get_enum("bucket-function.type"),
+        )  # fmt: skip
+
+    @lazy_property
+    def _alignment(self) -> Alignment:
+        return Alignment(self.schema, self.target)

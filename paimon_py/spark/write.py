@@ -1,0 +1,177 @@
+"""Writing DataFrames: executors write files and hand their changes over, the driver commits all of them once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Union
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from paimon_py import Changes, CommitResult, Table
+from paimon_py.codec.columns import numpy_values
+from paimon_py.commit.overwrite import overwrite_of
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import UsageError
+from paimon_py.spark.convert import fit
+from paimon_py.spark.jobs import Failed, Results, gathered
+from paimon_py.spark.placing import placed, places, tasks_of
+from paimon_py.spark.types import arrow_schema
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_writable
+from paimon_py.spec.types import Atomic, Root
+from paimon_py.table_writing import discard
+from paimon_py.write.align import Alignment
+from paimon_py.write.session import Writer
+
+Overwrite = Union[Mapping[str, object], str, None]
+
+_WRITER = "write_spark"
+_QUERY = "sql.streaming.queryId"
+
+_MODES: dict[str, Overwrite] = {"append": None, "overwrite": {}, "dynamic": "dynamic"}
+
+
+def write(
+    table: Table, df: DataFrame, mode: Mapping[str, object] | str, identifier: int | None, user: str | None,
+    tasks: int | None,
+) -> CommitResult:  # fmt: skip
+    """See `write_spark`."""
+    overwrite = _overwrite(mode)
+    target = _checked(table, df, overwrite, tasks)
+    user = user if identifier is None else user or _writer_of(df)
+    CommitRequest(user=user, identifier=identifier)
+    if user is not None and identifier is not None and not table.filter_committed(user, [identifier]):
+        return table.commit(_nothing(table, overwrite), user=user, identifier=identifier, overwrite=overwrite)
+    done = _written(table, df, target, overwrite, tasks)
+    changes = Changes.concat([Changes.from_bytes(one) for one in done] or [_nothing(table, overwrite)])
+    with uncommitted(lambda: discard(table._root, table.schema, changes)):
+        return table.commit(changes, user=user, identifier=identifier, overwrite=overwrite)
+
+
+def _writer_of(df: DataFrame) -> str:
+    """Whose commits an identifier counts: the streaming query's that runs now, as far as Spark tells, or all others'.
+
+    Spark keeps the id of a query in its checkpoint, so that the query has the same one when it comes back.
+    """
+    try:
+        query = df.sparkSession.sparkContext.getLocalProperty(_QUERY)
+    except (PySparkException, AttributeError):  # Spark Connect
+        query = None
+    return f"{_WRITER}-{query}" if query else _WRITER
+
+
+def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:
+    if isinstance(mode, Mapping):
+        return mode
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise UsageError(
+            f'mode is "append", "overwrite" (the whole table), "dynamic" (the partitions of the rows) or a partition '
+            f'such as {{"month": 3}}, not {mode!r}'
+        )
+    return _MODES[mode]
+
+
+def _checked(table: Table, df: DataFrame, overwrite: Overwrite, tasks: int | None) -> pa.Schema:
+    """The columns of `df` as the table takes them; what can be refused is refused before anything runs."""
+    if not isinstance(table, Table):
+        raise UsageError(f"write_spark writes to a Table, not {type(table).__name__}")
+    if not hasattr(df, "mapInArrow"):
+        raise UsageError(f"write_spark takes a DataFrame of Spark, not {type(df).__name__}; see Table.write_arrow")
+    if tasks is not None and (not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 1):
+        raise UsageError(f"tasks is how many tasks write, at least 1, not {tasks!r}")
+    check_writable(table.schema)
+    overwrite_of(table.schema, overwrite)
+    target = _target(table.schema, arrow_schema(df.schema))
+    Alignment(table.schema, target)
+    return target
+
+
+def _target(schema: TableSchema, given: pa.Schema) -> pa.Schema:
+    """The columns of a DataFrame, with TIME where Spark has none and holds milliseconds of the day."""
+    times = {
+        field.name for field in schema.fields if isinstance(field.type, Atomic) and field.type.root is Root.TIME
+    }
+    return pa.schema([
+        field.with_type(pa.time32("ms")) if field.name in times and pa.types.is_int32(field.type) else field
+        for field in given
+    ])  # fmt: skip
+
+
+def _nothing(table: Table, overwrite: Overwrite) -> Changes:
+    with table.writer(overwrite=overwrite is not None) as writer:
+        return writer.changes()
+
+
+def _written(
+    table: Table, df: DataFrame, target: pa.Schema, overwrite: Overwrite, tasks: int | None
+) -> list[bytes]:
+    """What all tasks wrote; if one failed by an error of ours, what the others wrote is deleted.
+
+    Raises: PaimonError
+    """
+    plain = df.toDF(*map(str, range(len(target))))  # mapInArrow cannot find columns with dots in their names
+    count = 0
+    if bucket_mode(table.schema) not in (BucketMode.NONE, BucketMode.POSTPONED):
+        wanted = tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        count = tasks_of(table.schema, wanted)
+        plain = plain.repartition(1) if count == 1 else placed(plain, table.schema, target, count)
+    elif tasks is not None:
+        plain = plain.repartition(tasks)
+    try:
+        return gathered(plain, _Write(table, target, overwrite, count))
+    except Failed as failed:
+        for one in failed.done:
+            discard(table._root, table.schema, Changes.from_bytes(one))
+        raise failed.error from None
+
+
+class _Write:
+    """Runs on an executor: the rows of one task in, what was written out.
+
+    Where several tasks fill dynamic buckets, each row says by its place which of their shares it belongs to.
+    """
+
+    def __init__(self, table: Table, target: pa.Schema, overwrite: Overwrite, tasks: int) -> None:
+        self.table = table
+        self.target = target
+        self.overwrite = overwrite
+        self.tasks = tasks
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
+        shared = self.tasks > 1 and bucket_mode(self.table.schema) is BucketMode.DYNAMIC
+        number_of = {place: number for number, place in enumerate(places(self.tasks))} if shared else {}
+        with contextlib.ExitStack() as opened:
+            writers: dict[int | None, Writer] = {}
+            for batch in batches:
+                for number, rows in _shares(batch, number_of):
+                    if number not in writers:
+                        writers[number] = opened.enter_context(self._writer(number))
+                    for part in fit(rows, self.target, False):
+                        writers[number].write_arrow(part)
+            for writer in writers.values():
+                yield bytes(writer.changes())
+
+    def _writer(self, number: int | None) -> Writer:
+        share = None if number is None else (number, self.tasks)
+        writer = self.table.writer(overwrite=self.overwrite is not None, share=share)
+        if self.overwrite and isinstance(self.overwrite, Mapping):
+            writer.restrict(self.overwrite)
+        return writer
+
+
+def _shares(
+    batch: pa.RecordBatch, number_of: Mapping[int, int]
+) -> Iterator[tuple[int | None, pa.RecordBatch]]:
+    """The rows of each share, by its number; None if nothing is shared."""
+    if not number_of:
+        yield None, batch
+        return
+    own = numpy_values(batch.column(batch.num_columns - 1))
+    for place in np.unique(own).tolist():
+        yield number_of[place], batch.filter(pa.array(own == place))
