@@ -62,7 +62,7 @@ def tasks_of(schema: TableSchema, wanted: int) -> int:
 
 
 def places(tasks: int) -> list[int]:
-    """For each task a number that Spark's hash sends to the task."""
+    """A number for each task, which Spark's hash sends to the task."""
     found: dict[int, int] = {}
     number = 0
     while len(found) < tasks:
