@@ -79,7 +79,7 @@ from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
     from paimon_py.lsm.writer import LSMWriter
-    from paimon_py.spark import convert_from_spark, convert_to_spark, write_spark
+    from paimon_py.spark import compact_spark, convert_from_spark, convert_to_spark, ship, write_spark
     from paimon_py.stream.step import Step
     from paimon_py.stream.stream import Stream
 
@@ -159,9 +159,11 @@ __all__ = [
     "UpdateDialect",
     "UsageError",
     "col",
+    "compact_spark",
     "convert_from_spark",
     "convert_to_spark",
     "lit",
+    "ship",
     "write_spark",
 ]
 
@@ -179,7 +181,7 @@ def __getattr__(name: str) -> object:
         from paimon_py.stream.stream import Stream
 
         return Stream
-    if name.endswith("_spark") and name in __all__:
+    if name in __all__:
         from paimon_py import spark
 
         return getattr(spark, name)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.result import CommitResult, joined
+from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.doors import check_progress, names_place
+from paimon_py.doors import names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -69,24 +69,12 @@ class TableCare(ABC):
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
             UnsupportedError: the table uses a feature that paimon_py cannot compact.
         """
-        from paimon_py.compaction.compact import Compactor
-        from paimon_py.maintain.after_commit import cared_for
-        from paimon_py.maintain.expire_partitions import unexpired
-        from paimon_py.metadata.idle_warning import warn_of_idle_options
+        from paimon_py.maintain.compact_table import compact_table
 
-        check_compactable(self._schema)
-        self._root.store.require_new(self._root.path)
-        warn_of_idle_options(self._root, self._schema.options)
-        check_progress(progress)
-        clustering = sort_clustering(self._schema, order_by, strategy)
-        chosen = unexpired(self._root, self._schema, choice_of(self._schema, "compact", partitions, where))
-        published = CommitResult()
-        if bucket_mode(self._schema) is BucketMode.POSTPONED:
-            from paimon_py.maintain.publish_waiting import publish_waiting
-
-            published = publish_waiting(self._root, self._schema, chosen)
-        compactor = Compactor(self._root, self._schema, full=full, chosen=chosen, clustering=clustering)
-        return cared_for(self._root, self._schema, joined(published, compactor.run(progress)))
+        return compact_table(
+            self._root, self._schema, full=full, partitions=partitions, where=where, order_by=order_by,
+            strategy=strategy, progress=progress,
+        )  # fmt: skip
 
     def rescale(self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None) -> CommitResult:
         """Write partitions anew with another number of buckets, as one overwrite; rows stay what they are.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from typing import Union
 
 import msgspec
 
@@ -32,6 +33,18 @@ from paimon_py.storage.store import FileMissingError
 Report = Callable[[CompactionProgress], object]
 
 
+class Overtaken(msgspec.Struct, frozen=True):
+    """A compaction that others made pointless, and how."""
+
+    partition: bytes
+    bucket: int
+    reason: str
+
+
+Carry = Callable[[Sequence[CompactionTask]], Sequence[Union[BucketChanges, Overtaken]]]
+"""Carries tasks out somewhere else, all or none: what came of each, in any order."""
+
+
 class Compactor:
     """One call of `Table.compact`."""
 
@@ -43,12 +56,15 @@ class Compactor:
         full: bool,
         chosen: PartitionChoice | None,
         clustering: Clustering | None = None,
+        carry: Carry | None = None,
     ) -> None:
+        """`carry`: who carries the tasks out; None: this process."""
         self._root = root
         self._schema = schema
         self._full = full
         self._chosen = chosen
         self._clustering = clustering
+        self._carry = carry
 
     def run(self, report: Report | None) -> CommitResult:
         """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
@@ -79,9 +95,9 @@ class Compactor:
     def _round(self, tasks: Sequence[CompactionTask], report: Report | None) -> CommitResult:
         if not tasks:
             return CommitResult()
-        results = self._carried_out(tasks, report)
+        results = self._carried_out(tasks, report) if self._carry is None else self._carried_elsewhere(tasks, report)
         done = [result for result in results if isinstance(result, BucketChanges)]
-        overtaken = _Dropped.of(result for result in results if isinstance(result, _Overtaken))
+        overtaken = _Dropped.of(result for result in results if isinstance(result, Overtaken))
         changes = changes_of(self._root, tasks, done)
         if changes.is_empty:
             return overtaken.added_to(CommitResult())
@@ -89,20 +105,31 @@ class Compactor:
             with uncommitted(lambda: self._delete(done)):
                 result = commit(self._root, self._schema, changes, CommitRequest(is_new=True))
         except CommitConflictError as error:
-            lost = _Dropped.of(_Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
+            lost = _Dropped.of(Overtaken(bucket.partition, bucket.bucket, str(error)) for bucket in done)
             result = lost.added_to(CommitResult())
         return overtaken.added_to(result)
 
-    def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> list[BucketChanges | _Overtaken]:
+    def _carried_elsewhere(
+        self, tasks: Sequence[CompactionTask], report: Report | None
+    ) -> Sequence[BucketChanges | Overtaken]:
+        assert self._carry is not None
+        results, state = self._carry(tasks), _begun(tasks)
+        for task in tasks if report is not None else ():
+            state = _advanced(state, task)
+        if report is not None:
+            report(state)
+        return results
+
+    def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> list[BucketChanges | Overtaken]:
         made: list[BucketChanges] = []
         state = _begun(tasks)
-        results: list[BucketChanges | _Overtaken] = []
+        results: list[BucketChanges | Overtaken] = []
 
-        def run(task: CompactionTask) -> Iterator[BucketChanges | _Overtaken]:
+        def run(task: CompactionTask) -> Iterator[BucketChanges | Overtaken]:
             try:
                 changes = run_task(self._root, self._schema, task)
             except FileMissingError as error:
-                yield _Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
+                yield Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
                 return
             made.append(changes)
             yield changes
@@ -136,14 +163,6 @@ def changes_of(root: TableRoot, tasks: Sequence[CompactionTask], buckets: Sequen
     )
 
 
-class _Overtaken(msgspec.Struct, frozen=True):
-    """A compaction that others made pointless, and how."""
-
-    partition: bytes
-    bucket: int
-    reason: str
-
-
 class _Dropped(msgspec.Struct, frozen=True):
     """What could not be compacted, for a result."""
 
@@ -151,7 +170,7 @@ class _Dropped(msgspec.Struct, frozen=True):
     buckets: tuple[Bucket, ...] = ()
 
     @classmethod
-    def of(cls, lost: Iterable[_Overtaken]) -> _Dropped:
+    def of(cls, lost: Iterable[Overtaken]) -> _Dropped:
         lost = tuple(lost)
         return cls(lost[0].reason if lost else None, tuple((each.partition, each.bucket) for each in lost))
 

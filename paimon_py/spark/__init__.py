@@ -7,13 +7,15 @@ PySpark, so that the names are there without PySpark.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from paimon_py.commit.result import CommitResult
+from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import UsageError
+from paimon_py.expr.predicate import Predicate
 from paimon_py.table import Table
 
 if TYPE_CHECKING:
@@ -21,16 +23,16 @@ if TYPE_CHECKING:
 else:
     DataFrame = SparkSession = object  # for `typing.get_type_hints`, which must not import PySpark
 
-__all__ = ["convert_from_spark", "convert_to_spark", "write_spark"]
+__all__ = ["compact_spark", "convert_from_spark", "convert_to_spark", "ship", "write_spark"]
 
 
 def convert_to_spark(source: object, spark: SparkSession | None = None, *, truncate_nanos: bool = False) -> DataFrame:
-    """A Spark DataFrame over a scan, a table, or anything with an Arrow C stream.
+    """A Spark DataFrame over a scan, a table, a step of a stream, or anything with an Arrow C stream.
 
-    A scan (or table: its latest snapshot) is planned here, once; its splits are read on the executors, one task per
-    split, with the scan's projection, filter and snapshot. The DataFrame keeps seeing that snapshot. Executors need
-    paimon_py installed and find credentials in their own environment: secrets do not travel. Other sources, and scans
-    with `order_by`, are shipped from this process.
+    A scan (or table: its latest snapshot; `table.changes(…)` is a scan, too) is planned here, once; its splits are read
+    on the executors, one task per split, with the scan's projection, filter and snapshot. The DataFrame keeps seeing
+    that snapshot. Executors need paimon_py installed (see `ship`) and find credentials in their own environment:
+    secrets do not travel. Other sources, and scans with `order_by`, are shipped from this process.
 
     Args:
         source: what to convert.
@@ -99,6 +101,46 @@ def write_spark(
     """
     done: CommitResult = _module("write").write(table, df, mode, identifier, user, tasks)
     return done
+
+
+def compact_spark(
+    table: Table,
+    *,
+    full: bool = False,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    where: Predicate | str | None = None,
+    order_by: Sequence[str] | None = None,
+    strategy: str | None = None,
+    progress: Callable[[CompactionProgress], object] | None = None,
+    spark: SparkSession | None = None,
+) -> CommitResult:
+    """Do `Table.compact` on executors: one task for each bucket that has something to merge, and one commit.
+
+    Rows that wait in postponed buckets are published by this process before.
+
+    Args:
+        full, partitions, where, order_by, strategy: as in `Table.compact`.
+        progress: called once, when all tasks are done.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.compact`.
+    """
+    done: CommitResult = _module("care").compact(
+        table, spark, full=full, partitions=partitions, where=where, order_by=order_by, strategy=strategy,
+        progress=progress,
+    )  # fmt: skip
+    return done
+
+
+def ship(spark: SparkSession) -> None:
+    """Bring paimon_py to executors that lack it, as it is installed here.
+
+    Executors still need Python of the same version, and the packages that paimon_py needs, pyarrow first of all.
+
+    Raises:
+        UsageError: PySpark is not installed.
+    """
+    _module("shipping").ship(spark)
 
 
 def _module(name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_py import Scan, Table
+from paimon_py import Scan, Step, Table
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import mapped, numbered_tasks
@@ -25,12 +25,12 @@ def frame_of(source: object, spark: SparkSession | None, *, truncate_nanos: bool
     """See `convert_to_spark`."""
     if isinstance(source, (Table, SystemTable, MadeTable)):
         source = source.scan()
-    if isinstance(source, Scan) and not source.is_ordered:
+    if isinstance(source, Step) or (isinstance(source, Scan) and not source.is_ordered):
         return _scan_to_spark(source, session(spark), truncate_nanos)
     if hasattr(source, "__arrow_c_stream__"):
         return _stream_to_spark(pa.RecordBatchReader.from_stream(source), session(spark), truncate_nanos)
     raise UsageError(
-        "convert_to_spark takes a scan, a table or an Arrow stream (pyarrow, polars, DuckDB), "
+        "convert_to_spark takes a scan, a table, a step of a stream or an Arrow stream (pyarrow, polars, DuckDB), "
         f"not {type(source).__name__}"
     )
 
@@ -52,14 +52,15 @@ def _batches(blobs: Iterable[object]) -> Iterator[pa.RecordBatch]:
             yield from reader
 
 
-def _scan_to_spark(scan: Scan, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
+def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
     target, spark_schema = spark_schemas(scan.schema)
     splits = scan.splits()
     if not splits:
         return spark.createDataFrame([], spark_schema)
     read = _ReadSplits(scan, list(map(bytes, splits)), target, truncate_nanos)
     df = mapped(numbered_tasks(spark, len(splits)), read, spark_schema)
-    return df if scan.limit is None or len(splits) == 1 else df.limit(scan.limit)
+    limit = None if isinstance(scan, Step) or len(splits) == 1 else scan.limit
+    return df if limit is None else df.limit(limit)
 
 
 def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
@@ -125,7 +126,7 @@ def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) 
 class _ReadSplits:
     """Runs on an executor: numbers of splits in, their rows out."""
 
-    def __init__(self, scan: Scan, splits: list[bytes], target: pa.Schema, truncate_nanos: bool) -> None:
+    def __init__(self, scan: Scan | Step, splits: list[bytes], target: pa.Schema, truncate_nanos: bool) -> None:
         self.scan = scan
         self.splits = splits
         self.target = target

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import pickle
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -361,3 +362,55 @@ def test_batches_of_a_stream_commit_once_and_their_query_is_the_user(spark, db, 
     assert [one.already_committed for one in results] == [False, True, False, True]
     assert content(table) == expected(0, 20)
     assert table.committed(f"write_spark-{query.id}") == 1
+
+
+# -- care -----------------------------------------------------------------------------------------------------------
+
+
+def test_executors_compact_buckets_and_the_driver_commits_once(spark, db):
+    table = db.create_table("db.t", ROWS, **KINDS["fixed"])
+    for text in ("a", "b"):
+        table.write_arrow(pa.table({"p": pa.array([0, 1], pa.int32()), "k": [0, 1], "v": [text, text]}))
+    told = []
+    done = paimon_py.compact_spark(table, full=True, progress=told.append, spark=spark)
+    assert (len(done.snapshot_ids), [one.tasks_done for one in told]) == (1, [2])
+    assert {row["level"] for row in table.system("files").scan(columns=["level"]).to_arrow().to_pylist()} == {5}
+    assert content(table) == {(0, 0): "b", (1, 1): "b"}
+    assert paimon_py.compact_spark(table, full=True, spark=spark).snapshot_id is None
+    with pytest.raises(UsageError, match="append table"):
+        paimon_py.compact_spark(table, order_by=["v"], spark=spark)
+
+
+def test_executors_sort_append_tables(spark, db):
+    table = db.create_table("db.t", ROWS, partition_by=["p"])
+    paimon_py.write_spark(table, numbers(spark, 0, 40).orderBy("v"), tasks=2)
+    done = paimon_py.compact_spark(table, order_by=["k"], strategy="zorder", spark=spark)
+    assert (done.row_count, table.count()) == (40, 40)
+    for number in (0, 1):
+        keys = table.scan(where=f"p = {number}", columns=["k"]).to_arrow()["k"].to_pylist()
+        assert keys == sorted(keys)
+
+
+def test_changes_and_steps_are_read_on_executors(spark, db):
+    table = db.create_table("db.t", ROWS, primary_key=["k"], options={"bucket": "2"})
+    for text in ("a", "b"):
+        table.write_arrow(pa.table({"p": pa.array([0, 1], pa.int32()), "k": [0, 1], "v": [text, text]}))
+    changes = paimon_py.convert_to_spark(table.changes(1, mode="diff"), spark)
+    assert sorted(map(tuple, changes.select("k", "v", "_row_kind").collect())) == [(0, "b", "+U"), (1, "b", "+U")]
+    for step, text in zip(table.stream(from_=1, until="now"), "ab", strict=True):
+        rows = paimon_py.convert_to_spark(step, spark)
+        assert sorted(map(tuple, rows.select("k", "v", "_row_kind").collect())) == [(0, text, "+I"), (1, text, "+I")]
+
+
+def test_the_package_is_shipped_as_it_is(spark, table):
+    paimon_py.ship(spark)
+
+    def paths(batches):
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"path": [one for one in sys.path if "paimon_py-" in one]})
+
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(paths, "path string").collect()
+    script = "import paimon_py, sys; print(paimon_py.__file__, paimon_py.Table.open(sys.argv[1]).count())"
+    script = f"import sys; sys.path.insert(0, {row['path']!r}); {script}"
+    done = subprocess.run([sys.executable, "-c", script, table.location], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"{row['path']}/paimon_py/__init__.py", "10"]

@@ -1,0 +1,46 @@
+"""One compaction of a table, from the arguments of a call to its result; its tasks may be carried out elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from paimon_py.codec.partition_choice import choice_of
+from paimon_py.commit.result import CommitResult, joined
+from paimon_py.compaction.compact import Carry, Compactor, Report
+from paimon_py.doors import check_progress
+from paimon_py.expr.predicate import Predicate
+from paimon_py.maintain.after_commit import cared_for
+from paimon_py.maintain.expire_partitions import unexpired
+from paimon_py.maintain.publish_waiting import publish_waiting
+from paimon_py.metadata.idle_warning import warn_of_idle_options
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.clustering import sort_clustering
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_compactable
+
+
+def compact_table(  # noqa: PLR0913
+    root: TableRoot,
+    schema: TableSchema,
+    *,
+    full: bool,
+    partitions: Sequence[Mapping[str, object]] | None,
+    where: Predicate | str | None,
+    order_by: Sequence[str] | None,
+    strategy: str | None,
+    progress: Report | None,
+    carry: Carry | None = None,
+) -> CommitResult:
+    """See `Table.compact`; `carry`: who carries the tasks out, None: this process."""
+    check_compactable(schema)
+    root.store.require_new(root.path)
+    warn_of_idle_options(root, schema.options)
+    check_progress(progress)
+    clustering = sort_clustering(schema, order_by, strategy)
+    chosen = unexpired(root, schema, choice_of(schema, "compact", partitions, where))
+    published = CommitResult()
+    if bucket_mode(schema) is BucketMode.POSTPONED:
+        published = publish_waiting(root, schema, chosen)
+    compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, carry=carry)
+    return cared_for(root, schema, joined(published, compactor.run(progress)))

@@ -1,0 +1,36 @@
+"""The package as a zip that Spark brings to executors which lack it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import paimon_py
+from paimon_py.env import Env
+
+
+def ship(spark: SparkSession) -> None:
+    """See `paimon_py.ship`."""
+    path = _zipped()
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        spark.addArtifacts(path, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(path)
+
+
+def _zipped() -> str:
+    """A zip of the package, which stays until this process ends: Spark hands it out whenever an executor comes."""
+    package = Path(paimon_py.__file__).parent
+    directory = tempfile.mkdtemp(prefix="paimon_py-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = os.path.join(directory, f"paimon_py-{paimon_py.__version__}-{Env().ids.uuid()}.zip")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(package.rglob("*.py")):
+            archive.write(file, Path(package.name, file.relative_to(package)).as_posix())
+    return path
