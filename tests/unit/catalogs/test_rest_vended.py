@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import pickle
+import re
 
 import pyarrow as pa
 import pytest
@@ -69,8 +71,8 @@ class GuardedFile:
 
 
 @pytest.fixture
-def server(monkeypatch):
-    made = StubServer()
+def server(monkeypatch, request):
+    made = getattr(request, "param", StubServer)()
     made.life, made.given = 60_000, []
 
     def hand_out(full):
@@ -124,6 +126,47 @@ def test_reading_and_writing_go_on_for_minutes_with_tokens_of_a_minute(table, se
         changes = writer.changes()
     table.commit(changes)
     assert table.scan().count() == 1600
+
+
+class SigningServer(StubServer):
+    """Takes requests that are signed with a key of the machine's role, and each key for a minute only."""
+
+    def send(self, method, url, headers, body):
+        if url.startswith("http://metadata/"):
+            end = self.clock.millis() + 60_000
+            self.keys.append(end)
+            ends = datetime.datetime.fromtimestamp(end // 1000, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            return self.answer(200, {"AccessKeyId": f"key{end}", "AccessKeySecret": "s", "SecurityToken": f"t{end}", "Expiration": ends})
+        return super().send(method, url, headers, body)
+
+    def handle(self, method, path, query, headers, body):
+        end = int(re.search(r"Credential=key(\d+)/", headers["Authorization"]).group(1))
+        if end <= self.clock.millis() or headers["x-dlf-security-token"] != f"t{end}":
+            return self.answer(401)
+        return super().handle(method, path, query, {"Authorization": f"Bearer {self.token}"}, body)
+
+
+@pytest.mark.parametrize("server", [SigningServer], indirect=True)
+def test_keys_that_sign_and_data_tokens_of_a_minute_outlive_a_scan_of_minutes(server, monkeypatch):
+    monkeypatch.setattr("paimon_py.files.ahead.SMALL_BYTES", 0)
+    server.keys = []
+    role = {
+        "token.provider": "dlf", "dlf.token-loader": "ecs", "dlf.token-ecs-metadata-url": "http://metadata/x/", "dlf.token-ecs-role-name": "r",
+        "dlf.region": "r", "dlf.signing-algorithm": "default",
+    }  # fmt: skip
+    catalog = catalog_of(server, **TOKENS, **role)
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", COLUMNS, options={"bucket": "-1", "file.format": "avro"})
+    for number in range(8):
+        table.write_arrow(rows(*range(100 * number, 100 * number + 100)))
+        server.clock.seconds += 45
+    began, seen = server.clock.seconds, []
+    for batch in table.scan().to_reader():
+        seen += batch["k"].to_pylist()
+        server.clock.seconds += 45
+        assert catalog.tables("d") == ["t"]
+    assert sorted(seen) == list(range(800)) and server.clock.seconds - began >= 300
+    assert len(server.given) >= 7 and len(set(server.keys)) >= 12
 
 
 def test_files_elsewhere_are_written_and_read_with_the_tokens_of_their_table(table, server, catalog):
