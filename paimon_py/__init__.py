@@ -79,7 +79,16 @@ from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
     from paimon_py.lsm.writer import LSMWriter
-    from paimon_py.spark import compact_spark, convert_from_spark, convert_to_spark, ship, write_spark
+    from paimon_py.spark import (
+        compact_spark,
+        convert_from_spark,
+        convert_to_spark,
+        delete_spark,
+        merge_spark,
+        ship,
+        update_spark,
+        write_spark,
+    )
     from paimon_py.stream.step import Step
     from paimon_py.stream.stream import Stream
 
@@ -162,8 +171,11 @@ __all__ = [
     "compact_spark",
     "convert_from_spark",
     "convert_to_spark",
+    "delete_spark",
     "lit",
+    "merge_spark",
     "ship",
+    "update_spark",
     "write_spark",
 ]
 

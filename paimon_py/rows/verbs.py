@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +19,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
-from paimon_py.rows.evaluation import Evaluated, Evaluation
+from paimon_py.rows.evaluation import Evaluate, Evaluated, Evaluation
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult
@@ -34,16 +36,56 @@ _SOURCE_MAX = 256 << 20
 _FEW = 200
 
 
+class Work(NamedTuple):
+    """A verb with its arguments checked: what it does to rows, wherever these are evaluated.
+
+    Attributes:
+        predicate: only rows for which it may be true can change; None: all.
+        operations: gives the passes over the rows, as often as they are asked for.
+        name: what the snapshot says that was done.
+        alone: there is one pass only.
+    """
+
+    predicate: Predicate | None
+    operations: Callable[[], Iterable[Operation]]
+    name: str
+    alone: bool = True
+
+
 def delete(root: TableRoot, schema: TableSchema, where: Predicate | str) -> RowsResult:
     """Delete the rows for which a condition is true."""
-    check_deletable(schema)
-    predicate = _bound(schema, where, "delete")
-    operation = DeleteWhere(prepare(predicate), columns_of(predicate))
-    return _run(root, schema, predicate, lambda: [operation], "DELETE")
+    return run(root, schema, delete_work(schema, where))
 
 
 def update(root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
     """Set columns of the rows for which a condition is true."""
+    return run(root, schema, update_work(schema, where, values))
+
+
+def merge(
+    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
+) -> RowsResult:
+    """Change rows by those of a source, and add to them."""
+    with merge_work(root, schema, data, on, asked, verb=verb) as work:
+        return run(root, schema, work)
+
+
+def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
+    """What `delete` does.
+
+    Raises: UsageError
+    """
+    check_deletable(schema)
+    predicate = _bound(schema, where, "delete")
+    operation = DeleteWhere(prepare(predicate), columns_of(predicate))
+    return Work(predicate, lambda: [operation], "DELETE")
+
+
+def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> Work:
+    """What `update` does.
+
+    Raises: UsageError
+    """
     check_updatable(schema, "update")
     if not isinstance(values, Mapping) or not values:
         raise UsageError(f'update takes the columns to set and their values, {{"c": 1}}, not {values!r}')
@@ -52,13 +94,17 @@ def update(root: TableRoot, schema: TableSchema, where: Predicate | str, values:
     found = assignments(schema.fields, values, scope)
     predicate = _bound(schema, where, "update")
     operation = UpdateWhere(prepare(predicate), columns_of(predicate), schema, found, scope)
-    return _run(root, schema, predicate, lambda: [operation], "UPDATE")
+    return Work(predicate, lambda: [operation], "UPDATE")
 
 
-def merge(
+@contextmanager
+def merge_work(
     root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
-) -> RowsResult:
-    """Change rows by those of a source, and add to them."""
+) -> Iterator[Work]:
+    """What `merge` does, for as long as the block lasts: the source lies in memory or on local disk.
+
+    Raises: UsageError, SchemaError
+    """
     check_updatable(schema, verb)
     keys = join_keys(schema, on)
     limit = max(1, min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX))
@@ -74,7 +120,7 @@ def merge(
         predicate = None if apart == Constant(True) else _reach(schema, source, keys)
         predicate = None if predicate is None else any_of([predicate, apart])
         blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
-        return _run(root, schema, predicate, blocks, "MERGE", alone=source.blocks == 1)
+        yield Work(predicate, blocks, "MERGE", alone=source.blocks == 1)
     finally:
         source.close()
 
@@ -86,27 +132,32 @@ def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> Ro
     return merge(root, schema, data, on, MergeClauses(matched_update=True, insert=True), verb="upsert")
 
 
-def _run(
-    root: TableRoot,
-    schema: TableSchema,
-    predicate: Predicate | None,
-    operations: Callable[[], Iterable[Operation]],
-    name: str,
-    *,
-    alone: bool = True,
-) -> RowsResult:
+def run(root: TableRoot, schema: TableSchema, work: Work, evaluate: Evaluate | None = None) -> RowsResult:
+    """Evaluate work on the latest snapshot and publish what changes.
+
+    Args:
+        evaluate: who evaluates; None: this process.
+
+    Raises: as `Evaluation.run`
+    """
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
-    evaluation = Evaluation(root, schema, predicate, name)
+    evaluation = Evaluation(root, schema, work.predicate, work.name)
+    return evaluation.run(evaluate or evaluator(root, schema, work))
+
+
+def evaluator(root: TableRoot, schema: TableSchema, work: Work) -> Evaluate:
+    """Who evaluates work in this process."""
+    request = Evaluation(root, schema, work.predicate, work.name).request
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        only = list(operations()) if alone else None
-        passes = operations if only is None else lambda: only
+        only = list(work.operations()) if work.alone else None
+        passes = work.operations if only is None else lambda: only
         if schema.primary_keys:
-            return KeyedRows(root, evaluation.request, schema, passes).evaluate(snapshot, splits)
-        return AppendRows(root, schema, predicate, passes, alone=alone).evaluate(snapshot, splits)
+            return KeyedRows(root, request, schema, passes).evaluate(snapshot, splits)
+        return AppendRows(root, schema, work.predicate, passes, alone=work.alone).evaluate(snapshot, splits)
 
-    return evaluation.run(evaluate)
+    return evaluate
 
 
 def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:

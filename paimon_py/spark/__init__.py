@@ -16,6 +16,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.rows.result import RowsResult
 from paimon_py.table import Table
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 else:
     DataFrame = SparkSession = object  # for `typing.get_type_hints`, which must not import PySpark
 
-__all__ = ["compact_spark", "convert_from_spark", "convert_to_spark", "ship", "write_spark"]
+__all__ = [
+    "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark", "merge_spark", "ship", "update_spark",
+    "write_spark",
+]  # fmt: skip
 
 
 def convert_to_spark(source: object, spark: SparkSession | None = None, *, truncate_nanos: bool = False) -> DataFrame:
@@ -100,6 +104,69 @@ def write_spark(
         UnsupportedError: the table uses a feature that paimon_py cannot write; a column of a type that it lacks.
     """
     done: CommitResult = _module("write").write(table, df, mode, identifier, user, tasks)
+    return done
+
+
+def delete_spark(table: Table, where: Predicate | str, *, spark: SparkSession | None = None) -> RowsResult:
+    """Do `Table.delete` on executors: one task for each bucket or split that may hold such rows, and one commit.
+
+    Args:
+        where: as in `Table.delete`.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.delete`.
+    """
+    done: RowsResult = _module("rows").delete(table, where, spark)
+    return done
+
+
+def update_spark(
+    table: Table, where: Predicate | str, values: Mapping[str, object], *, spark: SparkSession | None = None
+) -> RowsResult:
+    """Do `Table.update` on executors: one task for each bucket or split that may hold such rows, and one commit.
+
+    Args:
+        where, values: as in `Table.update`; functions travel to the executors.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.update`.
+    """
+    done: RowsResult = _module("rows").update(table, where, values, spark)
+    return done
+
+
+def merge_spark(  # noqa: PLR0913
+    table: Table,
+    source: DataFrame,
+    on: Sequence[str] | Mapping[str, str],
+    *,
+    when_matched_update: object = None,
+    when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+    when_not_matched_insert: object = None,
+    when_not_matched_by_source_update: object = None,
+    when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+    tasks: int | None = None,
+) -> RowsResult:
+    """Do `Table.merge` on executors, with one commit.
+
+    In a table with fixed buckets whose primary key is `on`, each bucket is merged by the task that gets the rows of
+    `source` which belong to the bucket. All other merges are done by one task, which spills to disk.
+
+    Args:
+        source: a DataFrame. Its query runs again if others change the table meanwhile: cache what is not the same
+            every time.
+        on, when_…: as in `Table.merge`.
+        tasks: how many tasks merge; None takes `spark.sql.shuffle.partitions`, at most the number of buckets.
+
+    Returns, Raises: as `Table.merge`.
+    """
+    from paimon_py.rows.clauses import MergeClauses
+
+    asked = MergeClauses(
+        matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
+        by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
+    )  # fmt: skip
+    done: RowsResult = _module("rows").merge(table, source, on, asked, tasks)
     return done
 
 

@@ -22,12 +22,12 @@ from pyspark.sql import types as st
 from paimon_py.codec.binary_row.hash import hash_row
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import from_numpy, numpy_values
-from paimon_py.lazy import lazy_property
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import TellingErrors, mapped
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
 from paimon_py.write.align import Alignment
 from paimon_py.write.dynamic import writer_numbers
 from paimon_py.write.route import partition_codes
@@ -35,14 +35,15 @@ from paimon_py.write.route import partition_codes
 Numbers = npt.NDArray[Any]
 
 _NO_FIELDS = struct.pack("<i", 0)
-_OPTIONS = ("bucket", "dynamic-bucket", "rowkind.")
+_OPTIONS = ("bucket", "dynamic-bucket")
 
 
 def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int) -> DataFrame:
     """The rows of `df` with one more column, by which they are spread over `tasks`; the rest of the columns stays.
 
     Args:
-        target: the columns of `df` as the table takes them.
+        target: the columns of `df` by the names and types that the table knows them by; of those that the table has
+            not, the names matter alone.
     """
     kind = st.StructType([*df.schema.fields, st.StructField("task", st.IntegerType(), False)])
     return mapped(df, TellingErrors(_Place(schema, target, tasks)), kind).repartition(tasks, "task")
@@ -71,33 +72,27 @@ def places(tasks: int) -> list[int]:
     return [found[task] for task in range(tasks)]
 
 
-class _Place:
-    """Runs on an executor: rows in, the same rows with the place of their task out."""
+class TaskNumbers:
+    """The task of each partition and bucket, and of each row. `schema`: of the columns that say the bucket alone."""
 
-    def __init__(self, schema: TableSchema, target: pa.Schema, tasks: int) -> None:
+    def __init__(self, schema: TableSchema, tasks: int) -> None:
+        keys = {*schema.partition_keys, *schema.primary_keys, *schema.bucket_keys}
         options = {name: text for name, text in schema.options.items() if name.startswith(_OPTIONS)}
-        self.schema = msgspec.structs.replace(schema, options=options)  # none that leaves rows out
-        self.target = target
+        fields = tuple(_loose(field) for field in schema.fields if field.name in keys)
+        self.schema = msgspec.structs.replace(schema, fields=fields, options=options)
         self.tasks = tasks
-        self.places = np.array(places(tasks), np.int32)
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            own = self.places[self.numbers(batch)]
-            kinds = [*batch.schema, pa.field("task", pa.int32(), False)]
-            yield pa.RecordBatch.from_arrays([*batch.columns, from_numpy(own, pa.int32())], schema=pa.schema(kinds))
+    def of_bucket(self, partition: bytes, bucket: int) -> int:
+        """The task of a bucket."""
+        return (abs(int(np.fmod(hash_row(partition), self.tasks))) + bucket) % self.tasks
 
-    def numbers(self, batch: pa.RecordBatch) -> Numbers:
-        """The task of each row."""
-        parts = [self._of(part) for part in fit(batch, self.target, False)]
-        return np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)
-
-    def _of(self, batch: pa.RecordBatch) -> Numbers:
+    def of_rows(self, batch: pa.RecordBatch) -> Numbers:
+        """The task of each row of these columns."""
         if bucket_mode(self.schema) is BucketMode.DYNAMIC:
             return numpy_values(writer_numbers(self.schema, batch, self.tasks))
-        rows = self._alignment.apply(batch).batch
+        rows = Alignment(self.schema, batch.schema).apply(batch).batch
         codes, partitions = partition_codes(rows, self.schema.partition_fields)
-        starts = np.array([abs(int(np.fmod(hash_row(one), self.tasks))) for one in partitions], np.int64)
+        starts = np.array([self.of_bucket(one, 0) for one in partitions], np.int64)
         own = starts[0] if codes is None else starts[codes]
         return (own + self._buckets(rows)) % self.tasks
 
@@ -109,6 +104,28 @@ class _Place:
             options.get_int("bucket"), options.get_enum("bucket-function.type"),
         )  # fmt: skip
 
-    @lazy_property
-    def _alignment(self) -> Alignment:
-        return Alignment(self.schema, self.target)
+
+def _loose(field: Field) -> Field:
+    """A column that may be NULL: whoever takes the row says whether that is right."""
+    return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True), default=None)
+
+
+class _Place:
+    """Runs on an executor: rows in, the same rows with the place of their task out."""
+
+    def __init__(self, schema: TableSchema, target: pa.Schema, tasks: int) -> None:
+        self.slots = TaskNumbers(schema, tasks)
+        self.columns = [at for at, name in enumerate(target.names) if name in self.slots.schema.names]
+        self.target = pa.schema([target.field(at) for at in self.columns])
+        self.places = np.array(places(tasks), np.int32)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            own = self.places[self.numbers(batch)]
+            kinds = [*batch.schema, pa.field("task", pa.int32(), False)]
+            yield pa.RecordBatch.from_arrays([*batch.columns, from_numpy(own, pa.int32())], schema=pa.schema(kinds))
+
+    def numbers(self, batch: pa.RecordBatch) -> Numbers:
+        """The task of each row."""
+        parts = [self.slots.of_rows(part) for part in fit(batch.select(self.columns), self.target, False)]
+        return np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)

@@ -87,12 +87,12 @@ def _checked(table: Table, df: DataFrame, overwrite: Overwrite, tasks: int | Non
         raise UsageError(f"tasks is how many tasks write, at least 1, not {tasks!r}")
     check_writable(table.schema)
     overwrite_of(table.schema, overwrite)
-    target = _target(table.schema, arrow_schema(df.schema))
+    target = target_of(table.schema, arrow_schema(df.schema))
     Alignment(table.schema, target)
     return target
 
 
-def _target(schema: TableSchema, given: pa.Schema) -> pa.Schema:
+def target_of(schema: TableSchema, given: pa.Schema) -> pa.Schema:
     """The columns of a DataFrame, with TIME where Spark has none and holds milliseconds of the day."""
     times = {
         field.name for field in schema.fields if isinstance(field.type, Atomic) and field.type.root is Root.TIME

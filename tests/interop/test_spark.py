@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_py
-from paimon_py import Catalog, Schema, SchemaError, UnsupportedError, UsageError, col
+from paimon_py import Catalog, Schema, SchemaError, Table, UnsupportedError, UsageError, col
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 pytestmark = [
@@ -414,3 +414,83 @@ def test_the_package_is_shipped_as_it_is(spark, table):
     script = f"import sys; sys.path.insert(0, {row['path']!r}); {script}"
     done = subprocess.run([sys.executable, "-c", script, table.location], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [f"{row['path']}/paimon_py/__init__.py", "10"]
+
+
+# -- rows -----------------------------------------------------------------------------------------------------------
+
+CHANGED = {
+    **KINDS,
+    "marked": {"partition_by": ["p"], "options": {"deletion-vectors.enabled": "true"}},
+    "several keys": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3", "deletion-vectors.enabled": "true"}},
+}
+BY_CHANGED = [
+    pytest.param(kind, marks=() if kind in ("fixed", "append") else pytest.mark.full)
+    for kind in CHANGED if kind != "postponed"
+]  # fmt: skip
+
+
+def filled(db, name, kind):
+    """Two files in each bucket, and splits of one file each."""
+    asked = {**CHANGED[kind]}
+    asked["options"] = {**asked.get("options", {}), "source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
+    table = db.create_table(f"db.{name}", ROWS, **asked)
+    for start in (0, 20):
+        keys = range(start, start + 20)
+        table.write_arrow(pa.table({"p": pa.array([k % 2 for k in keys], pa.int32()), "k": list(keys), "v": [f"v{k}" for k in keys]}))
+    return table
+
+
+@pytest.mark.parametrize("kind", BY_CHANGED)
+def test_executors_delete_update_and_merge_as_one_process_does(spark, db, kind):
+    here, there = filled(db, "here", kind), filled(db, "there", kind)
+    for _ in range(2):  # on fresh files, and on those that carry dead rows
+        first = here.update(col("k").isin([3, 13, 23, 33]), {"v": "u"})
+        second = paimon_py.update_spark(there, col("k").isin([3, 13, 23, 33]), {"v": "u"}, spark=spark)
+        assert (first.updated, len(second.snapshot_ids) > 0) == (second.updated, True)
+    assert here.delete("k > 5 and k < 25").deleted == paimon_py.delete_spark(there, "k > 5 and k < 25", spark=spark).deleted
+    assert content(here) == content(there)
+    source = numbers(spark, 2, 40, "m").where("k % 3 = 0").drop("`a.b`")
+    rows = paimon_py.convert_from_spark(source).read_all()
+    asked = {
+        "when_matched_delete": "source.k = 27", "when_matched_update": ("target.v <> 'u'", {"v": "source.v"}),
+        "when_not_matched_insert": True, "when_not_matched_by_source_update": ("target.k < 2", {"v": "apart"}),
+    }  # fmt: skip
+    one, two = here.merge(rows, ["p", "k"], **asked), paimon_py.merge_spark(there, source, ["p", "k"], **asked)
+    assert (two.updated, two.deleted, two.inserted) == (one.updated, one.deleted, one.inserted)
+    assert content(there) == content(here)
+    assert there.count() == here.count()
+    assert paimon_py.delete_spark(there, "k = 1000", spark=spark).snapshot_id is None
+
+
+def test_a_merge_reaches_buckets_that_no_row_of_the_source_belongs_to(spark, db):
+    table = filled(db, "t", "fixed")
+    nothing = numbers(spark, 0, 1).where("false")
+    done = paimon_py.merge_spark(table, nothing, ["p", "k"], when_not_matched_by_source_delete="target.k > 1")
+    assert (done.deleted, content(table)) == (38, expected(0, 2))
+    with pytest.raises(UsageError, match="2 rows of the source want to change|the source has 2 rows"):
+        twice = numbers(spark, 0, 2).unionAll(numbers(spark, 0, 2))
+        paimon_py.merge_spark(table, twice, ["p", "k"], when_matched_update=True, when_not_matched_insert=True)
+    assert len(table.snapshots()) == 3
+
+
+@pytest.mark.full
+def test_a_merge_that_is_overtaken_is_done_anew_and_leaves_no_file(spark, db):
+    table = filled(db, "t", "fixed")
+    mark = Path(table.location).parent / "overtaken"
+
+    def meanwhile(batches):
+        yield from batches
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        Table.open(table.location).write_arrow(pa.table({"p": pa.array([0], pa.int32()), "k": [2], "v": ["late"]}))
+
+    source = numbers(spark, 0, 4, "m").select("p", "k", "v")
+    source = source.mapInArrow(meanwhile, source.schema)
+    done = paimon_py.merge_spark(
+        table, source, ["p", "k"], when_matched_update=("target.v <> 'late'", {"v": "source.v"})
+    )
+    assert (done.rounds, done.updated) == (2, 3)
+    assert content(table) == expected(0, 40) | expected(0, 4, "m") | {(0, 2): "late"}
+    assert data_files(table) == named_files(table)
