@@ -16,6 +16,7 @@ HADOOP_PREFIX = "hadoop."
 CONF_DIR = "hadoop-conf-dir"
 PRINCIPAL = "security.kerberos.login.principal"
 KEYTAB = "security.kerberos.login.keytab"
+TICKET_CACHE = "security.kerberos.login.use-ticket-cache"
 CONF_DIR_ARGUMENT = "config_dir"
 
 
@@ -28,11 +29,14 @@ def hdfs_config(options: Mapping[str, str]) -> dict[str, str]:
 def hdfs_arguments(options: Mapping[str, str]) -> dict[str, str]:
     """The arguments of the client: where Hadoop's files lie, and who logs in to Kerberos.
 
-    Raises: OptionError for a principal without keytab, or a keytab without principal.
+    Raises: OptionError for a principal without keytab, a keytab without principal, or neither and no ticket cache.
     """
     given = {name: options.get(option, "").strip() for name, option in _ARGUMENTS.items()}
     if bool(given["kerberos_principal"]) != bool(given["kerberos_keytab"]):
         raise OptionError(f"options {PRINCIPAL} and {KEYTAB} belong together", option=KEYTAB)
+    if options.get(TICKET_CACHE, "true").strip().lower() != "true" and not given["kerberos_keytab"]:
+        message = f"without {KEYTAB} the ticket cache is used: leave {TICKET_CACHE} out, or set it to true"
+        raise OptionError(message, option=TICKET_CACHE, value=options[TICKET_CACHE])
     return {name: value for name, value in given.items() if value}
 
 

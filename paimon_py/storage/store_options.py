@@ -6,7 +6,7 @@ Source: Java `S3FileIO`, `GSFileIO`, `AzureFileIO`, `OSSFileIO` (prefixes, mirro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -14,19 +14,27 @@ from paimon_py.errors import OptionError
 from paimon_py.spec.option_names import nearest
 
 
+def _dotted(name: str) -> str:
+    return name.replace("-", ".")
+
+
 class Family(msgspec.Struct, frozen=True):
     """The options of one kind of store.
 
     Attributes:
         prefixes: how their names begin; what follows means the same behind each.
-        used: names behind the prefix, as they are usually spelled; `-` and `.` mean the same.
+        used: names behind the prefix, as they are usually spelled.
         tuning: names behind the prefix that change nothing of what is read and written; they pass without effect.
+        called: what others call an option behind the prefix, with dots between the words.
+        read: names that give the same are the same option where the options are read.
     """
 
     title: str
     prefixes: tuple[str, ...]
     used: frozenset[str]
     tuning: re.Pattern[str]
+    called: Mapping[str, str] = {}
+    read: Callable[[str], str] = _dotted
 
     def spelled(self, prefix: str) -> frozenset[str]:
         """The full names behind a prefix."""
@@ -46,8 +54,17 @@ S3 = Family(
     re.compile(
         r"threads\.|connection\.|multipart\.|fast\.upload|block\.size|buffer\.dir|readahead\.|experimental\.|committer\."
         r"|directory\.|retry\.|attempts\.|socket\.|max\.|paging\.|list\.|impl|user\.agent|change\.|etag\.|audit\.|vectored\."
-        r"|prefetch|performance|optimized\.|create\.|signer\.type|signing\.algorithm|ssl\.|executor\.|multiobjectdelete|analytics"
+        r"|prefetch|performance|optimized\.|create\.|signer\.type|signing\.algorithm|ssl\.channel|executor\.|multiobjectdelete|analytics"
     ),
+    {
+        "access.key.id": "access-key", "secret.access.key": "secret-key", "secret": "secret-key",
+        "token": "session.token", "endpoint.url": "endpoint", "path.style": "path.style.access",
+        "force.path.style": "path.style.access", "ssl.enabled": "connection.ssl.enabled",
+        "profile": "auth.profile.name", "profile.name": "auth.profile.name",
+        "auth.profile": "auth.profile.name", "role.arn": "assumed.role.arn", "aws.region": "region",
+        "credentials.provider": "aws.credentials.provider", "requester.pays": "requester.pays.enabled",
+        "sse": "encryption.algorithm", "encryption.kms.key": "encryption.key",
+    },
 )  # fmt: skip
 GCS = Family(
     "Google Cloud Storage",
@@ -57,7 +74,13 @@ GCS = Family(
         r"impl|working\.dir|block\.size|inputstream\.|outputstream\.|http\.|implicit\.dir|glob\.|status\.parallel|performance\."
         r"|batch\.|max\.|rewrite\.|reported\.|client\.type|grpc\.|copy\.|list\.|marker\.|lazy\.|tracelog|cloud\.logging"
     ),
-)
+    {
+        "auth.service.account.keyfile": "auth.service.account.json.keyfile",
+        "keyfile": "auth.service.account.json.keyfile",
+        "auth.service.account.json": "auth.service.account.json.keyfile", "project": "project.id", "auth": "auth.type",
+        "json.keyfile": "auth.service.account.json.keyfile", "endpoint": "storage.root.url",
+    },
+)  # fmt: skip
 AZURE = Family(
     "Azure",
     ("fs.azure.", "fs.wasb.", "azure."),
@@ -69,6 +92,10 @@ AZURE = Family(
         r"io\.|read\.|write\.|readaheadqueue|block\.|enable\.|always\.use\.https|secure\.mode|user\.agent|tracingheader"
         r"|threads|identity|createremote|atomic\.|account\.hns|account\.throttling|metric|abfs\.|buffered\.|list\.|disable\."
     ),
+    {
+        "key": "account.key", "storage.account.key": "account.key", "sas": "sas.fixed.token",
+        "sas.token": "sas.fixed.token", "account.oauth.provider": "account.oauth.provider.type",
+    },
 )  # fmt: skip
 OSS = Family(
     "OSS",
@@ -82,8 +109,49 @@ OSS = Family(
         r"impl|attempts\.|connection\.|multi|buffer\.|fast\.upload|paging\.|max\.|list\.|user\.agent|block\.|upload\."
         r"|copy\.|memory|core|download|async"
     ),
+    {
+        "secret": "accessKeySecret", "secretkey": "accessKeySecret", "token": "securityToken",
+        "ststoken": "securityToken", "connection.secure": "connection.secure.enabled", "cname": "cname.enabled",
+        "sld": "sld.enabled", "sse": "server-side-encryption",
+    },
+    str.lower,
 )  # fmt: skip
-FAMILIES = (S3, GCS, AZURE, OSS)
+KERBEROS = Family(
+    "HDFS",
+    ("security.kerberos.login.",),
+    frozenset(("principal", "keytab", "use-ticket-cache")),
+    re.compile("(?!)"),
+    {"principle": "principal"},
+    str,
+)
+FAMILIES = (S3, GCS, AZURE, OSS, KERBEROS)
+_MISTAKEN = {
+    **dict.fromkeys(("fs.s3.", "fs.s3n.", "s3n.", "aws.s3."), ("s3.", S3)),
+    **dict.fromkeys(("fs.gcs.", "gcs.", "google.cloud."), ("fs.gs.", GCS)),
+    **dict.fromkeys(("fs.abfs.", "abfs.", "fs.abfss.", "abfss.", "fs.wasbs.", "wasbs.", "wasb."), ("fs.azure.", AZURE)),
+    **dict.fromkeys(("oss.", "aliyun.oss.", "fs.aliyun."), ("fs.oss.", OSS)),
+    "security.kerberos.": ("security.kerberos.login.", KERBEROS),
+}
+"""Prefixes that others use for the options of a store, and those that are read."""
+
+_OF_ENVIRONMENT = {
+    "aws_access_key_id": "s3.access-key", "aws_secret_access_key": "s3.secret-key",
+    "aws_session_token": "s3.session.token", "aws_endpoint_url": "s3.endpoint", "aws_region": "s3.region",
+    "aws_default_region": "s3.region", "aws_profile": "s3.auth.profile.name",
+    "google_application_credentials": "fs.gs.auth.service.account.json.keyfile",
+    "azure_storage_account_key": "fs.azure.account.key", "azure_storage_sas_token": "fs.azure.sas.fixed.token",
+    "oss_access_key_id": "fs.oss.accessKeyId", "oss_access_key_secret": "fs.oss.accessKeySecret",
+}  # fmt: skip
+"""Variables of the environment that are no options."""
+
+_ALONE = frozenset(("hadoop-conf-dir",))
+_LETTERS = {
+    re.sub(r"[^a-z0-9]", "", full.lower()): full
+    for prefix, family in (("s3.", S3), ("fs.gs.", GCS), ("fs.azure.", AZURE), ("fs.oss.", OSS))
+    for full in family.spelled(prefix)
+}
+"""Options by their letters, for names with other signs between them (`s3_access_key`)."""
+
 _BARE_OSS = "oss."
 _OF_ACCOUNT = re.compile(r"\.[^.]+\.(?:blob|dfs)\.[a-z0-9.]+$")
 
@@ -96,27 +164,58 @@ def check_store_options(options: Mapping[str, str]) -> None:
     Raises: OptionError that says the option that was probably meant, or which there are.
     """
     for name in options:
-        if name.startswith(_BARE_OSS):
-            meant = OSS.prefixes[0] + name.removeprefix(_BARE_OSS)
-            raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
         for family in FAMILIES:
             prefix = next((each for each in family.prefixes if name.startswith(each)), None)
             if prefix is not None:
                 _check(name, prefix, family)
                 break
+        else:
+            meant = _meant_elsewhere(name)
+            if meant is not None:
+                raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
+
+
+def _meant_elsewhere(name: str) -> str | None:
+    """The option that a name without the prefix of a store was probably meant for."""
+    if name in _ALONE:
+        return None
+    lower = name.lower()
+    letters = re.sub(r"[^a-z0-9]", "", lower)
+    found = _OF_ENVIRONMENT.get(lower) or nearest(lower, _ALONE) or _LETTERS.get(letters)
+    if found is not None:
+        return found
+    if lower.startswith(_BARE_OSS):
+        return OSS.prefixes[0] + name[len(_BARE_OSS) :]
+    prefixes = {**_MISTAKEN, **{prefix: (prefix, family) for family in FAMILIES for prefix in family.prefixes}}
+    for begun, (prefix, family) in prefixes.items():
+        if lower.startswith(begun):
+            rest = _behind(name[len(begun) :], family)
+            found = _probably(prefix, rest, family)
+            if found is not None:
+                return found
+    return None
+
+
+def _behind(rest: str, family: Family) -> str:
+    """What follows a prefix, without the account that options of Azure end with."""
+    return _OF_ACCOUNT.sub("", rest) if family is AZURE else rest
+
+
+def _probably(prefix: str, rest: str, family: Family) -> str | None:
+    """The option that was probably meant."""
+    called = family.called.get(_dotted(rest.lower().replace("_", ".")))
+    return prefix + called if called else nearest(prefix + rest, family.spelled(prefix))
 
 
 def _check(name: str, prefix: str, family: Family) -> None:
-    rest = name.removeprefix(prefix)
-    if family is AZURE:
-        rest = _OF_ACCOUNT.sub("", rest)
-    plain = _plain(rest)
-    if any(_plain(used) == plain for used in family.used):
+    rest = _behind(name.removeprefix(prefix), family)
+    read = family.read(rest)
+    if any(family.read(used) == read for used in family.used):
         return
-    meant = nearest(prefix + rest, family.spelled(prefix)) or _with_same_letters(rest, prefix, family)
+    meant = _probably(prefix, rest, family)
     if meant is not None:
         raise OptionError(f"there is no option {name!r}; did you mean {meant!r}?", option=name)
-    if family.tuning.match(plain):
+    if family.tuning.match(_dotted(rest).lower()):
         return
     known = ", ".join(sorted(prefix + used for used in family.used))
     raise OptionError(
@@ -124,14 +223,3 @@ def _check(name: str, prefix: str, family: Family) -> None:
         f" for {family.title} there are {known}",
         option=name,
     )
-
-
-def _with_same_letters(rest: str, prefix: str, family: Family) -> str | None:
-    """The option that is spelled with other signs between its words (`accessKey`)."""
-    letters = re.sub(r"[^a-z0-9]", "", rest.lower())
-    same = (used for used in sorted(family.used) if re.sub(r"[^a-z0-9]", "", used.lower()) == letters)
-    return next((prefix + used for used in same), None)
-
-
-def _plain(name: str) -> str:
-    return name.replace("-", ".").lower()
