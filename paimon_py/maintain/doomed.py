@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.errors import StorageError
+from paimon_py.maintain.hands import Hands, OwnHands
 from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
@@ -241,8 +242,10 @@ class Doomed:
 
     # -- deleting -----------------------------------------------------------------------------------------------------
 
-    def delete(self) -> int:
+    def delete(self, hands: Hands | None = None) -> int:
         """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
+
+        `hands`: who deletes; None: this process.
 
         With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
 
@@ -250,7 +253,7 @@ class Doomed:
         """
         data = [path for part in self._data.values() for path in part]
         paths = [*self._metadata.values(), *self._index.values(), *data]
-        remaining = sum(self._root.env.pool.map(self._remains, paths))
+        remaining = (hands or OwnHands(self._root)).delete([(self._root.files, path) for path in paths])
         if self._removes_directories:
             below = self._root.path + "/"
             self._remove_directories({path.rpartition("/")[0] for path in data if path.startswith(below)})
@@ -269,13 +272,6 @@ class Doomed:
             return self._root.files.remove_directory(directory)
         except StorageError:
             return False
-
-    def _remains(self, path: str) -> bool:
-        try:
-            self._root.files.delete(path)
-        except StorageError:
-            return True
-        return False
 
     def _add(self, entry: ManifestEntry) -> None:
         self._data[entry.file.name] = self._files.bucket(entry.partition, entry.bucket).paths(entry.file)

@@ -14,6 +14,7 @@ import msgspec
 
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredSnapshots
+from paimon_py.maintain.hands import Hands
 from paimon_py.maintain.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
 from paimon_py.metadata.hints import raise_hint
 from paimon_py.metadata.root import TableRoot
@@ -23,11 +24,16 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 
 
-def expire_snapshots(root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool) -> ExpiredSnapshots:
+def expire_snapshots(
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None
+) -> ExpiredSnapshots:
     """Let snapshots go, and the files that only they name.
 
     Tags, branches and consumers are spared. A tag that is made meanwhile, too: tags are listed again once the
     snapshots are gone.
+
+    Args:
+        hands: who deletes files; None: this process.
 
     Cost: one list, a get for each snapshot that goes and for its lists, each manifest of its delta, and of its
         changelog; the manifests of tags among or right before them, and of each branch; a delete per file.
@@ -57,7 +63,7 @@ def expire_snapshots(root: TableRoot, schema: TableSchema, retention: Retention,
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(kept_beside(root, going).without(beside))
-    return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete())
+    return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands))
 
 
 def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:

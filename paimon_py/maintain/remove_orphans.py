@@ -18,6 +18,7 @@ from paimon_py.env import Clock
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
+from paimon_py.maintain.hands import Hands, OwnHands, is_older
 from paimon_py.maintain.reachable import Reachable, homes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import millis_of
@@ -30,7 +31,6 @@ Candidate = tuple[Directory, FileStatus]
 DAY = timedelta(days=1)
 _HOUR_MILLIS = 3_600_000
 _SHOWN = 1000
-_LISTED_AT_ONCE = 16
 _DELETED_AT_ONCE = 20_000
 
 
@@ -54,9 +54,12 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int
 
 
 def remove_orphans(
-    root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None
+    root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None, hands: Hands | None = None
 ) -> RemovedOrphans:
     """Delete the files of a table that nothing names and that are older than a limit.
+
+    Args:
+        hands: who lists directories and deletes files; None: this process.
 
     Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
         file; three calls to learn the time of the store. Memory: 8 bytes for each name, and the largest directory.
@@ -68,7 +71,7 @@ def remove_orphans(
     root.schemas.latest()
     if not dry_run:
         limit_millis -= _lag(root)
-    search = _Search(root, limit_millis, dry_run=dry_run)
+    search = _Search(root, limit_millis, hands or OwnHands(root), dry_run=dry_run)
     search.run(progress)
     return search.result()
 
@@ -76,9 +79,10 @@ def remove_orphans(
 class _Search:
     """One search. Candidates are gathered up to a number, then looked at again and deleted."""
 
-    def __init__(self, root: TableRoot, limit: int, *, dry_run: bool) -> None:
+    def __init__(self, root: TableRoot, limit: int, hands: Hands, *, dry_run: bool) -> None:
         self._root = root
         self._limit = limit
+        self._hands = hands
         self._dry_run = dry_run
         self._reachable = Reachable(root, min(limit, root.env.clock.millis() - _HOUR_MILLIS))
         self._candidates: list[Candidate] = []
@@ -110,22 +114,14 @@ class _Search:
         return self._found
 
     def _looked_at(self, directories: Sequence[Directory]) -> Iterator[tuple[Directory, list[FileStatus], int]]:
-        """What is found in each directory: some at once where requests take their time, else one after the other."""
-        at_once = _LISTED_AT_ONCE if "://" in self._root.path else 1
-        for start in range(0, len(directories), at_once):
-            yield from self._root.env.pool.map(self._look_at, directories[start : start + at_once])
-
-    def _look_at(self, directory: Directory) -> tuple[Directory, list[FileStatus], int]:
-        """What may be an orphan in a directory, and how many files are too young for that."""
-        listed = directory.store.list(directory.path)
-        if not listed and directory.levels and not self._dry_run:
-            status = directory.store.stat(directory.path)
-            if status is not None and _is_older(status, self._limit):
+        """What may be an orphan in each directory, and how many files are too young for that."""
+        limit = None if self._dry_run else self._limit
+        for directory, found in zip(directories, self._hands.listed(directories, limit), strict=True):
+            if found.is_left:
                 self._empty.add(directory)
-        files = [status for status in listed if not status.is_directory and directory.may_hold(status.name)]
-        lacking = np.flatnonzero(self._reachable.lack([status.name for status in files])).tolist()
-        old = [files[at] for at in lacking if _is_older(files[at], self._limit)]
-        return directory, old, len(lacking) - len(old)
+            lacking = np.flatnonzero(self._reachable.lack([status.name for status in found.files])).tolist()
+            old = [found.files[at] for at in lacking if is_older(found.files[at], self._limit)]
+            yield directory, old, len(lacking) - len(old)
 
     def _clean(self) -> None:
         """Delete the first candidates that states which came meanwhile do not name, either."""
@@ -137,7 +133,7 @@ class _Search:
         going = [one for one, lacks in zip(part, lacking, strict=True) if lacks]
         left = 0
         if not self._dry_run:
-            left = sum(self._root.env.pool.map(_remains, going))
+            left = self._hands.delete([(directory.store, status.path) for directory, status in going])
             self._empty.update(directory for directory, _ in going if directory.levels)
         self._count(
             files=self._found.files + len(going),
@@ -161,27 +157,12 @@ class _Search:
         self._found = msgspec.structs.replace(self._found, **changes)
 
 
-def _remains(one: Candidate) -> bool:
-    """Delete a file. Gives whether the store refused."""
-    directory, status = one
-    try:
-        directory.store.delete(status.path)
-    except StorageError:
-        return True
-    return False
-
-
 def _is_removed(directory: Directory) -> bool:
     """Remove a directory if it is empty; whether it was."""
     try:
         return directory.store.remove_directory(directory.path)
     except StorageError:
         return False
-
-
-def _is_older(status: FileStatus, limit: int) -> bool:
-    """Whether a file was certainly last written before a time."""
-    return status.modified_millis is not None and status.modified_millis < limit
 
 
 def _lag(root: TableRoot) -> int:

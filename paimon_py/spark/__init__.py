@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
 from paimon_py.rows.result import RowsResult
 from paimon_py.table import Table
 
@@ -25,8 +27,8 @@ else:
     DataFrame = SparkSession = object  # for `typing.get_type_hints`, which must not import PySpark
 
 __all__ = [
-    "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark", "merge_spark", "ship", "update_spark",
-    "write_spark",
+    "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark", "expire_snapshots_spark", "merge_spark",
+    "remove_orphans_spark", "ship", "update_spark", "write_spark",
 ]  # fmt: skip
 
 
@@ -196,6 +198,55 @@ def compact_spark(
         table, spark, full=full, partitions=partitions, where=where, order_by=order_by, strategy=strategy,
         progress=progress,
     )  # fmt: skip
+    return done
+
+
+def expire_snapshots_spark(
+    table: Table,
+    *,
+    retain_min: int | None = None,
+    retain_max: int | None = None,
+    older_than: datetime | timedelta | int | None = None,
+    max_deletes: int | None = None,
+    dry_run: bool = False,
+    spark: SparkSession | None = None,
+) -> ExpiredSnapshots:
+    """Do `Table.expire_snapshots`, with files deleted by executors, a thousand in each task.
+
+    Args:
+        retain_min, retain_max, older_than, max_deletes, dry_run: as in `Table.expire_snapshots`.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.expire_snapshots`.
+    """
+    done: ExpiredSnapshots = _module("care").expire(
+        table, spark, retain_min=retain_min, retain_max=retain_max, older_than=older_than, max_deletes=max_deletes,
+        dry_run=dry_run,
+    )  # fmt: skip
+    return done
+
+
+def remove_orphans_spark(
+    table: Table,
+    *,
+    older_than: datetime | timedelta | int | None = None,
+    dry_run: bool = True,
+    progress: Callable[[int, int, str], object] | None = None,
+    spark: SparkSession | None = None,
+) -> RemovedOrphans:
+    """Do `Table.remove_orphans`; executors list directories and delete files. A dry run unless told otherwise.
+
+    The driver reads what states name, and holds what is in ten thousand directories at a time.
+
+    Args:
+        older_than, dry_run, progress: as in `Table.remove_orphans`.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.remove_orphans`.
+    """
+    done: RemovedOrphans = _module("care").clean(
+        table, spark, older_than=older_than, dry_run=dry_run, progress=progress
+    )
     return done
 
 

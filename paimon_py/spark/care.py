@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
-from typing import Union
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Union
 
 from pyspark.sql import SparkSession
 
-from paimon_py import CommitResult, CompactionProgress, CompactionTask, Predicate, Table
+from paimon_py import CommitResult, CompactionProgress, CompactionTask, ExpiredSnapshots, Predicate, Table
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
+from paimon_py.doors import check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.compact_table import compact_table
+from paimon_py.maintain.expire_snapshots import expire_snapshots
+from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.maintain.file_directories import Directory
+from paimon_py.maintain.hands import Listed, Target, look_at, remains
+from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
+from paimon_py.maintain.retention import retention_of
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.spark.jobs import Failed, run_tasks
 from paimon_py.spark.session import session
 
 Carried = Union[BucketChanges, Overtaken]
+
+_LISTED_BY_TASK = 100
+_LISTED_AT_ONCE = 10_000
+"""Directories in one job of Spark: the driver holds what is in so many."""
+_DELETED_BY_TASK = 1000
 
 
 def require_table(table: object, verb: str) -> Table:
@@ -68,3 +81,70 @@ class _Compact:
         except SnapshotExpiredError as error:
             return pickle.dumps(Overtaken(given.partition, given.bucket, str(error)))
         return pickle.dumps(done)
+
+
+def expire(
+    table: Table, spark: SparkSession | None, *, retain_min: int | None, retain_max: int | None,
+    older_than: datetime | timedelta | int | None, max_deletes: int | None, dry_run: bool,
+) -> ExpiredSnapshots:  # fmt: skip
+    """See `expire_snapshots_spark`."""
+    require_table(table, "expire_snapshots_spark")
+    retention = retention_of(
+        table.schema.options, table._root.env.clock.millis(), "snapshot", count_min=retain_min, count_max=retain_max,
+        older_than=older_than, limit=max_deletes,
+    )  # fmt: skip
+    return expire_snapshots(table._root, table.schema, retention, dry_run=dry_run, hands=_Hands(session(spark)))
+
+
+def clean(
+    table: Table, spark: SparkSession | None, *, older_than: datetime | timedelta | int | None, dry_run: bool,
+    progress: Callable[[int, int, str], object] | None,
+) -> RemovedOrphans:  # fmt: skip
+    """See `remove_orphans_spark`."""
+    require_table(table, "remove_orphans_spark")
+    check_progress(progress)
+    limit = limit_of(table._root.env.clock, older_than)
+    return remove_orphans(table._root, limit, dry_run=dry_run, progress=progress, hands=_Hands(session(spark)))
+
+
+class _Hands:
+    """Executors that list directories and delete files."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def listed(self, directories: Sequence[Directory], limit: int | None) -> Iterator[Listed]:
+        """See `Hands.listed`."""
+        for start in range(0, len(directories), _LISTED_AT_ONCE):
+            part = directories[start : start + _LISTED_AT_ONCE]
+            for found in self._by_parts(part, _LISTED_BY_TASK, _List(limit)):
+                yield from found
+
+    def delete(self, targets: Sequence[Target]) -> int:
+        """See `Hands.delete`."""
+        return sum(self._by_parts(targets, _DELETED_BY_TASK, _delete))
+
+    def _by_parts(self, items: Sequence[object], size: int, work: Callable[[bytes], bytes]) -> list[Any]:
+        """What `work` gives for each of some items, so many in a task, in their order."""
+        tasks = [pickle.dumps((start, items[start : start + size])) for start in range(0, len(items), size)]
+        try:
+            done = run_tasks(self._spark, tasks, work)
+        except Failed as failed:
+            raise failed.error from None
+        return [result for _, result in sorted(map(pickle.loads, done), key=lambda one: one[0])]
+
+
+class _List:
+    """Runs on an executor: directories in, what is in each out."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+
+    def __call__(self, task: bytes) -> bytes:
+        start, directories = pickle.loads(task)
+        return pickle.dumps((start, [look_at(directory, self.limit) for directory in directories]))
+
+
+def _delete(task: bytes) -> bytes:
+    start, targets = pickle.loads(task)
+    return pickle.dumps((start, sum(remains(target) for target in targets)))

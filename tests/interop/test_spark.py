@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 import pickle
 import shutil
 import subprocess
@@ -33,8 +34,6 @@ UTC = datetime.timezone.utc
 def spark():
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17")
-    import os
-
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -389,6 +388,29 @@ def test_executors_sort_append_tables(spark, db):
     for number in (0, 1):
         keys = table.scan(where=f"p = {number}", columns=["k"]).to_arrow()["k"].to_pylist()
         assert keys == sorted(keys)
+
+
+def test_executors_delete_what_expires_and_orphans_as_one_process_does(spark, db):
+    here, there = filled(db, "here", "append"), filled(db, "there", "append")
+    for table in (here, there):
+        table.delete("k < 30")
+        Path(table.location, "p=0", "bucket-0", "data-orphan.parquet").write_bytes(b"nobody")
+        Path(table.location, "p=7", "bucket-0").mkdir(parents=True)
+        for path in Path(table.location, "p=0").rglob("*orphan*"):
+            os.utime(path, (0, 0))
+    for dry_run in (True, False):
+        one = here.expire_snapshots(retain_max=1, retain_min=1, dry_run=dry_run)
+        two = paimon_py.expire_snapshots_spark(there, retain_max=1, retain_min=1, dry_run=dry_run, spark=spark)
+        assert one == two
+        assert one.data_files == 2 + 2
+    for dry_run in (True, False):
+        one = here.remove_orphans(dry_run=dry_run)
+        two = paimon_py.remove_orphans_spark(there, dry_run=dry_run, spark=spark)
+        assert (one.files, one.directories, one.young_files) == (two.files, two.directories, two.young_files)
+        assert (two.files, [path.rpartition("/")[2] for path in two.paths]) == (1, ["data-orphan.parquet"])
+    assert content(here) == content(there) == expected(30, 40)
+    files = [sorted(path.name.partition("-")[0] for path in Path(one.location).rglob("*")) for one in (here, there)]
+    assert files[0] == files[1]
 
 
 def test_changes_and_steps_are_read_on_executors(spark, db):
