@@ -208,17 +208,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
         Warns: PaimonWarning for options that paimon_py does nothing for yet.
         """
         full = self._split(name, "create_table")
-        if options is not None and not isinstance(options, Mapping):
-            raise UsageError(f"options map names to texts, got a {type(options).__name__}")
-        first = self._new_schema(
-            schema,
-            TableSpec(
-                primary_keys=_names("primary_key", primary_key),
-                partition_keys=_names("partition_by", partition_by),
-                options={**self._table_defaults, **(options or {})},
-                comment=comment,
-            ),
-        )
+        first = self._new_schema(schema, primary_key, partition_by, options, comment)
         self._require_database(full.database)
         root = self._metastore.create_table(full, first, partial(_check_options, first.options))
         if root is not None:
@@ -310,9 +300,24 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
     def __repr__(self) -> str:
         return f"Catalog({self.warehouse!r})"
 
-    def _new_schema(self, columns: Schema | pa.Schema | Iterable[object], spec: TableSpec) -> TableSchema:
+    def _new_schema(
+        self,
+        columns: Schema | pa.Schema | Iterable[object],
+        primary_key: Sequence[str],
+        partition_by: Sequence[str],
+        options: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> TableSchema:
         from paimon_py.spec.validation import validate
 
+        if options is not None and not isinstance(options, Mapping):
+            raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+        spec = TableSpec(
+            primary_keys=_names("primary_key", primary_key),
+            partition_keys=_names("partition_by", partition_by),
+            options={**self._table_defaults, **(options or {})},
+            comment=comment,
+        )
         check_names(spec.options)
         check_values(spec.options)
         kind = str(self._metastore.options.get(METASTORE, "")).lower()

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
 
 from paimon_py.catalogs.metastore import Metastore, TableName
 from paimon_py.catalogs.server import KeptPartition, ServerMetastore
 from paimon_py.doors import listed, mapped, names_place
-from paimon_py.errors import DatabaseNotFoundError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py.errors import (
+    AlreadyExistsError,
+    DatabaseNotFoundError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.schema import TableSchema
 from paimon_py.table import Table
 
 
@@ -32,6 +42,57 @@ class CatalogServer(ABC):
     @abstractmethod
     def _split(self, name: str, verb: str) -> TableName:
         """Database and object of a full name."""
+
+    @abstractmethod
+    def _new_schema(
+        self,
+        columns: Schema | pa.Schema | Iterable[object],
+        primary_key: Sequence[str],
+        partition_by: Sequence[str],
+        options: Mapping[str, str] | None,
+        comment: str | None,
+    ) -> TableSchema:
+        """The first schema of a table, with the defaults of the catalog."""
+
+    def replace_table(
+        self,
+        name: str,
+        schema: Schema | pa.Schema | Iterable[object],
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+    ) -> Table:
+        """Give a table new columns, keys and options, and no rows: the server empties the table and adds a schema. What
+        the table was stays in its snapshots. Arguments are those of `create_table`.
+
+        Raises:
+            TableNotFoundError: there is no such table.
+            UnsupportedError: the server replaces no tables (those before Paimon 2.0), or not with other partition keys.
+            SchemaError, OptionError: columns, keys or options break a rule; the message names the rule.
+        """
+        server, full = self._server("replace_table"), self._split(name, "replace_table")
+        wanted = self._new_schema(schema, primary_key, partition_by, options, comment)
+        root = server.replace_table(full, wanted)
+        if root is None:
+            raise TableNotFoundError(f"there is no table {name!r}", table=name)
+        return Table(root, root.schemas.latest(), name)
+
+    def register_table(self, name: str, path: str) -> Table:
+        """Give a name to a table that lies at a path or URL.
+
+        Raises:
+            AlreadyExistsError: there is a table of this name.
+            DatabaseNotFoundError: there is no such database.
+            UsageError, UnsupportedError: the server does not take the table.
+        """
+        server, full = self._server("register_table"), self._split(name, "register_table")
+        if not isinstance(path, str) or not path:
+            raise UsageError(f"a table lies at a path or URL, not at {path!r}")
+        if not server.register_table(full, path):
+            raise AlreadyExistsError(f"table {name!r} exists already", table=name)
+        return self.table(name)
 
     def table_by_id(self, table_id: str) -> Table:
         """Open a table by the id that its server gave it, whatever its name is now.

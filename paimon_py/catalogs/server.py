@@ -13,6 +13,7 @@ import msgspec
 
 from paimon_py.catalogs.metastore import TableName
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
 
 
 class KeptPartition(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +39,20 @@ class ServerMetastore(Protocol):
 
     def find_by_id(self, table_id: str) -> tuple[TableName, TableRoot] | None:
         """A table by the id that its server gave it, None if there is none."""
+        ...
+
+    def replace_table(self, name: TableName, schema: TableSchema) -> TableRoot | None:
+        """Give a table a new schema, and no rows. None if there is no table.
+
+        Raises: UnsupportedError where the server does no such thing.
+        """
+        ...
+
+    def register_table(self, name: TableName, path: str) -> bool:
+        """Give a name to a table that lies at a URL. False if there is a table of this name.
+
+        Raises: DatabaseNotFoundError
+        """
         ...
 
     def partitions(self, name: TableName) -> list[KeptPartition] | None:

@@ -7,7 +7,7 @@ import urllib.request
 
 import pyarrow as pa
 import pytest
-from catalogs.rest_server import running_server
+from catalogs.rest_server import VERSIONS, running_server
 from turns import SCHEMA, Turns
 from unit.catalogs.rest_stub import TOKEN, StubServer
 
@@ -19,16 +19,18 @@ pytestmark = [pytest.mark.full, pytest.mark.server]
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("version", ["2.0.0", "1.4.2"])
-def test_both_change_the_tables_of_a_server(java, tmp_path, version, seed):
-    with running_server(tmp_path / "rest") as options:
+@pytest.mark.parametrize("server, version", [("1.4.2", "2.0.0"), ("1.4.2", "1.4.2"), ("2.0.0", "2.0.0")])
+def test_both_change_the_tables_of_a_server(java, tmp_path, server, version, seed):
+    """A client of Java 1.4 cannot go on with a table of a server of 2.0: it does not say what it planned on."""
+    with running_server(tmp_path / "rest", server) as options:
         Catalog.open("warehouse", options).create_database("db")
         turns = Turns(java(version), "warehouse", {**options, "warehouse": "warehouse"}, lambda: Catalog.open("warehouse", options), seed)
         turns.take(14)
 
 
-def test_java_takes_branches_tags_and_rollbacks_of_ours(java, tmp_path):
-    with running_server(tmp_path / "rest") as options:
+@pytest.mark.parametrize("server", VERSIONS)
+def test_java_takes_branches_tags_and_rollbacks_of_ours(java, tmp_path, server):
+    with running_server(tmp_path / "rest", server) as options:
         catalog = Catalog.open("warehouse", options)
         catalog.create_database("db")
         table = catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
@@ -116,9 +118,10 @@ def known(body):
     return {name: item for name, item in value.items() if name not in ("id", "path", "message", "location")}
 
 
-def test_the_stand_in_says_what_the_server_of_java_says(tmp_path):
+@pytest.mark.parametrize("server", VERSIONS)
+def test_the_stand_in_says_what_the_server_of_java_says(tmp_path, server):
     stub, differ = StubServer(), []
-    with running_server(tmp_path / "rest") as options:
+    with running_server(tmp_path / "rest", server) as options:
         for method, path, body in SCRIPT:
             status, said = ask(options["uri"], options["token"], method, path, body)
             data = None if body is None else json.dumps(body).encode()

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from paimon_py.catalogs.metastore import BeforeCreation, Database, TableName
-from paimon_py.catalogs.options import TABLE_DEFAULT_PREFIX, WAREHOUSE, flag
-from paimon_py.catalogs.rest.change_json import schema_json
+from paimon_py.catalogs.options import WAREHOUSE, flag
 from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.http import require_package
 from paimon_py.catalogs.rest.messages import DatabaseAnswer, DatabasePage, TableAnswer, TablePage
+from paimon_py.catalogs.rest.new_tables import is_made, told_schema
 from paimon_py.catalogs.rest.programs import RestPrograms
 from paimon_py.catalogs.rest.registration import RestRegistration, RestTable
 from paimon_py.catalogs.rest.server import COMMENT, RestServer
@@ -31,7 +31,6 @@ from paimon_py.errors import (
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import table_path
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.type_text import print_field
 from paimon_py.storage.guarded_store import GuardedStore
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.open import open_store
@@ -188,14 +187,11 @@ class RestMetastore(RestServer):
         flag(self.options, DATA_TOKENS, default=False)
         nowhere = self._nowhere(name, is_external="path" in schema.options)
         before(nowhere)
-        size = len(TABLE_DEFAULT_PREFIX)
-        given = self.options.items()
-        defaults = {key[size:]: text for key, text in given if key.startswith(TABLE_DEFAULT_PREFIX)}
-        told = schema_json(schema, {**defaults, **schema.options})
+        told = told_schema(schema, self.options)
 
         def is_done() -> bool:
             found = self.answer(name)
-            return found is not None and _is_made(found, told, schema)
+            return found is not None and found.schemaId == 0 and is_made(found, told, schema)
 
         body = {"identifier": _identifier(name), "schema": told}
         try:
@@ -272,19 +268,3 @@ class RestMetastore(RestServer):
 
 def _identifier(name: TableName) -> dict[str, Any]:
     return {"database": name.database, "object": name.table}
-
-
-def _is_made(found: TableAnswer, told: Mapping[str, Any], schema: TableSchema) -> bool:
-    """Whether a table is what was asked for, and nobody has changed it since."""
-    there = found.schema
-    if there is None or found.schemaId != 0:
-        return False
-    options = {name: text for name, text in (there.options or {}).items() if name != "path"}
-    columns = [(field["name"], field["type"]) for field in (print_field(field) for field in schema.fields)]
-    return (
-        options == {name: text for name, text in told["options"].items() if name != "path"}
-        and [(field.get("name"), field.get("type")) for field in there.fields if isinstance(field, dict)] == columns
-        and tuple(there.primaryKeys or ()) == schema.primary_keys
-        and tuple(there.partitionKeys or ()) == schema.partition_keys
-        and there.comment == told["comment"]
-    )

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from paimon_py.catalogs.metastore import Database, TableName
 from paimon_py.catalogs.rest.client import RestClient
 from paimon_py.catalogs.rest.messages import PartitionPage, TableAnswer
+from paimon_py.catalogs.rest.new_tables import is_made, told_schema
 from paimon_py.catalogs.rest.transport import RestRefusedError
 from paimon_py.catalogs.server import KeptPartition
-from paimon_py.errors import StorageError, TableNotFoundError, UnsupportedError
+from paimon_py.errors import DatabaseNotFoundError, StorageError, TableNotFoundError, UnsupportedError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
 
 COMMENT = "comment"
 
@@ -29,6 +31,10 @@ class RestServer(ABC):
     @abstractmethod
     def database(self, name: str) -> Database | None:
         """One database."""
+
+    @abstractmethod
+    def answer(self, name: TableName) -> TableAnswer | None:
+        """What the server says of a table."""
 
     @abstractmethod
     def root(self, name: TableName, found: TableAnswer) -> TableRoot:
@@ -46,6 +52,49 @@ class RestServer(ABC):
             raise StorageError(f"the server does not say in which database {found.name!r} is", operation="find_by_id")
         name = TableName(found.database, found.name)
         return name, self.root(name, found)
+
+    def replace_table(self, name: TableName, schema: TableSchema) -> TableRoot | None:
+        """See `ServerMetastore.replace_table`. Cost: three requests."""
+        known = self.answer(name)
+        if known is None:
+            return None
+        told, before = told_schema(schema, self.client.options()), known.schemaId
+
+        def is_done() -> bool:
+            found = self.answer(name)
+            return found is not None and found.schemaId > before and is_made(found, told, schema)
+
+        path = self.client.path("databases", name.database, "tables", name.table, "replace")
+        try:
+            self.client.change(path, {"schema": told}, is_done)
+        except RestRefusedError as refused:
+            if refused.status != 404:
+                raise
+            if self.answer(name) is None:
+                return None
+            raise UnsupportedError(f"this server replaces no tables: {refused}", feature="replace_table") from refused
+        found = self.answer(name)
+        return None if found is None else self.root(name, found)
+
+    def register_table(self, name: TableName, path: str) -> bool:
+        """See `ServerMetastore.register_table`. Cost: one request."""
+
+        def is_done() -> bool:
+            found = self.answer(name)
+            return found is not None and (found.path or "").rstrip("/") == path.rstrip("/")
+
+        body = {"identifier": {"database": name.database, "object": name.table}, "path": path}
+        try:
+            self.client.change(self.client.path("databases", name.database, "register"), body, is_done)
+        except RestRefusedError as refused:
+            if refused.status == 409:
+                return False
+            if refused.status == 404 and refused.resource == "DATABASE":
+                raise DatabaseNotFoundError(f"there is no database {name.database!r}") from refused
+            if refused.status == 404:
+                raise UnsupportedError(f"this server takes no tables: {refused}", feature="register_table") from refused
+            raise
+        return True
 
     def partitions(self, name: TableName) -> list[KeptPartition] | None:
         """See `ServerMetastore.partitions`."""

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote_plus
 import msgspec
 from unit.commit.support import Clock
 
-from paimon_py import Catalog, PaimonError, Schema
+from paimon_py import Catalog, PaimonError, Schema, Table
 from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.catalogs.metastore import Database, TableName
 from paimon_py.catalogs.rest.client import RestClient
@@ -53,6 +53,7 @@ class StubServer:
         then: what happens to the answer of the call that is being handled; set by tests in the place of a verb.
         vended: gives options and end of the credentials of a table, None: there are none.
         forbidden: names of tables that nobody may touch.
+        replaces_nothing: as servers before Paimon 2.0.
     """
 
     def __init__(self, root=None, clock=None):
@@ -66,6 +67,7 @@ class StubServer:
         self.partitions, self.marked = {}, []
         self.calls, self.faults, self.forbidden, self.page_size, self.vended = [], [], set(), 100, None
         self.token, self.seen, self.then = TOKEN, [], None
+        self.replaces_nothing = False
         self.turn = threading.RLock()
 
     # -- as a sender ------------------------------------------------------------------------------------------------
@@ -132,6 +134,8 @@ class StubServer:
             raise No(404, "DATABASE", database, f"Database {database} does not exist.")
         if len(parts) == 2:
             return self.on_database(method, database, body)
+        if parts[2] == "register":
+            return self.register(database, body)
         verb = {
             "tables": self.on_tables, "table-details": self.on_details, "views": self.on_views, "functions": self.on_functions,
         }[parts[2]]  # fmt: skip
@@ -201,7 +205,7 @@ class StubServer:
             raise No(403, "TABLE", name, f"Table {full} has no permission.")
         if not rest:
             return self.on_table(method, full, body)
-        verb = {"snapshot": self.snapshot, "snapshots": self.snapshots, "commit": self.commit, "token": self.hand_out,
+        verb = {"replace": self.replace, "snapshot": self.snapshot, "snapshots": self.snapshots, "commit": self.commit, "token": self.hand_out,
                 "rollback": self.roll_back, "branches": self.on_branches, "partitions": self.on_partitions}[rest[0]]  # fmt: skip
         return verb(method, full, body, *rest[1:])
 
@@ -219,6 +223,32 @@ class StubServer:
         if external is None:
             root.schemas.add(schema)
         self.tables[str(name)] = {"id": str(uuid.uuid4()), "path": external or root.path, "isExternal": external is not None}
+        return None
+
+    def register(self, database, body):
+        name = f"{database}.{body['identifier']['object']}"
+        if name in self.tables:
+            raise No(409, "TABLE", name, f"Table {name} already exists.")
+        self.tables[name] = {"id": str(uuid.uuid4()), "path": body["path"], "isExternal": False}
+        found = self.table_root(name).snapshots.latest()
+        if found is not None:
+            self.latest[name] = found
+        return None
+
+    def replace(self, method, full, body):
+        if self.replaces_nothing:
+            raise No(404)
+        told, root = body["schema"], self.table_root(full)
+        before = root.schemas.latest()
+        if list(before.partition_keys) != told["partitionKeys"]:
+            raise No(501, "TABLE", full, "replaceTable does not support changing partition keys")
+        Table(root, before, full).truncate()
+        columns = [(f["name"], parse_type(f["type"]), f.get("description"), f.get("defaultValue")) for f in told["fields"]]
+        spec = TableSpec(primary_keys=tuple(told["primaryKeys"]), partition_keys=tuple(told["partitionKeys"]),
+                         options=told["options"], comment=told["comment"])  # fmt: skip
+        made = new_table_schema(Schema(columns), spec, time_millis=self.clock.millis())
+        root.schemas.add(msgspec.structs.replace(made, id=before.id + 1))
+        self.latest[full] = root.snapshots.latest()
         return None
 
     def table_root(self, full):

@@ -36,6 +36,7 @@ from paimon_py import (
     UsageError,
 )
 from paimon_py.catalogs.metastore import TableName
+from paimon_py.errors import StorageUnknownError
 from paimon_py.spec.schema_changes import After, Before, First, Last
 
 COLUMNS = Schema([("p", "INT"), ("k", "BIGINT NOT NULL"), ("v", "STRING", "a comment")])
@@ -122,6 +123,28 @@ def test_names_are_encoded_on_the_way(server, catalog):
     catalog.create_table("a b~c.tä ble", COLUMNS).write_arrow(rows(1))
     assert keys(catalog.table("a b~c.tä ble")) == [1]
     assert "GET /v1/paimon/databases/a+b%7Ec/tables/t%C3%A4+ble" in server.calls
+    odd = ["a+b", "a&b=c;d", "日本 語", "'q\"", "a,b"]
+    for number, name in enumerate(odd):
+        catalog.create_table(f"d.{name}", COLUMNS).write_arrow(rows(number))
+    assert catalog.tables("d") == sorted(odd)
+    assert [keys(catalog.table(f"d.{name}")) for name in odd] == [[number] for number in range(len(odd))]
+    for name in odd:
+        catalog.rename_table(f"d.{name}", f"d.{name}2")
+        catalog.drop_table(f"d.{name}2")
+    assert catalog.tables("d") == []
+    for name in ("a/b", "50%", "a#b", "..", "a\\b"):
+        asked = len(server.calls)
+        with pytest.raises(UsageError, match="table name"):
+            catalog.create_table(f"d.{name}", COLUMNS)
+        assert len(server.calls) == asked
+
+
+def test_a_prefix_is_one_part_of_the_way(server):
+    server.config["defaults"]["prefix"] = "lake/ä %"
+    made = metastore_of(server).client
+    assert made.path("databases", "d/e") == "/v1/lake%2F%C3%A4+%25/databases/d%2Fe"
+    del server.config["defaults"]["prefix"]
+    assert metastore_of(server).client.path("databases") == "/v1/databases"
 
 
 def test_tables_are_renamed_and_dropped_by_the_server(server, catalog, table):
@@ -221,6 +244,48 @@ def test_a_table_is_found_by_its_id(server, catalog, table):
             catalog.table_by_id(nobody)
     with pytest.raises(UsageError):
         catalog.table_by_id(7)
+
+
+@pytest.mark.parametrize("fault", [None, "after", "500 after"])
+def test_a_table_is_replaced_by_the_server(server, catalog, table, fault):
+    table.write_arrow(rows(1, 2))
+    wide = Schema([("p", "INT NOT NULL"), ("id", "BIGINT NOT NULL"), ("w", "DOUBLE")])
+    server.faults = [None, fault]
+    made = catalog.replace_table("d.t", wide, primary_key=["id", "p"], partition_by=["p"], options={"bucket": "2"}, comment="new")
+    assert server.calls.count("POST /v1/paimon/databases/d/tables/t/replace") == 1
+    assert (made.schema.id, made.schema.names, made.schema.comment, made.options["bucket"]) == (1, ("p", "id", "w"), "new", "2")
+    assert made.scan().count() == 0
+    assert made.write_arrow(pa.table({"p": pa.array([1], pa.int32()), "id": [7], "w": [0.5]})).snapshot_id == 3
+    assert catalog.table("d.t").scan().to_arrow()["id"].to_pylist() == [7] and keys(made, snapshot_id=1) == [1, 2]
+    with pytest.raises(UnsupportedError, match="changing partition keys"):
+        catalog.replace_table("d.t", wide, primary_key=["id"])
+    with pytest.raises(TableNotFoundError):
+        catalog.replace_table("d.nobody", wide)
+    with pytest.raises(UsageError, match="branches"):
+        catalog.replace_table("d.t$branch_b", wide)
+    server.replaces_nothing = True
+    with pytest.raises(UnsupportedError, match="this server replaces no tables"):
+        catalog.replace_table("d.t", wide)
+
+
+def test_a_replacement_of_which_nobody_can_tell_is_not_taken_for_one(server, catalog, table):
+    server.faults = [None, "before"]
+    with pytest.raises(StorageUnknownError, match="it is not known whether"):
+        catalog.replace_table("d.t", COLUMNS, primary_key=["k", "p"], partition_by=["p"], options={"bucket": "1"}, comment="hi")
+
+
+@pytest.mark.parametrize("fault", [None, "after"])
+def test_a_table_that_lies_somewhere_gets_a_name(server, catalog, table, fault):
+    table.write_arrow(rows(1))
+    server.faults = [fault]
+    found = catalog.register_table("d.again", table.location)
+    assert keys(found) == [1]
+    with pytest.raises(AlreadyExistsError):
+        catalog.register_table("d.t", table.location)
+    with pytest.raises(DatabaseNotFoundError):
+        catalog.register_table("nowhere.t", table.location)
+    with pytest.raises(UsageError):
+        catalog.register_table("d.u", "")
 
 
 def test_partitions_are_counted_by_the_server(server, catalog):
