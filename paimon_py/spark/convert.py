@@ -53,7 +53,7 @@ def _batches(blobs: Iterable[object]) -> Iterator[pa.RecordBatch]:
 
 
 def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
-    target, spark_schema = spark_schemas(scan.schema)
+    target, spark_schema = spark_schemas(scan.schema, spark)
     splits = scan.splits()
     if not splits:
         return spark.createDataFrame([], spark_schema)
@@ -64,7 +64,7 @@ def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool)
 
 
 def _stream_to_spark(reader: pa.RecordBatchReader, spark: SparkSession, truncate_nanos: bool) -> DataFrame:
-    target, spark_schema = spark_schemas(reader.schema)
+    target, spark_schema = spark_schemas(reader.schema, spark)
     blobs = [(blob,) for blob in _blobs(reader, target, truncate_nanos)]
     if not blobs:
         return spark.createDataFrame([], spark_schema)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pyspark
+from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
 from paimon_py.errors import UnsupportedError
@@ -40,10 +41,15 @@ _PLAIN: list[tuple[Callable[[pa.DataType], bool], pa.DataType, st.DataType]] = [
 ]
 
 
-def spark_form(kind: pa.DataType) -> tuple[pa.DataType, st.DataType]:
+def has_time(spark: SparkSession) -> bool:
+    """Whether a session takes columns of type TIME: from Spark 4.3 on, where its configuration allows them."""
+    return _HAS_TIME and spark.conf.get("spark.sql.timeType.enabled", "false") == "true"
+
+
+def spark_form(kind: pa.DataType, *, times: bool) -> tuple[pa.DataType, st.DataType]:
     """The Arrow type to hand to Spark for `kind`, and the Spark type it becomes.
 
-    TIME is milliseconds of the day as INT before Spark 4.3, which has no such type.
+    `times`: TIME stays what it is; else it is milliseconds of the day as INT.
 
     Raises:
         UnsupportedError: Spark has no such type.
@@ -58,27 +64,27 @@ def spark_form(kind: pa.DataType) -> tuple[pa.DataType, st.DataType]:
             return pa.timestamp("us"), st.TimestampNTZType()
         return pa.timestamp("us", "UTC"), st.TimestampType()
     if pa.types.is_time(kind):
-        return (pa.time64("ns"), st.TimeType(6)) if _HAS_TIME else (pa.int32(), st.IntegerType())
+        return (pa.time64("ns"), st.TimeType(6)) if times else (pa.int32(), st.IntegerType())
     if pa.types.is_dictionary(kind):
-        return spark_form(kind.value_type)
-    return _nested_form(kind)
+        return spark_form(kind.value_type, times=times)
+    return _nested_form(kind, times)
 
 
-def _nested_form(kind: pa.DataType) -> tuple[pa.DataType, st.DataType]:
+def _nested_form(kind: pa.DataType, times: bool) -> tuple[pa.DataType, st.DataType]:
     if pa.types.is_map(kind):
-        key, spark_key = spark_form(kind.key_type)
-        item, spark_item = spark_form(kind.item_type)
+        key, spark_key = spark_form(kind.key_type, times=times)
+        item, spark_item = spark_form(kind.item_type, times=times)
         nullable = kind.item_field.nullable
         return (
             pa.map_(key, pa.field("value", item, nullable)),
             st.MapType(spark_key, spark_item, nullable),
         )
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        item, spark_item = spark_form(kind.value_type)
+        item, spark_item = spark_form(kind.value_type, times=times)
         nullable = kind.value_field.nullable
         return pa.list_(pa.field("element", item, nullable)), st.ArrayType(spark_item, nullable)
     if pa.types.is_struct(kind):
-        forms = [(field, *spark_form(field.type)) for field in kind]
+        forms = [(field, *spark_form(field.type, times=times)) for field in kind]
         return (
             pa.struct([pa.field(field.name, arrow, field.nullable) for field, arrow, _ in forms]),
             st.StructType([st.StructField(field.name, spark, field.nullable) for field, _, spark in forms]),
@@ -86,9 +92,9 @@ def _nested_form(kind: pa.DataType) -> tuple[pa.DataType, st.DataType]:
     raise UnsupportedError(f"Spark has no type for Arrow's {kind}", feature=f"Spark type for {kind}")
 
 
-def spark_schemas(schema: pa.Schema) -> tuple[pa.Schema, st.StructType]:
+def spark_schemas(schema: pa.Schema, session: SparkSession) -> tuple[pa.Schema, st.StructType]:
     """The Arrow schema to hand over and the Spark schema, columns in order."""
-    arrow, spark = _nested_form(pa.struct(list(schema)))
+    arrow, spark = _nested_form(pa.struct(list(schema)), has_time(session))
     return pa.schema(list(arrow)), spark
 
 
