@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from paimon_py.catalog import Catalog
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import UsageError
@@ -23,12 +24,14 @@ from paimon_py.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from paimon_py.spark.views import SparkCatalog
 else:
-    DataFrame = SparkSession = object  # for `typing.get_type_hints`, which must not import PySpark
+    DataFrame = SparkSession = SparkCatalog = object  # for `typing.get_type_hints`, which must not import PySpark
 
 __all__ = [
     "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark", "expire_snapshots_spark", "merge_spark",
-    "remove_orphans_spark", "ship", "update_spark", "write_spark",
+    "register", "remove_orphans_spark", "ship", "update_spark", "write_spark",
 ]  # fmt: skip
 
 
@@ -248,6 +251,24 @@ def remove_orphans_spark(
         table, spark, older_than=older_than, dry_run=dry_run, progress=progress
     )
     return done
+
+
+def register(spark: SparkSession, catalog: Catalog, databases: Sequence[str] | None = None) -> SparkCatalog:
+    """Make the tables of a catalog queryable by Spark's SQL, as temporary views called `db.t`, in backticks.
+
+    Each view shows the snapshot that is the latest now. What comes back makes views of other states and of system
+    tables (`view`), moves views to what is the latest then (`refresh`), and has Java's procedures as methods (`sys`).
+
+    Args:
+        spark: the session that gets the views.
+        catalog: whose tables.
+        databases: only those in these databases.
+
+    Raises:
+        UsageError: PySpark is not installed.
+    """
+    made: SparkCatalog = _module("views").SparkCatalog(spark, catalog, databases)
+    return made
 
 
 def ship(spark: SparkSession) -> None:

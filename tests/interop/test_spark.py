@@ -209,7 +209,7 @@ KINDS = {
     "bucketed": {"options": {"bucket": "3", "bucket-key": "k"}},
     "postponed": {"primary_key": ["k"], "options": {"bucket": "-2"}},
 }
-IN_FULL = ("bucketed", "postponed")
+IN_FULL = ("bucketed", "moving", "postponed")
 BY_KIND = [pytest.param(kind, marks=pytest.mark.full if kind in IN_FULL else ()) for kind in KINDS]
 
 
@@ -380,6 +380,7 @@ def test_executors_compact_buckets_and_the_driver_commits_once(spark, db):
         paimon_py.compact_spark(table, order_by=["v"], spark=spark)
 
 
+@pytest.mark.full
 def test_executors_sort_append_tables(spark, db):
     table = db.create_table("db.t", ROWS, partition_by=["p"])
     paimon_py.write_spark(table, numbers(spark, 0, 40).orderBy("v"), tasks=2)
@@ -390,6 +391,7 @@ def test_executors_sort_append_tables(spark, db):
         assert keys == sorted(keys)
 
 
+@pytest.mark.full
 def test_executors_delete_what_expires_and_orphans_as_one_process_does(spark, db):
     here, there = filled(db, "here", "append"), filled(db, "there", "append")
     for table in (here, there):
@@ -484,6 +486,7 @@ def test_executors_delete_update_and_merge_as_one_process_does(spark, db, kind):
     assert paimon_py.delete_spark(there, "k = 1000", spark=spark).snapshot_id is None
 
 
+@pytest.mark.full
 def test_a_merge_reaches_buckets_that_no_row_of_the_source_belongs_to(spark, db):
     table = filled(db, "t", "fixed")
     nothing = numbers(spark, 0, 1).where("false")
@@ -516,3 +519,28 @@ def test_a_merge_that_is_overtaken_is_done_anew_and_leaves_no_file(spark, db):
     assert (done.rounds, done.updated) == (2, 3)
     assert content(table) == expected(0, 40) | expected(0, 4, "m") | {(0, 2): "late"}
     assert data_files(table) == named_files(table)
+
+
+# -- SQL ------------------------------------------------------------------------------------------------------------
+
+
+def test_tables_states_and_system_tables_are_queried_by_sql_and_procedures_have_their_names(spark, db):
+    table = db.create_table("db.t", ROWS, primary_key=["k"], options={"bucket": "1"})
+    for start in (0, 20):
+        table.write_arrow(pa.table({"p": pa.array([0] * 20, pa.int32()), "k": range(start, start + 20)}))
+    made = paimon_py.register(spark, db, ["db"])
+    made.view("db.t", snapshot_id=1, as_="before")
+    made.view("db.t$snapshots", columns=["snapshot_id"])
+    query = "SELECT (SELECT count(*) FROM `db.t`), (SELECT count(*) FROM before), (SELECT max(snapshot_id) FROM `db.t$snapshots`)"
+    assert spark.sql(query).collect() == [(40, 20, 2)]
+    table.delete("k >= 30")
+    assert (spark.table("`db.t`").count(), made.refresh(), spark.table("`db.t`").count()) == (40, ["db.t"], 30)
+    with pytest.raises(UsageError, match="system table, which has no snapshot_id"):
+        made.view("db.t$snapshots", snapshot_id=1)
+    made.sys.create_tag("db.t", "t1")
+    assert made.sys.compact("db.t").snapshot_id == 4
+    made.sys.create_branch("db.t", "b1", "t1")
+    made.sys.delete_branch("db.t", "b1")
+    assert made.sys.rollback("db.t", "t1").snapshot_id == 3
+    made.sys.delete_tag("db.t", "t1")
+    assert made.sys.expire_snapshots("db.t", retain_max=1, retain_min=1).snapshot_ids == (1, 2)
