@@ -25,8 +25,8 @@ SECRET_ARGUMENTS = frozenset(
 _PART_LENGTH = 12
 _HARMLESS_ARGUMENTS = frozenset(
     (
-        "anon", "account_name", "client_id", "config_kwargs", "host", "port", "profile", "project", "protocol",
-        "requester_pays", "s3_additional_kwargs", "tenant_id",
+        "anon", "account_host", "account_name", "client_id", "config_kwargs", "host", "port", "profile", "project",
+        "protocol", "requester_pays", "s3_additional_kwargs", "tenant_id",
     )
 )
 _HARMLESS_TOKENS = ("anon", "google_default", "cloud")
@@ -38,8 +38,15 @@ _AZURE_KINDS = {
     "account.auth.type": ("SharedKey", "OAuth", "SAS"),
     "account.oauth.provider.type": ("ClientCredsTokenProvider", *_AZURE_IDENTITIES),
 }
-_AZURE_ACCOUNT = re.compile(r"^(?P<key>.+)\.(?P<account>[^.]+)\.(?:blob|dfs)\.[a-z0-9.]+$")
-_TENANT = re.compile(r"^https?://[^/]+/(?P<tenant>[^/]+)/oauth2")
+_AZURE_ACCOUNT = re.compile(r"^(?P<key>.+)\.(?P<account>[^.]+)\.(?:blob|dfs)\.(?P<suffix>[a-z0-9.]+)$")
+_AZURE_URL = re.compile(r"[a-z]+://[^@/]+@(?P<account>[^./]+)\.(?:blob|dfs)\.(?P<suffix>[A-Za-z0-9.-]+)(?:/|$)")
+_AZURE_CLOUD = "core.windows.net"
+_AZURE_LOGIN = "https://login.microsoftonline.com"
+_AZURE_SECRETS = {
+    "account.key": "account_key", "sas.fixed.token": "sas_token", "account.oauth2.client.id": "client_id",
+    "account.oauth2.client.secret": "client_secret",
+}  # fmt: skip
+_TENANT = re.compile(r"^https://(?:[^/]*@)?login\.microsoftonline\.com/(?P<tenant>[^/]+)/oauth2")
 
 
 def harmless_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,14 +91,14 @@ def _parts(secret: str) -> Iterator[str]:
                 yield path
 
 
-def fsspec_arguments(scheme: str, options: Mapping[str, str]) -> dict[str, object]:
-    """Arguments of the fsspec file system for a scheme; empty where nothing is configured.
+def fsspec_arguments(scheme: str, options: Mapping[str, str], root: str = "") -> dict[str, object]:
+    """Arguments of the fsspec file system for a scheme; empty where nothing is configured. `root`: a URL of the store.
 
     Raises:
         OptionError: half of a key pair, or a value that is not allowed.
     """
     translate = _TRANSLATE.get(scheme)
-    return translate(options) if translate else {}
+    return translate(options, root) if translate else {}
 
 
 def _with_prefixes(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
@@ -104,7 +111,7 @@ def _with_prefixes(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dic
     return found
 
 
-def _s3(options: Mapping[str, str]) -> dict[str, object]:
+def _s3(options: Mapping[str, str], _root: str) -> dict[str, object]:
     given = _with_prefixes(options, ("s3.", "s3a.", "fs.s3a."))
     arguments: dict[str, object] = {}
     if ("access.key" in given) != ("secret.key" in given):
@@ -211,7 +218,7 @@ _ROLE_NAMES = ("arn", "session.name", "session.duration", "external.id", "sts.en
 _ENCRYPTIONS = {"AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 
 
-def _gcs(options: Mapping[str, str]) -> dict[str, object]:
+def _gcs(options: Mapping[str, str], _root: str) -> dict[str, object]:
     given = _with_prefixes(options, ("gs.", "fs.gs."))
     arguments: dict[str, object] = {}
     kinds = {"UNAUTHENTICATED": "anon", "APPLICATION_DEFAULT": "google_default", "COMPUTE_ENGINE": "cloud"}
@@ -229,21 +236,39 @@ def _gcs(options: Mapping[str, str]) -> dict[str, object]:
     return arguments
 
 
-def _azure(options: Mapping[str, str]) -> dict[str, object]:
-    arguments: dict[str, object] = {}
+def _azure(options: Mapping[str, str], root: str) -> dict[str, object]:
+    """Options that end with an account are for that account alone, and stand above those without."""
+    at = _AZURE_URL.match(root)
+    account, suffix = (at.group("account"), at.group("suffix")) if at else (None, None)
+    own: dict[str, str] = {}
     for name, value in _with_prefixes(options, ("azure.", "fs.azure.", "fs.wasb.")).items():
         match = _AZURE_ACCOUNT.match(name)
-        key = match.group("key") if match else name
-        if match:
-            arguments["account_name"] = match.group("account")
-        if key == "account.key":
-            arguments["account_key"] = value
-        elif key == "sas.fixed.token":
-            arguments["sas_token"] = value
-        elif key == "account.oauth2.client.id":
-            arguments["client_id"] = value
-        elif key == "account.oauth2.client.secret":
-            arguments["client_secret"] = value
+        if match is None:
+            own.setdefault(name, value)
+            continue
+        named = match.group("account")
+        if at is None and account not in (None, named):
+            raise OptionError(
+                f"options name the accounts {account!r} and {named!r}, and the URL does not say which: write"
+                " abfss://container@account.dfs.core.windows.net/path",
+                option=f"fs.azure.{name}",
+            )
+        if account in (None, named):
+            account, suffix = named, suffix or match.group("suffix")
+            own[match.group("key")] = value
+    arguments = _azure_credentials(own)
+    if account is not None and (own or suffix != _AZURE_CLOUD):
+        arguments["account_name"] = account
+    if account is not None and suffix != _AZURE_CLOUD:
+        arguments["account_host"] = f"{account}.blob.{suffix}"
+    return arguments
+
+
+def _azure_credentials(given: Mapping[str, str]) -> dict[str, object]:
+    arguments: dict[str, object] = {}
+    for key, value in given.items():
+        if key in _AZURE_SECRETS:
+            arguments[_AZURE_SECRETS[key]] = value
         elif key in _AZURE_KINDS:
             allowed = _AZURE_KINDS[key]
             if value.rpartition(".")[2] not in allowed:
@@ -252,12 +277,25 @@ def _azure(options: Mapping[str, str]) -> dict[str, object]:
                 raise OptionError(text, option=option, value=value)
             if value.endswith(_AZURE_IDENTITIES):
                 arguments["anon"] = False
-        elif key == "account.oauth2.client.endpoint" and (tenant := _TENANT.match(value)):
-            arguments["tenant_id"] = tenant.group("tenant")
+        elif key == "account.oauth2.client.endpoint":
+            arguments["tenant_id"] = _azure_tenant(value)
     return arguments
 
 
-_TRANSLATE: dict[str, Callable[[Mapping[str, str]], dict[str, object]]] = {
+def _azure_tenant(endpoint: str) -> str:
+    match = _TENANT.match(endpoint)
+    if match is None:
+        option = "fs.azure.account.oauth2.client.endpoint"
+        raise OptionError(
+            f"option {option} must be {_AZURE_LOGIN}/<tenant>/oauth2/token; for another login leave the application out"
+            " of the options and name it in the environment (AZURE_AUTHORITY_HOST, AZURE_TENANT_ID, AZURE_CLIENT_ID,"
+            " AZURE_CLIENT_SECRET), with fs.azure.account.oauth.provider.type = MsiTokenProvider",
+            option=option,
+        )
+    return match.group("tenant")
+
+
+_TRANSLATE: dict[str, Callable[[Mapping[str, str], str], dict[str, object]]] = {
     "s3": _s3,
     "gs": _gcs,
     "abfs": _azure,

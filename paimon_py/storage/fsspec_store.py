@@ -76,7 +76,7 @@ class FsspecStore:
         user = root.partition("://")[2].partition("/")[0].rpartition("@")[0]
         if without_user(root) != root and user not in given.values():
             raise UsageError(f"a {scheme}:// URL must not hold a user; give credentials as options")
-        return cls(scheme, {**given, **fsspec_arguments(scheme, options)})
+        return cls(scheme, {**given, **fsspec_arguments(scheme, options, root)})
 
     def __repr__(self) -> str:
         return f"FsspecStore({self.scheme!r})"

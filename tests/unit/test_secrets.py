@@ -59,7 +59,7 @@ STORES = {
         "fs.azure.sas.fixed.token.account.dfs.core.windows.net": "?sv=1&sig=sesame-sas",
         "fs.azure.account.oauth2.client.id": "id",
         "fs.azure.account.oauth2.client.secret": "sesame-secret",
-        "fs.azure.account.oauth2.client.endpoint": "https://u:sesame-password@login/tenant/oauth2/token?x=sesame-query",
+        "fs.azure.account.oauth2.client.endpoint": "https://u:sesame-password@login.microsoftonline.com/tenant/oauth2/token?x=sesame-query",
     },
     "ftp://sesame-user@host/w": {},
     "hdfs://host/w": {"hadoop.dfs.encryption.key": "sesame-key", "security.kerberos.login.principal": "sesame@HERE",
@@ -130,7 +130,7 @@ CLEANED = {
     "s3a://bucket/w": {"fs.s3a.endpoint": "h:1"},
     "gs://bucket/w": {"fs.gs.storage.root.url": "https://gcs/"},
     "abfss://container@account.dfs.core.windows.net/w": {
-        "fs.azure.account.oauth2.client.endpoint": "https://login/tenant/oauth2/token"
+        "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/tenant/oauth2/token"
     },
 }
 

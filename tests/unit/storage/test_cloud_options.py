@@ -1,7 +1,7 @@
 import pytest
 
 from paimon_py.errors import OptionError
-from paimon_py.storage.cloud_options import fsspec_arguments
+from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
 
 
 def test_paimons_own_names_become_fsspec_arguments():
@@ -76,6 +76,30 @@ def test_azure_options():
             "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/tenant/oauth2/token",
         },
     ) == {"client_id": "i", "client_secret": "s", "tenant_id": "tenant"}
+
+
+KEYS = {f"fs.azure.account.key.{name}.dfs.core.windows.net": f"key of {name}" for name in ("one", "two")}
+
+
+def test_options_of_another_account_are_not_for_this_one():
+    for name in ("one", "two"):
+        found = fsspec_arguments("abfss", {**KEYS, "fs.azure.account.key": "of all"}, f"abfss://c@{name}.dfs.core.windows.net/w")
+        assert found == {"account_name": name, "account_key": f"key of {name}"}
+    third = "abfss://c@three.dfs.core.windows.net"
+    assert fsspec_arguments("abfss", KEYS, third) == {}
+    assert fsspec_arguments("abfss", {**KEYS, "fs.azure.account.key": "of all"}, third)["account_key"] == "of all"
+    with pytest.raises(OptionError, match="the accounts 'one' and 'two', and the URL does not say which"):
+        fsspec_arguments("abfss", KEYS, "abfs://c/w")
+    assert fsspec_arguments("az", {next(iter(KEYS)): "k"}, "az://c/w") == {"account_name": "one", "account_key": "k"}
+
+
+def test_accounts_of_other_clouds_are_asked_there():
+    for options in ({}, {"fs.azure.account.key.acc.dfs.core.chinacloudapi.cn": "k"}):
+        found = fsspec_arguments("abfss", options, "abfss://c@acc.dfs.core.chinacloudapi.cn/w")
+        assert found["account_host"] == "acc.blob.core.chinacloudapi.cn" and found["account_name"] == "acc"
+        assert harmless_arguments(found) == {"account_name": "acc", "account_host": "acc.blob.core.chinacloudapi.cn"}
+    with pytest.raises(OptionError, match=r"must be https://login\.microsoftonline\.com/<tenant>/oauth2/token"):
+        fsspec_arguments("abfss", {"fs.azure.account.oauth2.client.endpoint": "https://login.chinacloudapi.cn/t/oauth2/token"})
 
 
 def test_identities_of_azure_are_its_own_chain_and_others_are_refused():
