@@ -18,7 +18,7 @@ from catalogs.suite import CatalogSuite
 from jars import SessionWithJars
 from turns import SCHEMA, Turns
 
-from paimon_py import Catalog, LockTimeoutError, StorageError
+from paimon_py import AddColumn, Catalog, LockTimeoutError, StorageError
 from paimon_py.env import Env
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
@@ -324,6 +324,58 @@ def test_hive_reads_and_writes_our_tables(tmp_path, servers):
     assert catalog.table("h.plain").scan().to_arrow().sort_by("k").to_pylist() == [
         {"k": 1, "v": "ours"}, {"k": 2, "v": "theirs"},
     ]  # fmt: skip
+
+
+def sql_of(program, catalog, statements):
+    """What an engine answers to statements: the rows of each."""
+    command = [sys.executable, _launcher("engines", program), *catalog, *statements]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return [json.loads(line).get("rows") for line in done.stdout.splitlines()]
+
+
+def test_spark_and_ours_share_a_metastore(tmp_path, servers):
+    """Each lists, describes, reads, changes, renames and drops what the other made."""
+    uri = servers("hive-3")
+    warehouse = tmp_path / "w"
+    catalog = emptied(opening(warehouse, uri))
+    catalog.create_database("s")
+    columns = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
+    options = {"bucket": "1", "metastore.partitioned-table": "true"}
+    parted = catalog.create_table("s.ours", columns, primary_key=["p", "k"], partition_by=["p"], options=options)
+    parted.write_arrow(pa.table({"p": ["a", "b"], "k": [1, 2], "v": ["x", "y"]}))
+    catalog.create_table("s.renamed", SCHEMA, primary_key=["k"], options={"bucket": "1"})
+    catalog.create_table("s.dropped", SCHEMA)
+    through = ["--warehouse", str(warehouse), "--catalog", "metastore=hive", "--catalog", f"uri={uri}"]
+    answers = sql_of("spark_sql.py", through, [
+        "USE s", "SHOW TABLES", "SELECT * FROM ours ORDER BY k", "SHOW PARTITIONS ours",
+        "INSERT INTO ours VALUES ('b', 2, 'new'), ('c', 3, 'z')", "ALTER TABLE ours ADD COLUMNS (w INT)",
+        "INSERT INTO ours VALUES ('c', 4, 'zz', 7)", "SELECT * FROM ours ORDER BY k",
+        "ALTER TABLE renamed RENAME TO named", "DROP TABLE dropped",
+        "CREATE TABLE theirs (k BIGINT NOT NULL, v STRING, p STRING) PARTITIONED BY (p)"
+        " TBLPROPERTIES ('primary-key'='p,k','bucket'='1','metastore.partitioned-table'='true')",
+        "INSERT INTO theirs VALUES (1, 'a', 'x'), (2, 'b', 'y')",
+    ])  # fmt: skip
+    assert sorted(row[1] for row in answers[1]) == ["dropped", "ours", "renamed"]
+    assert answers[2] == [["a", 1, "x"], ["b", 2, "y"]]
+    assert sorted(row[0] for row in answers[3]) == ["p=a", "p=b"]
+    rows = [["a", 1, "x", None], ["b", 2, "new", None], ["c", 3, "z", None], ["c", 4, "zz", 7]]
+    assert answers[7] == rows
+    assert sorted(catalog.tables("s")) == ["named", "ours", "theirs"]
+    ours = catalog.table("s.ours")
+    assert [list(row.values()) for row in ours.scan().to_arrow().sort_by("k").to_pylist()] == rows
+    theirs = catalog.table("s.theirs")
+    assert theirs.scan().to_arrow().sort_by("k").to_pylist() == [{"k": 1, "v": "a", "p": "x"}, {"k": 2, "v": "b", "p": "y"}]
+    theirs.upsert(pa.table({"k": [2, 3], "v": ["B", "c"], "p": ["y", "z"]}))
+    theirs.alter(AddColumn("n", "INT"))
+    catalog.rename_table("s.theirs", "s.taken")
+    answers = sql_of("spark_sql.py", through, [
+        "USE s", "SELECT * FROM taken ORDER BY k", "SHOW PARTITIONS taken", "DESCRIBE taken", "DROP TABLE taken", "SHOW TABLES",
+    ])  # fmt: skip
+    assert answers[1] == [[1, "a", "x", None], [2, "B", "y", None], [3, "c", "z", None]]
+    assert sorted(row[0] for row in answers[2]) == ["p=x", "p=y", "p=z"]
+    assert [row[:2] for row in answers[3]][:4] == [["k", "bigint"], ["v", "string"], ["p", "string"], ["n", "int"]]
+    assert sorted(row[1] for row in answers[5]) == ["named", "ours"]
 
 
 # -- Java -----------------------------------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.catalogs.hive.connection import Settings, parse_addresses
+from paimon_py.catalogs.hive.site import site
 from paimon_py.catalogs.options import LockOptions, flag, seconds
 from paimon_py.errors import OptionError, UnsupportedError
 
 _JAVA_CLIENT = "org.apache.hadoop.hive.metastore.HiveMetaStoreClient"
 _TIMEOUT = "hive.metastore.client.socket.timeout"
 _REFUSED = {
-    "hive-conf-dir": "hive-site.xml is not read: give 'uri' and the options that it would hold",
     "hive.metastore.kerberos.principal": "Kerberos is not built: use a metastore without SASL, or one behind a proxy",
     "hive.metastore.kerberos.keytab.file": "Kerberos is not built: use a metastore without SASL",
     "security.kerberos.login.principal": "Kerberos is not built: use a metastore without SASL",
@@ -37,6 +37,7 @@ _REFUSED_FLAGS = {
     "case-sensitive": "a metastore keeps names in lower case",
     "format-table.enabled": "tables of Hive in other formats are not read: only Paimon's are listed and opened",
 }
+_REFUSED_OF_SITE = ("hive.metastore.token.signature", "hive.metastore.client.plain.username")
 _REFUSED_VALUES = {
     "hive.metastore.client.auth.mode": ("NOSASL", "authentication is not built"),
     "hive.metastore.client.thrift.transport.mode": ("binary", "Thrift over HTTP is not built"),
@@ -57,13 +58,16 @@ class HiveSettings(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, options: Mapping[str, str], warehouse: str) -> HiveSettings:
-        """Read the options.
+        """Read the options; what they leave open, `hive-site.xml` in `hive-conf-dir` says.
 
         Raises:
             OptionError: a value is not allowed, or `uri` is missing.
             UnsupportedError: Kerberos, SASL, TLS and whatever else is not built.
         """
         _refuse(options)
+        told = _told(site(options))
+        _refuse(told)
+        options = {**told, **options}
         kind = options.get("table.type", "managed").strip().lower()
         if kind not in ("managed", "external"):
             message = f"option table.type is managed or external, not {kind!r}"
@@ -79,11 +83,18 @@ class HiveSettings(msgspec.Struct, frozen=True):
         )
 
 
+def _told(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a file that say how to speak with a metastore: names of Kerberos matter with SASL alone."""
+    known = {"hive.metastore.uris", _TIMEOUT, *_REFUSED_FLAGS, *_REFUSED_VALUES, *_REFUSED_OF_SITE}
+    return {name: value for name, value in properties.items() if name in known and value}
+
+
 def _servers(options: Mapping[str, str]) -> Settings:
     uris = options.get("uri") or options.get("hive.metastore.uris") or ""
     if not uris.strip():
         raise OptionError(
-            "a Hive catalog needs the option 'uri', the Thrift addresses of its metastore: 'thrift://host:9083'; a"
+            "a Hive catalog needs the option 'uri', the Thrift addresses of its metastore: 'thrift://host:9083' (or"
+            " hive.metastore.uris in the hive-site.xml of the directory that 'hive-conf-dir' names); a"
             " metastore inside the process, which Java starts without it, is not built",
             option="uri",
         )

@@ -441,7 +441,6 @@ def test_what_is_no_metastore_is_told(tmp_path, stub):
         ({"security.kerberos.login.keytab": "/k"}, "Kerberos"),
         ({"hive.metastore.use.SSL": "true"}, "TLS"),
         ({"metastore.client.class": "com.aws.Glue"}, "class of Java"),
-        ({"hive-conf-dir": "/etc/hive"}, "hive-site.xml"),
         ({"hive.metastore.client.auth.mode": "PLAIN"}, "authentication"),
         ({"format-table.enabled": "true"}, "other formats"),
         ({"client-pool-cache.keys": "ugi"}, "connections"),
@@ -451,6 +450,70 @@ def test_what_is_not_built_is_refused_by_name(tmp_path, options, match):
     with pytest.raises(UnsupportedError, match=match):
         Catalog.open(tmp_path / "w", {"metastore": "hive", "uri": "thrift://localhost:1", **options}, env=env())
     assert not (tmp_path / "w").exists()
+
+
+def site_of(tmp_path, text):
+    (tmp_path / "conf").mkdir(exist_ok=True)
+    (tmp_path / "conf" / "hive-site.xml").write_text(text)
+    return {"metastore": "hive", "hive-conf-dir": str(tmp_path / "conf")}
+
+
+def with_properties(**properties):
+    lines = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in properties.items())
+    return f'<?xml version="1.0"?>\n<?xml-stylesheet href="c.xsl"?><configuration>{"".join(lines)}</configuration>'
+
+
+def test_hive_site_says_what_options_leave_open(tmp_path, stub):
+    host, port = stub.uri.removeprefix("thrift://").split(":")
+    told = {
+        "hive.metastore.uris": "thrift://${the.host}:${the.port}", "the.host": host, "the.port": port,
+        "hive.metastore.sasl.enabled": "false", "hive.metastore.kerberos.principal": "hive/_HOST@REALM",
+        "hive.metastore.client.socket.timeout": "20s", "javax.jdo.option.ConnectionPassword": "sesame", "un.known": "${env.X}",
+    }  # fmt: skip
+    options = site_of(tmp_path, with_properties(**told))
+    catalog = Catalog.open(tmp_path / "w", options, env=env())
+    catalog.create_database("d")
+    catalog.create_table("d.t", pa.schema([("k", pa.int64())])).write_arrow(pa.table({"k": [1]}))
+    assert catalog.table("d.t").scan().count() == 1
+    assert "sesame" not in repr(catalog) + repr(catalog._metastore) + str(catalog._metastore.options)
+    options["uri"] = "thrift://127.0.0.1:1"
+    with pytest.raises(StorageError, match="127.0.0.1:1"):
+        Catalog.open(tmp_path / "w", options, env=env()).databases()
+
+
+def test_a_final_property_of_hive_site_stands(tmp_path, stub):
+    text = (
+        f"<configuration><property><name>hive.metastore.uris</name><value>{stub.uri}</value><final>true</final></property>"
+        "<property><name>hive.metastore.uris</name><value>thrift://other:1</value></property></configuration>"
+    )
+    assert Catalog.open(tmp_path / "w", site_of(tmp_path, text), env=env()).databases() is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("<configuration>", "no configuration of Hadoop"),
+        ("<html/>", "root is <html>"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><configuration/>', "entities"),
+        (with_properties(**{"hive.metastore.uris": "${hive.metastore.uris}"}), "stands for itself"),
+        (with_properties(other="x"), "hive.metastore.uris in the hive-site.xml"),
+    ],
+)
+def test_a_hive_site_that_says_nothing_is_refused(tmp_path, text, match):
+    with pytest.raises(OptionError, match=match):
+        Catalog.open(tmp_path / "w", site_of(tmp_path, text), env=env())
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_hive_site_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(OptionError, match=r"hive-conf-dir: .*none/hive-site.xml cannot be read"):
+        Catalog.open(tmp_path / "w", {"metastore": "hive", "hive-conf-dir": str(tmp_path / "none")}, env=env())
+
+
+def test_what_hive_site_asks_for_and_is_not_built_is_refused(tmp_path):
+    text = with_properties(**{"hive.metastore.uris": "thrift://h:1", "hive.metastore.sasl.enabled": "true"})
+    with pytest.raises(UnsupportedError, match="SASL"):
+        Catalog.open(tmp_path / "w", site_of(tmp_path, text), env=env())
 
 
 @pytest.mark.parametrize(
