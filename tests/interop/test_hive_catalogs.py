@@ -378,6 +378,42 @@ def test_spark_and_ours_share_a_metastore(tmp_path, servers):
     assert sorted(row[1] for row in answers[5]) == ["named", "ours"]
 
 
+def test_flink_and_ours_share_a_metastore(tmp_path, servers):
+    """Flink 2.0 with Paimon 2.0, and a client of Hive 3 on its class path."""
+    uri = servers("hive-3")
+    warehouse, jars = tmp_path / "w", tmp_path / "jars"
+    jars.mkdir()
+    for path in map(Path, _jars_of_hive_3()):
+        if not path.name.startswith(("log4j", "hadoop-client")):
+            (jars / path.name).symlink_to(path)
+    catalog = emptied(opening(warehouse, uri))
+    catalog.create_database("f")
+    columns = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
+    options = {"bucket": "1", "metastore.partitioned-table": "true", "changelog-producer": "input"}
+    table = catalog.create_table("f.ours", columns, primary_key=["p", "k"], partition_by=["p"], options=options)
+    table.write_arrow(pa.table({"p": ["a", "b"], "k": [1, 2], "v": ["x", "y"]}))
+    catalog.create_table("f.dropped", SCHEMA)
+    through = ["--warehouse", str(warehouse), "--jars", str(jars), "--catalog", "metastore=hive", "--catalog", f"uri={uri}"]
+    answers = sql_of("flink_sql.py", through, [
+        "SHOW TABLES IN f", "SELECT * FROM f.ours", "INSERT INTO f.ours VALUES ('b', 2, 'new'), ('c', 3, 'z')",
+        "ALTER TABLE f.ours ADD (w INT)", "DELETE FROM f.ours WHERE p = 'a' AND k = 1", "SELECT * FROM f.ours", "DROP TABLE f.dropped",
+        "CREATE TABLE f.theirs (k BIGINT NOT NULL, v STRING, PRIMARY KEY (k) NOT ENFORCED) WITH ('bucket'='2')",
+        "INSERT INTO f.theirs VALUES (1, 'a'), (2, 'b')",
+    ])  # fmt: skip
+    assert sorted(row[0] for row in answers[0]) == ["dropped", "ours"]
+    assert sorted(answers[1]) == [["a", 1, "x"], ["b", 2, "y"]]
+    assert sorted(answers[5]) == [["b", 2, "new", None], ["c", 3, "z", None]]
+    assert sorted(catalog.tables("f")) == ["ours", "theirs"]
+    rows = catalog.table("f.ours").scan().to_arrow().sort_by("k").to_pylist()
+    assert [list(row.values()) for row in rows] == [["b", 2, "new", None], ["c", 3, "z", None]]
+    theirs = catalog.table("f.theirs")
+    theirs.upsert(pa.table({"k": [2, 3], "v": ["B", "c"]}))
+    catalog.rename_table("f.theirs", "f.named")
+    answers = sql_of("flink_sql.py", through, ["SELECT * FROM f.named", "SHOW TABLES IN f"])
+    assert sorted(answers[0]) == [[1, "a"], [2, "B"], [3, "c"]]
+    assert sorted(row[0] for row in answers[1]) == ["named", "ours"]
+
+
 # -- Java -----------------------------------------------------------------------------------------------------------
 
 
