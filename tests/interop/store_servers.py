@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
@@ -75,3 +76,19 @@ def running(name, tmp_path_factory):
     finally:
         patch.undo()
         stop(name, directory)
+
+
+def asked(options, method, target, body=b""):
+    """The answer to a request of the store's administrator."""
+    from botocore.auth import S3SigV4Auth, SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    request = AWSRequest(method=method, url=options["s3.endpoint"] + target, data=body)
+    sign, service = (SigV4Auth, "sts") if target == "/" else (S3SigV4Auth, "s3")
+    if service == "sts":
+        request.headers["Content-Type"] = "application/x-www-form-urlencoded"
+    sign(Credentials(options["s3.access-key"], options["s3.secret-key"]), service, options["s3.region"]).add_auth(request)
+    sent = urllib.request.Request(request.url, data=body or None, method=method, headers=dict(request.headers))
+    with urllib.request.urlopen(sent, timeout=30) as answer:
+        return answer.read()

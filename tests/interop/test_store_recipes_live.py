@@ -10,13 +10,12 @@ import pickle
 import threading
 import time
 import urllib.parse
-import urllib.request
 import uuid
 import xml.etree.ElementTree as ElementTree
 
 import pyarrow as pa
 import pytest
-from store_servers import running
+from store_servers import asked, running
 
 from paimon_py import Catalog, PaimonError, Schema
 
@@ -103,22 +102,6 @@ def test_s3_keys_environment_and_profile(s3, monkeypatch, tmp_path):
     works(bucket, keyless(options), secret)
 
 
-def asked(options, method, target, body=b""):
-    """The answer to a request of the server's administrator."""
-    from botocore.auth import S3SigV4Auth, SigV4Auth
-    from botocore.awsrequest import AWSRequest
-    from botocore.credentials import Credentials
-
-    request = AWSRequest(method=method, url=options["s3.endpoint"] + target, data=body)
-    sign, service = (SigV4Auth, "sts") if target == "/" else (S3SigV4Auth, "s3")
-    if service == "sts":
-        request.headers["Content-Type"] = "application/x-www-form-urlencoded"
-    sign(Credentials(options["s3.access-key"], options["s3.secret-key"]), service, options["s3.region"]).add_auth(request)
-    sent = urllib.request.Request(request.url, data=body or None, method=method, headers=dict(request.headers))
-    with urllib.request.urlopen(sent, timeout=30) as answer:
-        return answer.read()
-
-
 @pytest.mark.usefixtures("nobody")
 def test_s3_a_role_and_keys_that_end(minio):
     _, bucket, options = minio
@@ -159,11 +142,13 @@ class Guard:
     """Stands before a server that asks for no credentials: gives tokens for assertions that are signed with one key, and
     lets requests through that carry such a token."""
 
-    def __init__(self, beyond, public_key):
+    def __init__(self, beyond, public_key, gate=None, context=None):
         self.beyond = urllib.parse.urlsplit(beyond).netloc
         self.public_key = public_key
         self.tokens = set()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Gate,), {"owner": self}))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (gate or Gate,), {"owner": self}))
+        if context is not None:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -177,18 +162,34 @@ class Guard:
         return {"access_token": max(self.tokens), "expires_in": 3600, "token_type": "Bearer"}
 
 
+    def of_machine(self, path):
+        """What the metadata service of a machine at Google says."""
+        if "/token" not in path:
+            return {"email": "machine@test.iam.gserviceaccount.com", "scopes": [], "aliases": ["default"]}
+        self.tokens.add(f"sesame-{uuid.uuid4().hex}")
+        return {"access_token": max(self.tokens), "expires_in": 3600, "token_type": "Bearer"}
+
+
 class Gate(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def pass_on(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith("/computeMetadata/"):
+            assert self.headers["Metadata-Flavor"] == "Google"
+            return self.tell(200, {"Content-Type": "application/json", "Metadata-Flavor": "Google"}, json.dumps(self.owner.of_machine(self.path)).encode())
         if self.path == "/token":
             assertion = urllib.parse.parse_qs(body.decode())["assertion"][0]
             return self.tell(200, {"Content-Type": "application/json"}, json.dumps(self.owner.token(assertion)).encode())
         if self.headers.get("Authorization", "").removeprefix("Bearer ") not in self.owner.tokens:
             return self.tell(401, {}, b'{"error": {"code": 401, "message": "Invalid Credentials"}}')
+        return self.beyond(self.path, body)
+
+    def beyond(self, path, body):
+        """What the server says that the guard stands before."""
         beyond = http.client.HTTPConnection(self.owner.beyond, timeout=60)
-        beyond.request(self.command, self.path, body, dict(self.headers))
+        sent = dict(self.headers) if "sig=" not in path else {k: v for k, v in self.headers.items() if k.lower() != "authorization"}
+        beyond.request(self.command, path, body, sent)
         answer = beyond.getresponse()
         told = answer.read()
         kept = {name: text for name, text in answer.getheaders() if name.lower() not in ("transfer-encoding", "content-length", "connection")}
@@ -251,6 +252,24 @@ def test_gcs_the_machines_own(gcs, guard, monkeypatch, more):
     assert made.tokens
 
 
+def test_gcs_a_machine_at_google(gcs, guard, monkeypatch):
+    from gcsfs.credentials import GoogleCredentials
+    from google.auth.compute_engine import _metadata
+
+    made, _, options = guard
+    connect = GoogleCredentials._connect_cloud
+
+    def connected(self):
+        """Emulators are no reason to ask the machine; this one is."""
+        self.on_google = True
+        connect(self)
+
+    monkeypatch.setattr(GoogleCredentials, "_connect_cloud", connected)
+    monkeypatch.setattr(_metadata, "_GCE_METADATA_HOST", made.url.removeprefix("http://"))
+    works(gcs[1], {**options, "fs.gs.auth.type": "COMPUTE_ENGINE"}, "sesame")
+    assert made.tokens
+
+
 def test_gcs_a_public_bucket(gcs):
     works(gcs[1], gcs[2])
 
@@ -300,6 +319,108 @@ def test_azure_a_signature(account):
     works(url, {option: f"?{signed}"})
     seen = generate_container_sas(name, "warehouse", account_key=key, permission="rl", expiry=end)
     is_refused(url, {option: seen}, seen.rpartition("sig=")[2])
+
+
+class Login(Gate):
+    """Stands before Azurite over TLS: gives tokens to an application that knows its secret, and to the machine, and lets
+    requests through that carry such a token."""
+
+    def pass_on(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        asked = dict(urllib.parse.parse_qsl(body.decode("latin1"))) if self.path == "/tenant/oauth2/v2.0/token" else {}
+        is_machine = self.path.startswith("/msi?") and self.headers["X-IDENTITY-HEADER"] == "sesame-header"
+        if is_machine or (asked.get("client_id"), asked.get("client_secret")) == ("application", "sesame-secret"):
+            self.owner.tokens.add(token := f"sesame-{uuid.uuid4().hex}")
+            told = {"access_token": token, "token_type": "Bearer", "expires_in": 3600, "expires_on": str(int(time.time()) + 3600),
+                    "resource": "https://storage.azure.com"}  # fmt: skip
+            return self.tell(200, {"Content-Type": "application/json"}, json.dumps(told).encode())
+        if asked:
+            return self.tell(401, {"Content-Type": "application/json"}, b'{"error": "invalid_client"}')
+        if self.headers.get("Authorization", "").removeprefix("Bearer ") not in self.owner.tokens:
+            return self.tell(403, {"x-ms-error-code": "AuthenticationFailed"}, b"")
+        return self.beyond(f"{self.path}{'&' if '?' in self.path else '?'}{self.owner.signed}", body)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = pass_on  # noqa: N815
+
+
+@pytest.fixture
+def login(account, monkeypatch, tmp_path):
+    """The account behind a login, all over TLS."""
+    import datetime
+    import ssl
+
+    from adlfs import spec
+    from azure.core.pipeline.transport import AioHttpTransport
+    from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
+
+    name, key, url = account
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate(tmp_path))
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    made = Guard(spec._create_aio_blob_service_client(f"https://{name}.blob.core.windows.net").primary_endpoint, b"", Login, context)
+    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    everything = AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True)
+    made.signed = generate_account_sas(name, key, ResourceTypes(service=True, container=True, object=True), everything, end)
+    place = made.url.replace("http:", "https:")
+
+    def guarded(account_url, location_mode=None, credential=None):  # noqa: ARG001
+        assert account_url == f"https://{name}.blob.core.windows.net" and credential is not None
+        return spec.AIOBlobServiceClient(f"{place}/{name}", credential=credential)
+
+    monkeypatch.setattr(spec, "_create_aio_blob_service_client", guarded)
+    monkeypatch.setattr(AioHttpTransport, "_build_ssl_config", lambda *_, **__: trusted)
+    monkeypatch.setenv("AZURE_AUTHORITY_HOST", place)
+    yield made, name, url
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def certificate(folder):
+    """Files of a certificate for this machine, and its key."""
+    import datetime
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives import serialization as forms
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    cert, private = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.public_bytes(forms.Encoding.PEM))
+    private.write_bytes(key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()))
+    return cert, private
+
+
+def test_azure_an_application(login):
+    made, _, url = login
+    options = {
+        "fs.azure.account.oauth2.client.id": "application", "fs.azure.account.oauth2.client.secret": "sesame-secret",
+        "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/tenant/oauth2/token",
+    }  # fmt: skip
+    works(url, options, "sesame")
+    assert made.tokens
+
+
+def test_azure_a_machine_at_azure(login, monkeypatch):
+    made, name, url = login
+    plain = Guard("http://unused", b"", Login)
+    plain.tokens = made.tokens
+    monkeypatch.setenv("IDENTITY_ENDPOINT", f"{plain.url}/msi")
+    monkeypatch.setenv("IDENTITY_HEADER", "sesame-header")
+    option = f"fs.azure.account.oauth.provider.type.{name}.dfs.core.windows.net"
+    works(url, {option: "org.apache.hadoop.fs.azurebfs.oauth2.MsiTokenProvider"}, "sesame")
+    assert made.tokens
+    plain.server.shutdown()
+    plain.server.server_close()
 
 
 def test_azure_a_connection_string(azurite):
