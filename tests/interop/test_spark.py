@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import os
 import pickle
 import shutil
@@ -544,3 +545,49 @@ def test_tables_states_and_system_tables_are_queried_by_sql_and_procedures_have_
     assert made.sys.rollback("db.t", "t1").snapshot_id == 3
     made.sys.delete_tag("db.t", "t1")
     assert made.sys.expire_snapshots("db.t", retain_max=1, retain_min=1).snapshot_ids == (1, 2)
+
+
+# -- Java's connector -----------------------------------------------------------------------------------------------
+
+CONNECTOR = Path(__file__).parents[2].parent / "shared" / "engines" / "spark_sql.py"
+
+
+def by_connector(warehouse, statements):
+    """The rows of each statement, by Java Paimon in a Spark of its own."""
+    command = [sys.executable, str(CONNECTOR), "--spark", "3.5", "--released", "--warehouse", warehouse, "--keep-going"]
+    done = subprocess.run([*command, *statements], capture_output=True, text=True, check=False, timeout=900)
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if not answers:
+        pytest.skip(f"the connector cannot be had here: {done.stderr[-300:]}")
+    assert [answer for answer in answers if not answer["ok"]] == []
+    return [answer["rows"] for answer in answers]
+
+
+@pytest.mark.full
+@pytest.mark.java
+@pytest.mark.skipif(not CONNECTOR.exists(), reason="the launchers of other engines are not beside the project")
+def test_javas_connector_reads_what_executors_wrote_and_both_write_in_turns(spark, tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("default", exist_ok=True)
+    schema = pa.schema([field for field in ROWS if field.name != "a.b"])
+    kinds = [kind for kind in KINDS if kind != "postponed"]
+    tables = {kind: catalog.create_table(f"default.{kind}", schema, **KINDS[kind]) for kind in kinds}
+    keyed = [kind for kind, table in tables.items() if table.schema.primary_keys]
+
+    def write(start, end, text):
+        for table in tables.values():
+            paimon_py.write_spark(table, numbers(spark, start, end, text).select("p", "k", "v"))
+
+    write(0, 60, "ours")
+    writes = [f"INSERT INTO {kind} SELECT CAST(id % 2 AS INT), id, concat('java', id) FROM range(40, 80)" for kind in kinds if kind != "moving"]
+    reads = [f"SELECT p, k, v FROM {kind} ORDER BY p, k, v" for kind in kinds]
+    rows = dict(zip(kinds, by_connector(str(tmp_path), [*writes, *reads])[len(writes) :], strict=True))
+    for kind in kinds:
+        want = [(k % 2, k, f"ours{k}") for k in range(60 if kind not in keyed or kind == "moving" else 40)]
+        want += [] if kind == "moving" else [(k % 2, k, f"java{k}") for k in range(40, 80)]
+        assert [tuple(row) for row in rows[kind]] == sorted(want), kind
+    write(70, 100, "again")
+    for kind, theirs in zip(kinds, by_connector(str(tmp_path), reads), strict=True):
+        mine = paimon_py.convert_to_spark(catalog.table(f"default.{kind}"), spark).orderBy("p", "k", "v").collect()
+        assert [tuple(row) for row in theirs] == [tuple(row) for row in mine], kind
+        assert len(theirs) == {"moving": 90}.get(kind, 100 if kind in keyed else 130), kind
