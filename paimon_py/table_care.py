@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
@@ -20,6 +21,9 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
+
+if TYPE_CHECKING:
+    from paimon_py.maintain.rescale import Rewrite
 
 
 @names_place(lambda table: table._root.path)
@@ -94,6 +98,12 @@ class TableCare(ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
+        return self._rescaled(buckets, partitions)
+
+    def _rescaled(
+        self, buckets: int, partitions: Sequence[Mapping[str, object]] | None, rewrite: Rewrite | None = None
+    ) -> CommitResult:
+        """See `rescale`; `rewrite`: who writes, None: this process."""
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.maintain.rescale import check_rescalable, require_told, rescale
 
@@ -103,7 +113,7 @@ class TableCare(ABC):
         require_told(self._root, self._schema, buckets, chosen)
         if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
-        return cared_for(self._root, self._schema, rescale(self._root, self._schema, buckets, chosen))
+        return cared_for(self._root, self._schema, rescale(self._root, self._schema, buckets, chosen, rewrite))
 
     def compaction_tasks(
         self,

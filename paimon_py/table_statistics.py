@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from paimon_py.doors import check_progress, names_place
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.supported import check_readable, check_writable
+
+if TYPE_CHECKING:
+    from paimon_py.maintain.analyze import Measure
 
 
 @names_place(lambda table: table._root.path)
@@ -43,6 +47,13 @@ class TableStatistics:
             UnsupportedError: a column that cannot be analyzed was named.
             CommitUnknownError: the store did not say whether the statistics were published; nothing was deleted.
         """
+        return self._analyzed(columns, all_columns, progress)
+
+    def _analyzed(
+        self, columns: Sequence[str] | None, all_columns: bool,
+        progress: Callable[[int, int, str], object] | None = None, measure: Measure | None = None,
+    ) -> Statistics | None:  # fmt: skip
+        """See `analyze`; `measure`: who looks at rows, given what to look at; None: this process."""
         from paimon_py.maintain.analyze import analyze, columns_to_analyze
 
         check_readable(self._schema)
@@ -50,7 +61,7 @@ class TableStatistics:
         self._root.store.require_new(self._root.path)
         check_progress(progress)
         wanted = columns_to_analyze(self._schema, columns, all_columns=all_columns)
-        return analyze(self._root, self._schema, wanted, progress)
+        return analyze(self._root, self._schema, wanted, progress, measure=measure)
 
     def statistics(self, snapshot_id: int | None = None) -> Statistics | None:
         """The statistics that the latest snapshot has, or the one with this id; None if there are none.

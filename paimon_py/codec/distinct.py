@@ -28,6 +28,16 @@ class DistinctCount:
     def add(self, array: pa.Array) -> None:
         """Take the values of an array into account. Cost: a sort of those whose hashes are small."""
         hashes = _hashes(array.drop_null() if array.null_count else array)
+        self._take(hashes)
+
+    def join(self, other: DistinctCount) -> None:
+        """Take the values into account that another counter has met."""
+        if other._limit is not None and (self._limit is None or other._limit < self._limit):
+            self._limit = other._limit
+            self._hashes = self._hashes[self._hashes < other._limit]
+        self._take(other._hashes)
+
+    def _take(self, hashes: Words) -> None:
         if self._limit is not None:
             hashes = hashes[hashes < self._limit]
         if not len(hashes):

@@ -69,8 +69,11 @@ class Lookups:
         """Memory of what is remembered."""
         return self._frames.nbytes if self._frames is not None else 0
 
-    def rows(self, schema: TableSchema, keys: object, columns: Sequence[str] | None, missing: str) -> pa.Table:
-        """See `Table.lookup`."""
+    def rows(
+        self, schema: TableSchema, keys: object, columns: Sequence[str] | None, missing: str, *,
+        at: Snapshot | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """See `Table.lookup`. `at`: the snapshot to look into, None for the latest."""
         if missing not in ("drop", "null"):
             raise UsageError(f'missing is "drop" or "null", not {missing!r}')
         if schema is not self._readable:
@@ -81,7 +84,7 @@ class Lookups:
         fields = projection.fields
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
-        snapshot = self._root.latest() if len(asked) else None
+        snapshot = (at or self._root.latest()) if len(asked) else None
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields))
         return _answer(asked, fields, found, with_missing=missing == "null")
 

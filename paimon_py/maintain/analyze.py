@@ -9,7 +9,7 @@ Source: format.md §4.2; Java `FileStoreCommitImpl.commitStatistics`; Spark's `P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +30,7 @@ from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.projection import listed_names
 from paimon_py.scan.read import count_split, read_split
 from paimon_py.scan.request import Request
+from paimon_py.scan.split import Split
 from paimon_py.spec.option_names import did_you_mean
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
@@ -38,6 +39,9 @@ from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
 
 Progress = Callable[[int, int, str], object]
+Measure = Callable[[Sequence[Split]], Iterable["Measured"]]
+"""Looks at all rows of some splits, in parts."""
+
 _ROUNDS = 3
 """How often the table is read if the snapshot expires meanwhile."""
 
@@ -70,9 +74,13 @@ def columns_to_analyze(schema: TableSchema, columns: Sequence[str] | None, *, al
 
 
 def analyze(
-    root: TableRoot, schema: TableSchema, columns: Sequence[Field], progress: Progress | None = None
-) -> Statistics | None:
+    root: TableRoot, schema: TableSchema, columns: Sequence[Field], progress: Progress | None = None, *,
+    measure: Measure | None = None,
+) -> Statistics | None:  # fmt: skip
     """Look at the latest snapshot, and publish what was found. None, and no snapshot, if it is empty.
+
+    Args:
+        measure: who looks at rows; None: this process.
 
     Cost: without columns metadata alone where nothing is to be merged; else the columns are read, and merged. Memory
         for a batch, and 128 kB for each column.
@@ -81,7 +89,11 @@ def analyze(
         SnapshotExpiredError: the snapshot expired while it was read, three times.
         StorageError, CorruptionError: nothing was published.
     """
-    found = on_latest(root, lambda latest, _: _measured(root, schema, columns, latest, progress), rounds=_ROUNDS)
+
+    def found_in(latest: Snapshot | None) -> Statistics | None:
+        return _statistics(root, schema, columns, latest, progress, measure)
+
+    found = on_latest(root, lambda latest, _: found_in(latest), rounds=_ROUNDS)
     if found is None:
         return None
     name = write_statistics(root, found)
@@ -91,43 +103,70 @@ def analyze(
     return statistics_from_json(statistics_to_json(found), name, schema)
 
 
-def _measured(
-    root: TableRoot, schema: TableSchema, columns: Sequence[Field], snapshot: Snapshot | None, progress: Progress | None
-) -> Statistics | None:
+def _statistics(
+    root: TableRoot, schema: TableSchema, columns: Sequence[Field], snapshot: Snapshot | None,
+    progress: Progress | None, measure: Measure | None,
+) -> Statistics | None:  # fmt: skip
     if snapshot is None:
         return None
-    counters = {field.name: _Counter(field) for field in columns}
-    rows = 0
-    for counted, batch in _read(root, schema, snapshot, tuple(counters), progress):
-        rows += counted
-        if batch is not None:
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                counters[name].add(column)
+    splits = plan_snapshot(root, _request(schema, columns), snapshot).splits
+    total = Measured(columns)
+    parts = [measured(root, schema, columns, splits, progress)] if measure is None else measure(splits)
+    for part in parts:
+        total.join(part)
     size = pc.sum(partition_files(root, snapshot)["file_size_in_bytes"]).as_py() or 0
-    total = snapshot.total_record_count or 0
+    records = snapshot.total_record_count or 0
     return Statistics(
         snapshot_id=snapshot.id,
         schema_id=schema.id,
-        merged_record_count=rows,
-        merged_record_size=int(size * rows / total) if total else 0,
-        columns={name: counter.result() for name, counter in counters.items()},
+        merged_record_count=total.rows,
+        merged_record_size=int(size * total.rows / records) if records else 0,
+        columns={name: counter.result() for name, counter in total.counters.items()},
     )
 
 
-def _read(
-    root: TableRoot, schema: TableSchema, snapshot: Snapshot, columns: tuple[str, ...], progress: Progress | None
-) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-    """Numbers of rows, with the rows themselves if there are columns to read."""
-    request = Request(schema=schema, columns=columns)
-    splits = plan_snapshot(root, request, snapshot).splits
+def measured(
+    root: TableRoot, schema: TableSchema, columns: Sequence[Field], splits: Sequence[Split],
+    progress: Progress | None = None,
+) -> Measured:  # fmt: skip
+    """What the rows of some splits are like.
+
+    Raises: as `read_split`
+    """
+    found, request = Measured(columns), _request(schema, columns)
     for done, split in enumerate(splits, 1):
         if columns:
             for batch in read_split(root, request, split):
-                yield batch.num_rows, batch
+                found.add(batch)
         else:
-            yield count_split(root, request, split), None
+            found.rows += count_split(root, request, split)
         if progress is not None:
             progress(done, len(splits), "splits")
+    return found
+
+
+def _request(schema: TableSchema, columns: Sequence[Field]) -> Request:
+    return Request(schema=schema, columns=tuple(field.name for field in columns))
+
+
+class Measured:
+    """How many rows were looked at, and what was found of some columns."""
+
+    def __init__(self, columns: Sequence[Field]) -> None:
+        self.counters = {field.name: _Counter(field) for field in columns}
+        self.rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows into account."""
+        self.rows += batch.num_rows
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            self.counters[name].add(column)
+
+    def join(self, other: Measured) -> None:
+        """Take the rows into account that were looked at elsewhere."""
+        self.rows += other.rows
+        for name, counter in other.counters.items():
+            self.counters[name].join(counter)
 
 
 class _Counter:
@@ -159,6 +198,16 @@ class _Counter:
             column = column.filter(pc.invert(nan))
         found = pc.min_max(column)
         self._bounds += [bound for bound in (found["min"], found["max"]) if bound.is_valid]
+
+    def join(self, other: _Counter) -> None:
+        """Take into account what was found elsewhere."""
+        self._distinct.join(other._distinct)
+        self._bounds += other._bounds
+        self._rows += other._rows
+        self._nulls += other._nulls
+        self._length += other._length
+        self._longest = max(self._longest, other._longest)
+        self._has_nan |= other._has_nan
 
     def result(self) -> ColumnStatistics:
         """What is known now, bounds as texts."""

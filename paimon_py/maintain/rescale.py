@@ -5,7 +5,9 @@ Source: format.md §3.3, §7.3; Java `RescaleAction`, `OverwriteChangesProvider`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,10 +57,26 @@ def check_rescalable(schema: TableSchema, buckets: int) -> None:
         raise UsageError(f"a table with {kind} ('bucket' = '-1') cannot be rescaled")
 
 
-def rescale(root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None) -> CommitResult:
+class Rewritten(NamedTuple):
+    """Rows that were written to other buckets, ready to be committed, and how to delete the new files."""
+
+    changes: Changes
+    discard: Callable[[], object]
+
+
+Rewrite = Callable[[Sequence[Sequence[Split]]], Rewritten]
+"""Writes the rows of groups of splits anew; those of different groups go to different buckets."""
+
+
+def rescale(
+    root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None, rewrite: Rewrite | None = None
+) -> CommitResult:
     """Write the partitions that have other numbers of buckets anew, as one overwrite.
 
     Rows that wait for their bucket stay where they are.
+
+    Args:
+        rewrite: who writes; None: this process.
 
     Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.
     Raises:
@@ -67,7 +85,7 @@ def rescale(root: TableRoot, schema: TableSchema, buckets: int, chosen: Partitio
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, buckets, snapshot, chosen).run()
+        return CommitResult() if snapshot is None else _Round(root, schema, buckets, snapshot, chosen).run(rewrite)
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -82,6 +100,34 @@ def require_told(root: TableRoot, schema: TableSchema, buckets: int, chosen: Par
         _Round(root, schema, buckets, snapshot, chosen).require_told()
 
 
+def rewriter(root: TableRoot, schema: TableSchema, buckets: int) -> Writer:
+    """A writer of rows that go to other buckets.
+
+    Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. Where
+    compactions write a changelog, they would tell again what was told. In both the rows become one run per bucket,
+    which the overwrite puts on the top level.
+    """
+    in_one_run = _goes_on_top(schema)
+    settings = WriterSettings.in_one_run(schema, buckets) if in_one_run else WriterSettings.of(schema, buckets=buckets)
+    return Writer(root, schema, settings.without_changelog, ignore_existing=True)
+
+
+def rewrite_splits(root: TableRoot, schema: TableSchema, splits: Iterable[Split], writer: Writer) -> None:
+    """Write the rows of splits again.
+
+    Raises: whatever reading and writing raise
+    """
+    request = Request(schema=schema, columns=schema.names)
+    for split in splits:
+        for batch in read_split(root, request, split):
+            writer.write_rows(batch, None)
+
+
+def _goes_on_top(schema: TableSchema) -> bool:
+    producer = Options(schema.options).get_enum("changelog-producer")
+    return skips_level_zero(schema) or producer in ("lookup", "full-compaction")
+
+
 class _Round:
     """One attempt, on one snapshot."""
 
@@ -93,22 +139,27 @@ class _Round:
         self._buckets = buckets
         self._snapshot = snapshot
         self._producer = Options(schema.options).get_enum("changelog-producer")
-        self._on_top = skips_level_zero(schema) or self._producer in ("lookup", "full-compaction")
+        self._on_top = _goes_on_top(schema)
         live = self._live(snapshot, chosen)
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
 
-    def run(self) -> CommitResult:
+    def run(self, rewrite: Rewrite | None = None) -> CommitResult:
         if not self._partitions:
             return CommitResult()
         self.require_told()
         require_known(self._root, self._schema, (entry.file for entry in self._known))
-        settings = self._settings.without_changelog
-        with Writer(self._root, self._schema, settings, ignore_existing=True) as writer:
-            request = Request(schema=self._schema, columns=self._schema.names)
+        request = Request(schema=self._schema, columns=self._schema.names)
+        if rewrite is not None:
+            groups: dict[tuple[bytes, int], list[Split]] = {}
             for split in self._splits(request):
-                for batch in read_split(self._root, request, split):
-                    writer.write_rows(batch, None)
+                apart = math.gcd(split.total_buckets, self._buckets)
+                groups.setdefault((split.partition, split.bucket % apart), []).append(split)
+            made = rewrite(list(groups.values()))
+            with uncommitted(made.discard):
+                return self._commit(made.changes)
+        with rewriter(self._root, self._schema, self._buckets) as writer:
+            rewrite_splits(self._root, self._schema, self._splits(request), writer)
             changes = writer.changes(is_new=True)
             with uncommitted(lambda: writer.discard(changes)):
                 return self._commit(changes)
@@ -129,20 +180,8 @@ class _Round:
             tops[place] = max(tops.get(place, least), entry.file.level)
         return any(entry.file.level < tops[entry.partition, entry.bucket] for entry in self._known)
 
-    @property
-    def _settings(self) -> WriterSettings:
-        """Settings of the writer.
-
-        Where level 0 is not read, its rows would be out of sight until a compaction, and for good if that failed. Where
-        compactions write a changelog, they would tell again what was told. In both the rows become one run per bucket,
-        which the overwrite puts on the top level.
-        """
-        if self._on_top:
-            return WriterSettings.in_one_run(self._schema, self._buckets)
-        return WriterSettings.of(self._schema, buckets=self._buckets)
-
     def _commit(self, changes: Changes) -> CommitResult:
-        changes = msgspec.structs.replace(changes, base=Base.of(self._snapshot))
+        changes = msgspec.structs.replace(changes, base=Base.of(self._snapshot), further_bases=())
         request = CommitRequest(
             overwrite=self._exactly,
             check=self._check,

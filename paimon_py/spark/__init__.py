@@ -20,6 +20,7 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
 from paimon_py.rows.result import RowsResult
+from paimon_py.spec.statistics import Statistics
 from paimon_py.table import Table
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ else:
     DataFrame = SparkSession = SparkCatalog = object  # for `typing.get_type_hints`, which must not import PySpark
 
 __all__ = [
-    "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark", "expire_snapshots_spark", "merge_spark",
-    "register", "remove_orphans_spark", "ship", "update_spark", "write_spark",
+    "analyze_spark", "compact_spark", "convert_from_spark", "convert_to_spark", "delete_spark",
+    "expire_snapshots_spark", "lookup_spark", "merge_spark", "register", "remove_orphans_spark", "rescale_spark",
+    "ship", "update_spark", "write_spark",
 ]  # fmt: skip
 
 
@@ -251,6 +253,70 @@ def remove_orphans_spark(
         table, spark, older_than=older_than, dry_run=dry_run, progress=progress
     )
     return done
+
+
+def rescale_spark(
+    table: Table,
+    buckets: int,
+    *,
+    partitions: Sequence[Mapping[str, object]] | None = None,
+    spark: SparkSession | None = None,
+) -> CommitResult:
+    """Do `Table.rescale` on executors, with one commit.
+
+    From m to n buckets each partition is the work of gcd(m, n) tasks, which share no bucket: twice as many buckets, or
+    half as many, are cheap.
+
+    Args:
+        buckets, partitions: as in `Table.rescale`.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.rescale`.
+    """
+    done: CommitResult = _module("care").rescale(table, spark, buckets, partitions)
+    return done
+
+
+def analyze_spark(
+    table: Table,
+    columns: Sequence[str] | None = None,
+    *,
+    all_columns: bool = False,
+    spark: SparkSession | None = None,
+) -> Statistics | None:
+    """Do `Table.analyze` on executors: each looks at the rows of a split, the driver puts together what they found.
+
+    Args:
+        columns, all_columns: as in `Table.analyze`.
+        spark: the session; None takes the active one or makes one.
+
+    Returns, Raises: as `Table.analyze`.
+    """
+    done: Statistics | None = _module("care").analyze(table, spark, columns, all_columns=all_columns)
+    return done
+
+
+def lookup_spark(
+    df: DataFrame, table: Table, *, on: Mapping[str, str] | None = None, columns: Sequence[str] | None = None
+) -> DataFrame:
+    """The rows of a DataFrame beside the rows of a table that have their primary keys, NULL where there is none.
+
+    Executors look the keys up as `Table.lookup` does, without a shuffle and without reading the whole table: the way
+    for few keys of a large table. For most of a table join `convert_to_spark(table)`. All tasks see the snapshot that
+    is the latest now.
+
+    Args:
+        df: has the key; its columns come first.
+        table: with a primary key.
+        on: the column of `df` for each column of the key, where they have other names.
+        columns: of the table; None for all that are not of the key.
+
+    Raises:
+        UsageError: the key is not there as a whole, or both have a column of one name.
+        UnsupportedError: the table uses a feature that paimon_py cannot read, or a type that Spark lacks.
+    """
+    found: DataFrame = _module("lookup").lookup(df, table, on, columns)
+    return found
 
 
 def register(spark: SparkSession, catalog: Catalog, databases: Sequence[str] | None = None) -> SparkCatalog:

@@ -9,22 +9,28 @@ from typing import Any, Union
 
 from pyspark.sql import SparkSession
 
-from paimon_py import CommitResult, CompactionProgress, CompactionTask, ExpiredSnapshots, Predicate, Table
+from paimon_py import Changes, CommitResult, CompactionProgress, CompactionTask, ExpiredSnapshots, Predicate, Table
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
 from paimon_py.doors import check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
+from paimon_py.maintain.analyze import Measured, columns_to_analyze, measured
 from paimon_py.maintain.compact_table import compact_table
 from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory
 from paimon_py.maintain.hands import Listed, Target, look_at, remains
 from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
+from paimon_py.maintain.rescale import Rewritten, rewrite_splits, rewriter
 from paimon_py.maintain.retention import retention_of
 from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import Failed, run_tasks
 from paimon_py.spark.session import session
+from paimon_py.spec.statistics import Statistics
+from paimon_py.spec.types import Field
+from paimon_py.table_writing import discard
 
 Carried = Union[BucketChanges, Overtaken]
 
@@ -105,6 +111,69 @@ def clean(
     check_progress(progress)
     limit = limit_of(table._root.env.clock, older_than)
     return remove_orphans(table._root, limit, dry_run=dry_run, progress=progress, hands=_Hands(session(spark)))
+
+
+def rescale(
+    table: Table, spark: SparkSession | None, buckets: int, partitions: Sequence[Mapping[str, object]] | None
+) -> CommitResult:
+    """See `rescale_spark`."""
+    require_table(table, "rescale_spark")
+
+    def rewrite(groups: Sequence[Sequence[Split]]) -> Rewritten:
+        tasks = [pickle.dumps([bytes(split) for split in group]) for group in groups]
+        try:
+            done = run_tasks(session(spark), tasks, _Rescale(table, buckets))
+        except Failed as failed:
+            for one in failed.done:
+                discard(table._root, table.schema, Changes.from_bytes(one))
+            raise failed.error from None
+        changes = Changes.concat(map(Changes.from_bytes, done))
+        return Rewritten(changes, lambda: discard(table._root, table.schema, changes))
+
+    return table._rescaled(buckets, partitions, rewrite)
+
+
+class _Rescale:
+    """Runs on an executor: splits in, what was written to the new buckets of their rows out."""
+
+    def __init__(self, table: Table, buckets: int) -> None:
+        self.table = table
+        self.buckets = buckets
+
+    def __call__(self, group: bytes) -> bytes:
+        splits = [Split.from_bytes(one) for one in pickle.loads(group)]
+        root, schema = self.table._root, self.table.schema
+        with rewriter(root, schema, self.buckets) as writer:
+            rewrite_splits(root, schema, splits, writer)
+            return bytes(writer.changes(is_new=True))
+
+
+def analyze(
+    table: Table, spark: SparkSession | None, columns: Sequence[str] | None, *, all_columns: bool
+) -> Statistics | None:
+    """See `analyze_spark`."""
+    require_table(table, "analyze_spark")
+    fields = columns_to_analyze(table.schema, columns, all_columns=all_columns)
+
+    def measure(splits: Sequence[Split]) -> list[Measured]:
+        try:
+            done = run_tasks(session(spark), list(map(bytes, splits)), _Measure(table, fields))
+        except Failed as failed:
+            raise failed.error from None
+        return [pickle.loads(one) for one in done]
+
+    return table._analyzed(columns, all_columns, measure=measure)
+
+
+class _Measure:
+    """Runs on an executor: a split in, what its rows are like out."""
+
+    def __init__(self, table: Table, fields: Sequence[Field]) -> None:
+        self.table = table
+        self.fields = fields
+
+    def __call__(self, split: bytes) -> bytes:
+        return pickle.dumps(measured(self.table._root, self.table.schema, self.fields, [Split.from_bytes(split)]))
 
 
 class _Hands:

@@ -66,10 +66,10 @@ class Procedures:
     def rescale(
         self, table: str, *, bucket_num: int | None = None, partitions: Partitions | None = None
     ) -> CommitResult:
-        """Write partitions anew with another number of buckets; None is the number that the option 'bucket' says."""
+        """Write partitions anew with another number of buckets, by default that of the option 'bucket'."""
         found = self._of(table)
         buckets = int(found.options.get("bucket", "-1")) if bucket_num is None else bucket_num
-        return found.rescale(buckets, partitions=partitions)
+        return care.rescale(found, self._spark, buckets, partitions)
 
     def rewrite_file_index(self, table: str, *, where: Predicate | str | None = None) -> CommitResult:
         """Give old files the file indexes that options ask for."""

@@ -522,6 +522,42 @@ def test_a_merge_that_is_overtaken_is_done_anew_and_leaves_no_file(spark, db):
     assert data_files(table) == named_files(table)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}, {"changelog-producer": "lookup"}])
+def test_executors_rescale_and_analyze_as_one_process_does(spark, db, options):
+    keyed = {**KINDS["fixed"], "options": {"bucket": "4", **options}}
+    here, there = (db.create_table(f"db.{name}", ROWS, **keyed) for name in ("here", "there"))
+    for table in (here, there):
+        for start in (0, 20):
+            paimon_py.write_spark(table, numbers(spark, start, start + 40))
+        table.compact(full=True)
+    for buckets in (6, 3, 4):
+        one, two = here.rescale(buckets), paimon_py.rescale_spark(there, buckets, spark=spark)
+        assert (one.row_count, one.file_count) == (two.row_count, two.file_count)
+        assert content(there) == content(here) == expected(0, 60)
+        places = [table.system("files").scan(columns=["partition", "bucket", "level", "record_count"]) for table in (here, there)]
+        one, two = (sorted(map(repr, place.to_arrow().to_pylist())) for place in places)
+        assert one == two
+    assert paimon_py.rescale_spark(there, 4, spark=spark).snapshot_id is None
+    one = here.analyze(all_columns=True)
+    two = paimon_py.analyze_spark(there, all_columns=True, spark=spark)
+    assert (one.columns, one.merged_record_count) == (two.columns, two.merged_record_count)
+    assert paimon_py.analyze_spark(there, spark=spark).merged_record_count == 60
+
+
+def test_executors_look_keys_up(spark, db):
+    table = filled(db, "t", "fixed")
+    asked = spark.createDataFrame([(1, 33, "x"), (0, 1, "y"), (0, 2, "z"), (None, 2, "n"), (0, 2, "z")], "p int, id int, `a.x` string")
+    found = paimon_py.lookup_spark(asked, table, on={"p": "p", "k": "id"}, columns=["v"])
+    assert found.columns == ["p", "id", "a.x", "v"]
+    rows = sorted((tuple(row) for row in found.collect()), key=repr)
+    assert rows == [(0, 1, "y", None), (0, 2, "z", "v2"), (0, 2, "z", "v2"), (1, 33, "x", "v33"), (None, 2, "n", None)]
+    with pytest.raises(UsageError, match="both the DataFrame and the table have a.b, v"):
+        paimon_py.lookup_spark(numbers(spark, 0, 1), table)
+    with pytest.raises(UsageError, match="whole primary key"):
+        paimon_py.lookup_spark(asked, table)
+
+
 # -- SQL ------------------------------------------------------------------------------------------------------------
 
 
