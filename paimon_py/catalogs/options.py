@@ -48,20 +48,28 @@ OF_KINDS: dict[str, frozenset[str]] = {
 """Options of one kind of catalog."""
 
 
+_DLF = "dlf."
+
+
 def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
     """Refuse names that are nearly, but not quite, an option of a catalog of this kind.
 
     Unknown names pass through: they may be those of a store, or of another engine.
 
-    Raises: OptionError that names the option that was probably meant.
+    Raises: OptionError that names the option that was probably meant, or those there are.
     """
     known = OF_ALL | OF_KINDS[kind]
     for name in options:
         if name in known or not isinstance(name, str) or name.startswith((*FOREIGN_PREFIXES, TABLE_DEFAULT_PREFIX)):
             continue
         meant = nearest(name, known)
+        if meant is None and name.startswith("headers."):
+            meant = name.replace("headers.", "header.", 1)
         if meant is not None:
             raise OptionError(f"there is no catalog option {name!r}; did you mean {meant!r}?", option=name)
+        if kind == "rest" and name.startswith(_DLF):
+            there = ", ".join(sorted(each for each in known if each.startswith(_DLF)))
+            raise OptionError(f"there is no catalog option {name!r}; there are {there}", option=name)
 
 
 def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:

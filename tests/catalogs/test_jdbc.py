@@ -358,6 +358,9 @@ def test_a_database_that_fails_at_any_write_leaves_whole_tables(tmp_path, uri, m
         ("jdbc:sqlite:/a/b.db", {}, "sqlite:////a/b.db"),
         ("jdbc:sqlite:file:/a/b.db", {}, "sqlite:////a/b.db"),
         ("postgresql://u@h/d", {"jdbc.password": "p"}, "postgresql+psycopg://u:p@h/d"),
+        ("jdbc:postgresql://h/d", {"jdbc.sslmode": "require", "jdbc.ApplicationName": "x"}, "postgresql+psycopg://h/d?sslmode=require"),
+        ("jdbc:postgresql://h/d?sslmode=allow", {"jdbc.sslmode": "require"}, "postgresql+psycopg://h/d?sslmode=require"),
+        ("jdbc:sqlite:/x", {"jdbc.user": "u", "jdbc.password": "p"}, "sqlite:////x"),
         ("postgresql+pg8000://h/d", {}, "postgresql+pg8000://h/d"),
     ],
 )
@@ -378,6 +381,14 @@ def test_urls_of_java_and_of_sqlalchemy_are_taken(given, options, meant):
 def test_urls_that_mean_nothing_are_refused(given, error, match):
     with pytest.raises(error, match=match):
         database_url(given, {})
+
+
+@pytest.mark.parametrize("uri", ["jdbc:postgresql://h/d", "jdbc:mysql://h/d", "jdbc:sqlite:/x"])
+@pytest.mark.parametrize("option", ["jdbc.sslrootcert", "jdbc.username", "jdbc.sslMode"])
+def test_a_property_of_a_driver_that_would_be_lost_is_refused(uri, option):
+    with pytest.raises(OptionError, match=f"option '{option}' is not known here") as caught:
+        database_url(uri, {option: "sesame"})
+    assert caught.value.option == option and "sesame" not in str(caught.value)
 
 
 def test_a_database_that_is_not_there_is_named_without_its_password(tmp_path):

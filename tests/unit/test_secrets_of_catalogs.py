@@ -51,7 +51,7 @@ def jdbc(tmp_path):
     folder.mkdir()
     options = {
         "metastore": "jdbc", "uri": f"sqlite:///{folder}/db", "jdbc.user": "sesame-s", "jdbc.password": "sesame-t",
-        "jdbc.sslkey": "sesame-u", **OF_STORES,
+        **OF_STORES,
     }  # fmt: skip
     yield Catalog.open(tmp_path / "w", options, env=env()), lambda: shutil.rmtree(folder)
 

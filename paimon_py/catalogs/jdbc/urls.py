@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 PROPERTY_PREFIX = "jdbc."
-"""Catalog options with this prefix are properties of a driver in Java; `user` and `password` are ours, too."""
+"""Catalog options with this prefix are properties of a driver in Java, as the parameters of a JDBC URL are."""
 
 DIALECTS = {
     "postgresql": "postgresql+psycopg",
@@ -35,12 +35,12 @@ _OF_JAVA_DRIVERS = frozenset((
 
 
 def database_url(uri: str | None, options: Mapping[str, str]) -> URL:
-    """The URL to connect to, with user and password from the options `jdbc.user` and `jdbc.password` if given there.
+    """The URL to connect to, with what the options `jdbc.<parameter>` say above what the URL says.
 
     Raises:
         UsageError: there is no URL, or one that cannot be read.
         UnsupportedError: a database other than PostgreSQL, MySQL, MariaDB and SQLite.
-        OptionError: a parameter of a Java driver that is not known here.
+        OptionError: a parameter of a Java driver that is not known here, in the URL or as an option.
     """
     if not uri:
         raise UsageError(
@@ -56,11 +56,11 @@ def database_url(uri: str | None, options: Mapping[str, str]) -> URL:
     if name == "sqlite" and (not url.database or ":memory:" in url.database):
         raise UsageError("a catalog in SQLite needs a file: jdbc:sqlite:/path or sqlite:////path")
     url = url if plus else url.set(drivername=DIALECTS[name])
-    if name == "sqlite":
-        return url
-    user, password = options.get(PROPERTY_PREFIX + "user"), options.get(PROPERTY_PREFIX + "password")
-    url = url if user is None else url.set(username=user)
-    return url if password is None else url.set(password=password)
+    for option, value in options.items():
+        parameter = option.removeprefix(PROPERTY_PREFIX)
+        if parameter != option and (name != "sqlite" or parameter not in ("user", "password")):
+            url = _with_parameter(url, parameter, value, option)
+    return url
 
 
 def _from_java(rest: str) -> URL:
@@ -73,21 +73,28 @@ def _from_java(rest: str) -> URL:
     place, _, query = tail.partition("?")
     url = _parsed(f"{name}:{place}")
     for parameter, value in parse_qsl(query, keep_blank_values=True):
-        if parameter == "user":
-            url = url.set(username=value)
-        elif parameter == "password":
-            url = url.set(password=value)
-        elif parameter == "currentSchema" and name.startswith("postgres"):
-            url = url.update_query_dict({"options": f"-csearch_path={value}"})
-        elif parameter == "sslmode" and name.startswith("postgres"):
-            url = url.update_query_dict({"sslmode": value})
-        elif not (parameter in _OF_JAVA_DRIVERS or (parameter == "useSSL" and value == "false")):
-            raise OptionError(
-                f"parameter {parameter!r} of the JDBC URL is not known here; leave it out, or give 'uri' as a"
-                " SQLAlchemy URL with what the Python driver takes",
-                option="uri",
-            )
+        url = _with_parameter(url, parameter, value, "uri")
     return url
+
+
+def _with_parameter(url: URL, parameter: str, value: str, option: str) -> URL:
+    """The URL with a parameter of Java's driver, which the option gives."""
+    is_postgres = url.drivername.startswith("postgres")
+    if parameter == "user":
+        return url.set(username=value)
+    if parameter == "password":
+        return url.set(password=value)
+    if parameter == "currentSchema" and is_postgres:
+        return url.update_query_dict({"options": f"-csearch_path={value}"})
+    if parameter == "sslmode" and is_postgres:
+        return url.update_query_dict({"sslmode": value})
+    if parameter in _OF_JAVA_DRIVERS or (parameter == "useSSL" and value == "false"):
+        return url
+    raise OptionError(
+        f"parameter {parameter!r} of {'the JDBC URL' if option == 'uri' else f'option {option!r}'} is not known here;"
+        " leave it out, or give 'uri' as a SQLAlchemy URL with what the Python driver takes",
+        option=option,
+    )
 
 
 def _parsed(text: str) -> URL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_py import Catalog
+from paimon_py.catalogs.options import check_catalog_options
 from paimon_py.errors import OptionError, UnsupportedError
 
 
@@ -13,6 +14,50 @@ def test_a_misspelled_option_of_a_catalog_is_refused_with_the_right_name(tmp_pat
     with pytest.raises(OptionError, match=f"did you mean '{meant}'"):
         Catalog.open(tmp_path / "w", {name: "x"})
     assert not (tmp_path / "w").exists()
+
+
+WRITTEN = {
+    "rest": """
+        token-provider=token.provider token.provder=token.provider tokenprovider=token.provider Token.Provider=token.provider Token=token
+        dlf.accessKeyId=dlf.access-key-id dlf.access.key.id=dlf.access-key-id dlf.acces-key-id=dlf.access-key-id
+        dlf.access-key-secrt=dlf.access-key-secret dlf.security.token=dlf.security-token dlf.securityToken=dlf.security-token
+        dlf.regoin=dlf.region dlf.token.path=dlf.token-path dlf.tokenpath=dlf.token-path dlf.token-loder=dlf.token-loader
+        dlf.token-ecs-rolename=dlf.token-ecs-role-name dlf.signing.algorithm=dlf.signing-algorithm data.token.enabled=data-token.enabled
+        data-token-enabled=data-token.enabled data-tokens.enabled=data-token.enabled prefx=prefix URI=uri warehous=warehouse
+        token.provider-path=token.provider.path headers.X-Key=header.X-Key metastor=metastore""",
+    "jdbc": """
+        jdbc.usr=jdbc.user jdbc.pasword=jdbc.password jdbc.passwd=jdbc.password jdbc_user=jdbc.user jdbc-password=jdbc.password
+        catalog.key=catalog-key catalogkey=catalog-key catalog_key=catalog-key catalog-keys=catalog-key lock.enable=lock.enabled
+        lock-enabled=lock.enabled lock_enabled=lock.enabled lock.acquire-timeout=lock-acquire-timeout
+        lock-aquire-timeout=lock-acquire-timeout lock-check-max-slep=lock-check-max-sleep lock-key-max-lenght=lock-key-max-length
+        client-pool-sise=client-pool-size sync-all-propertys=sync-all-properties sync.all.properties=sync-all-properties Uri=uri""",
+    "hive": """
+        hive-confdir=hive-conf-dir hive_conf_dir=hive-conf-dir hive-conf-dr=hive-conf-dir table-type=table.type table.typ=table.type
+        location-in-propertis=location-in-properties location.in.properties=location-in-properties client-pool.size=client-pool-size
+        alter-table-cascad=alter-table-cascade alter.table.cascade=alter-table-cascade metastore.client.clas=metastore.client.class
+        hadoop-conf-dr=hadoop-conf-dir lock.enabeld=lock.enabled lock_enabled=lock.enabled Metastore=metastore ware-house=warehouse
+        client-pool-cache.eviction-interval.ms=client-pool-cache.eviction-interval-ms lock.check-max-sleep=lock-check-max-sleep
+        client-pool-cache.key=client-pool-cache.keys alter_table_cascade=alter-table-cascade""",
+}  # fmt: skip
+"""What people write, and what they mean."""
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_what_people_write_is_refused_with_the_right_name(kind):
+    pairs = [pair.split("=") for pair in WRITTEN[kind].split()]
+    assert len(pairs) >= 20
+    for name, meant in pairs:
+        with pytest.raises(OptionError, match=f"did you mean '{meant}'") as caught:
+            check_catalog_options(kind, {name: "sesame"})
+        assert "sesame" not in str(caught.value)
+        check_catalog_options(kind, {meant: "x"})
+
+
+@pytest.mark.parametrize("name", ["dlf.access-key", "dlf.secret", "dlf.region-id", "dlf.token-ecs-role"])
+def test_what_signs_requests_and_is_not_known_is_refused_with_what_there_is(name):
+    with pytest.raises(OptionError, match=r"there are dlf\.access-key-id, dlf\.access-key-secret, "):
+        check_catalog_options("rest", {name: "x"})
+    check_catalog_options("filesystem", {name: "x"})
 
 
 def test_options_of_stores_engines_and_new_tables_pass(tmp_path):
