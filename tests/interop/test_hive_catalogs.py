@@ -228,6 +228,7 @@ def test_answers_are_those_of_the_stand_in(tmp_path, uri):
 # -- locks ----------------------------------------------------------------------------------------------------------
 
 
+COMMITS = 50
 COMMITTING = """
 import sys
 import pyarrow as pa
@@ -263,15 +264,15 @@ def test_a_lock_makes_a_store_safe_that_is_not(tmp_path, servers):
     table = catalog.create_table("races.t", ROWS.schema, options=options)
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", COMMITTING, str(tmp_path / "w"), uri, str(worker), "10"], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", COMMITTING, str(tmp_path / "w"), uri, str(worker), str(COMMITS)], stdout=subprocess.PIPE, text=True
         )
         for worker in range(8)
     ]
-    ids = [int(line) for worker in workers for line in worker.communicate(timeout=300)[0].split()]
+    ids = [int(line) for worker in workers for line in worker.communicate(timeout=1500)[0].split()]
     assert [worker.returncode for worker in workers] == [0] * 8
-    assert sorted(ids) == list(range(1, 81)), "every acknowledged commit once, and no gap"
+    assert sorted(ids) == list(range(1, 8 * COMMITS + 1)), "every acknowledged commit once, and no gap"
     rows = table.scan().to_arrow()["k"].to_pylist()
-    assert sorted(rows) == sorted(worker * 1000 + number for worker in range(8) for number in range(10))
+    assert sorted(rows) == sorted(worker * 1000 + number for worker in range(8) for number in range(COMMITS))
 
 
 HOLDING = """

@@ -18,9 +18,11 @@ import pytest
 from catalogs.test_jdbc import mariadb, postgres  # noqa: F401 - fixtures
 from catalogs.test_jdbc import server as started
 from store_servers import LAUNCHERS, options_of, start, stop
+from test_hive_catalogs import opening, servers  # noqa: F401 - a fixture
 from toxic import FAULTS, Proxy
 
 from paimon_py import Catalog, CommitUnknownError, PaimonError, PaimonWarning, StorageError
+from paimon_py.catalogs.hive.lock import HiveLock
 from paimon_py.catalogs.jdbc.lock import JdbcLock
 from paimon_py.env import Env, SystemClock
 
@@ -297,6 +299,34 @@ def test_who_is_cut_off_with_the_lock_of_a_database_has_published_or_publishes_n
             assert told == 1, "what is published is published"
             assert any("lock" in text for text in warned), warned
         monkeypatch.undo()
+
+
+def test_who_is_cut_off_with_the_lock_of_a_metastore_has_published_or_publishes_nothing(
+    tmp_path, servers, proxy, monkeypatch  # noqa: F811
+):
+    """The metastore waits 30 s for a sign of life."""
+    uri = servers("hive-3")
+    before = proxy(uri.partition("://")[2])
+    for stalled in (False, True):
+        open_catalog = opening(tmp_path / f"w{stalled}", uri, **{"lock.enabled": "true"})
+        open_catalog().drop_database("cut", missing_ok=True, cascade=True)
+        through = {"uri": before.before(uri)}
+        told, warned = cut_off(open_catalog, through, before, HiveLock, monkeypatch, stalled=stalled)
+        if stalled:
+            assert isinstance(told, StorageError) and not isinstance(told, CommitUnknownError), told
+        else:
+            assert told == 1, "what is published is published"
+            assert any("lock" in text for text in warned), warned
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_network_that_fails_before_a_metastore_loses_nothing(seed, tmp_path, servers, proxy):  # noqa: F811
+    uri = servers("hive-3")
+    before = proxy(uri.partition("://")[2])
+    direct = {"metastore": "hive", "uri": uri, "fs.local.fsync": "false", "lock.enabled": "true", "lock-acquire-timeout": "60 s"}
+    opening(tmp_path / "w", uri)().drop_database("db", missing_ok=True, cascade=True)
+    suffer(str(tmp_path / "w"), {**direct, "uri": before.before(uri)}, drawn(seed, before), before.heal, direct=direct)
 
 
 def test_a_database_that_is_started_again_loses_nothing(tmp_path, tmp_path_factory):
