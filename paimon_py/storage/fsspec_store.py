@@ -341,6 +341,16 @@ def _system_class(scheme: str) -> Any:
         raise UsageError(f"unknown URL scheme {scheme}://") from error
 
 
+def _s3_class() -> Any:
+    """The file system of s3fs; where that is what serves S3, one that sends what it writes at once."""
+    kind = _system_class("s3")
+    if (kind.__module__, kind.__name__) != ("s3fs.core", "S3FileSystem"):
+        return kind
+    from paimon_py.storage.s3_session import prompt
+
+    return prompt(kind)
+
+
 def _given(scheme: str, root: str) -> Mapping[str, Any]:
     """What a URL says of its file system beside the path."""
     try:
@@ -437,15 +447,18 @@ def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
     arguments = {"use_listings_cache": False, **_in_role(given)}
     if scheme == "s3":
         arguments["config_kwargs"] = {"max_pool_connections": _CONNECTIONS, **arguments.get("config_kwargs", {})}
+        kind = _s3_class()
+    else:
+        kind = _system_class(scheme)
     if not once:
-        return _system_class(scheme)(**arguments)
+        return kind(**arguments)
     arguments["skip_instance_cache"] = True
     if scheme == "s3":
         config = {**arguments.get("config_kwargs", {}), "retries": {"total_max_attempts": 1}}
-        system = _system_class(scheme)(**{**arguments, "config_kwargs": config})
+        system = kind(**{**arguments, "config_kwargs": config})
         system.retries = 1
         return system
-    system = _system_class(scheme)(**arguments)
+    system = kind(**arguments)
     unwrapped = getattr(getattr(type(system), "_request", None), "__wrapped__", None)
     if scheme == "gs" and unwrapped is not None:
         system._request = functools.partial(unwrapped, system)

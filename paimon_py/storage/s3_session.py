@@ -1,20 +1,43 @@
-"""Sessions of S3 that take on a role, and take the role on anew before its keys end.
+"""Sessions of S3: without the wait before each write, and with roles that are taken on anew before their keys end.
 
 Source: AWS, "AssumeRole"; Hadoop `AssumedRoleCredentialProvider` (names of options).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from aiobotocore.credentials import AioDeferredRefreshableCredentials
 from aiobotocore.session import AioSession
+from botocore.handlers import add_expect_header
 
 from paimon_py.spec.options import parse_duration
 
 _NANOS = 1_000_000_000
 _SESSION_NAME = "paimon-py"
+
+
+@functools.cache
+def prompt(kind: Any) -> Any:
+    """The class of s3fs, sending the bytes of a file with the request, without asking whether the server wants them.
+
+    botocore asks (`Expect: 100-continue`), and waits for an answer: a round trip more for every file.
+    """
+
+    class Prompt(kind):  # type: ignore[misc]
+        _prompt: Any = None
+
+        async def set_session(self, *arguments: Any, **named: Any) -> Any:
+            """The client that makes the requests."""
+            client = await super().set_session(*arguments, **named)
+            if client is not self._prompt:
+                client.meta.events.unregister("before-call.s3", add_expect_header)
+                self._prompt = client
+            return client
+
+    return Prompt
 
 
 def role_session(role: Mapping[str, str], own: Mapping[str, Any], region: str | None) -> Any:

@@ -50,6 +50,13 @@ def written(server, options):
     return [{name.lower(): value for name, value in headers.items()} for _, _, headers in server.requests]
 
 
+def test_no_write_waits_until_it_is_asked_for(server):
+    """`Expect: 100-continue` costs a round trip for every file."""
+    seen = written(server, options_of(server, **KEYS))
+    assert sum("if-none-match" in each for each in seen) >= 2
+    assert [each for each in seen if "expect" in each] == []
+
+
 def test_keys_and_a_token(server):
     seen = written(server, options_of(server, **KEYS, **{"s3.session.token": "sesame-token"}))
     assert all("Credential=key/" in each["authorization"] for each in seen)
