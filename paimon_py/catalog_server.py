@@ -19,6 +19,7 @@ from paimon_py.errors import (
 )
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.shown import shown_url
 from paimon_py.table import Table
 
 
@@ -90,6 +91,8 @@ class CatalogServer(ABC):
         server, full = self._server("register_table"), self._split(name, "register_table")
         if not isinstance(path, str) or not path:
             raise UsageError(f"a table lies at a path or URL, not at {path!r}")
+        if shown_url(path) != path:
+            raise UsageError(f"the URL of a table holds no password and no query: {shown_url(path)}")
         if not server.register_table(full, path):
             raise AlreadyExistsError(f"table {name!r} exists already", table=name)
         return self.table(name)

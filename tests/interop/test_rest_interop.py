@@ -60,6 +60,26 @@ def test_java_takes_branches_tags_and_rollbacks_of_ours(java, tmp_path, server):
         assert len(read) == len(turns.rows["db.t"]) + 1 and table.scan().count() == len(turns.rows["db.t"])
 
 
+def test_java_reads_and_writes_a_table_that_we_replaced(java, tmp_path):
+    with running_server(tmp_path / "rest", "2.0.0") as options:
+        catalog = Catalog.open("warehouse", options)
+        catalog.create_database("db")
+        catalog.create_table("db.t", SCHEMA, primary_key=["k"], options={"bucket": "1"})
+        turns = Turns(java("2.0.0"), "warehouse", {**options, "warehouse": "warehouse"}, lambda: catalog, 0)
+        turns.rows["db.t"] = {}
+        turns._write("o")
+        turns._write("j")
+        wide = pa.schema([("id", pa.int64()), ("n", pa.int32())])
+        table = catalog.replace_table("db.t", wide, primary_key=["id"], options={"bucket": "2"})
+        assert turns.step(op="read", table="db.t") == []
+        turns.step(op="write", table="db.t", rows=[{"id": 1, "n": 1}, {"id": 2, "n": 2}])
+        table.refresh()
+        table.write_arrow(pa.table({"id": [2, 3], "n": pa.array([20, 30], pa.int32())}))
+        there = turns.step(op="read", table="db.t")
+        ours = sorted(catalog.table("db.t").scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+        assert ours == [{"id": 1, "n": 1}, {"id": 2, "n": 20}, {"id": 3, "n": 30}] and len(there) == 3
+
+
 def ask(uri, token, method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{uri}{path}", data=data, method=method, headers={"Authorization": f"Bearer {token}"})

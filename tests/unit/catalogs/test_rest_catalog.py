@@ -286,6 +286,10 @@ def test_a_table_that_lies_somewhere_gets_a_name(server, catalog, table, fault):
         catalog.register_table("nowhere.t", table.location)
     with pytest.raises(UsageError):
         catalog.register_table("d.u", "")
+    for url in ("s3://k:sesame@b/x", "https://h/x?sig=sesame"):
+        with pytest.raises(UsageError, match="no password and no query") as caught:
+            catalog.register_table("d.u", url)
+        assert "sesame" not in str(caught.value)
 
 
 def test_partitions_are_counted_by_the_server(server, catalog):
