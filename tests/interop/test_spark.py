@@ -327,6 +327,31 @@ def test_a_task_that_fails_is_run_again_and_its_files_are_gone(spark, db):
     assert content(table) == expected(0, 30)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_executor_that_dies_leaves_only_orphans(spark, db, kind):
+    table = db.create_table("db.t", ROWS, **KINDS[kind])
+    mark = str(Path(table.location).parent / "died")
+
+    def dies_once(batches):
+        yield from batches
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        os._exit(1)
+
+    rows = numbers(spark, 0, 60).select("p", "k", "v")
+    assert paimon_py.write_spark(table, rows.mapInArrow(dies_once, rows.schema)).row_count == 60
+    assert table.count() == (0 if kind == "postponed" else 60)
+    for path in Path(table.location).rglob("data-*"):
+        os.utime(path, (0, 0))
+    table.remove_orphans(dry_run=False)
+    assert data_files(table) == named_files(table)
+    assert table.compact(full=True) is not None
+    assert content(table) == expected(0, 60)
+
+
 def test_every_type_goes_through_spark_and_back_into_a_table(spark, table, db):
     copy = db.create_table("db.copy", Schema(COLUMNS), primary_key=["k"], options={"bucket": "2"})
     paimon_py.write_spark(copy, paimon_py.convert_to_spark(table, spark))
