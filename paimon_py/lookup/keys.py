@@ -177,7 +177,6 @@ def _column(table: pa.Table, field: Field) -> pa.Array:
 
 
 def _is_alike(given: pa.DataType, target: pa.DataType) -> bool:
-    """Whether values that fit are the same in both types: integers of any width, timestamps of any unit."""
-    if pa.types.is_timestamp(given) and pa.types.is_timestamp(target):
-        return bool(given.tz is None) == bool(target.tz is None)
-    return bool(pa.types.is_integer(given) and pa.types.is_integer(target))
+    """Whether values that fit are the same in both types: timestamps of any unit."""
+    both = pa.types.is_timestamp(given) and pa.types.is_timestamp(target)
+    return both and bool(given.tz is None) == bool(target.tz is None)

@@ -275,21 +275,9 @@ def _computed(field: Field, function: Callable[..., object]) -> Value:
         if not isinstance(made, pa.Array) or len(made) != rows:
             shown = f"{len(made)} values" if isinstance(made, pa.Array) else repr(made)
             raise UsageError(f"the function for {field.name} must return an Arrow array of {rows} values, not {shown}")
-        fitted = _fitted(made, field)
-        return _step(fitted.type, field)(fitted)
+        return _step(made.type, field)(made)
 
     return value
-
-
-def _fitted(array: pa.Array, field: Field) -> pa.Array:
-    """Whole numbers of another width as the column's, since Arrow's functions widen them."""
-    wanted = to_arrow_type(field.type)
-    if not (pa.types.is_integer(array.type) and pa.types.is_integer(wanted)):
-        return array
-    try:
-        return array.cast(wanted)
-    except pa.ArrowInvalid as error:
-        raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
 
 
 def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:

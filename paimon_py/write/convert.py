@@ -32,10 +32,11 @@ Step = Callable[[pa.Array], pa.Array]
 
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
 _BINARIES = frozenset({Root.BINARY, Root.VARBINARY})
-_INT_BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
-_EXACT_INT_BITS = {Root.FLOAT: 24, Root.DOUBLE: 53}
-_FLOAT_BITS = {Root.FLOAT: 32, Root.DOUBLE: 64}
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
+_FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
+_DIGITS_MAX = 20
+"""Digits of the largest integer that Arrow knows."""
+
 _COUNT = Atomic(Root.INT, nullable=False)
 
 
@@ -224,20 +225,21 @@ def _plan_atomic(source: pa.DataType, target: Atomic, place: ColumnPlace) -> Ste
 
 
 def _fits(source: pa.DataType, target: Atomic) -> bool:
-    """Whether no value of the source type is lost, or a loss would be noticed when casting."""
+    """Whether no value of the source type is lost, or a loss would be noticed when casting.
+
+    Numbers may be of a wider type than the column: pandas, polars and Python make 64 bits of all.
+    """
     types, root = pa.types, target.root
     if root is Root.BOOLEAN:
         return bool(types.is_boolean(source))
-    if root in _INT_BITS:
-        return _integer_bits(source) <= _INT_BITS[root]
-    if root in _FLOAT_BITS:
-        if types.is_floating(source):
-            return bool(source.bit_width <= _FLOAT_BITS[root])
-        return _integer_bits(source) <= _EXACT_INT_BITS[root]
+    if root in _INTEGERS:
+        return bool(types.is_integer(source))
+    if root in _FLOATS:
+        return bool(types.is_floating(source) or types.is_integer(source))
     if root is Root.DECIMAL:
         if types.is_decimal(source):
             return bool(source.scale <= (target.scale or 0))
-        return _integer_digits(source) + (target.scale or 0) <= (target.precision or 0)
+        return bool(types.is_integer(source))
     if root in _TEXTS:
         return bool(types.is_string(source) or types.is_large_string(source) or types.is_string_view(source))
     if root in _BINARIES:
@@ -250,19 +252,6 @@ def _fits(source: pa.DataType, target: Atomic) -> bool:
     if root is Root.DATE:
         return bool(types.is_date(source))
     return root is Root.TIME and bool(types.is_time(source))
-
-
-def _integer_bits(source: pa.DataType) -> int:
-    """Bits of the smallest signed integer that holds the type; a huge number for other types."""
-    if pa.types.is_signed_integer(source):
-        return int(source.bit_width)
-    return int(source.bit_width) + 1 if pa.types.is_unsigned_integer(source) else 1_000
-
-
-def _integer_digits(source: pa.DataType) -> int:
-    if not pa.types.is_integer(source):
-        return 1_000
-    return 20 if pa.types.is_uint64(source) else _DIGITS[source.bit_width]
 
 
 def _zone_fix(source: pa.DataType, target: Atomic) -> str | None:
@@ -282,16 +271,47 @@ def _zone_fix(source: pa.DataType, target: Atomic) -> str | None:
 def _casting(arrow: pa.DataType, target: Atomic, place: ColumnPlace) -> Step:
     def convert(array: pa.Array) -> pa.Array:
         try:
-            if pa.types.is_float16(array.type) and pa.types.is_float64(arrow):
-                array = array.cast(pa.float32())
-            return array.cast(arrow)
+            return _cast(array, arrow)
         except pa.ArrowInvalid as error:
+            row = _first_misfit(array, arrow)
+            value = array.slice(row, 1).cast(pa.string())[0].as_py()
             raise SchemaError(
-                f"column {place}: a value of {array.type} does not fit {sql_type(target)} without loss ({error})",
+                f"column {place}: {value} (row {row} of a batch, {array.type}) does not fit"
+                f" {sql_type(target)} without loss; change the value, or widen the column with"
+                " table.alter(UpdateColumnType(…))",
                 fields=(place.column,),
             ) from error
 
     return convert
+
+
+def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Values of another type. Raises: ArrowInvalid for a value that does not fit; floats may be rounded."""
+    types, given = pa.types, array.type
+    if types.is_float16(given) and types.is_float64(arrow):
+        array = array.cast(pa.float32())
+    if types.is_integer(given) and types.is_decimal(arrow):
+        array = array.cast(pa.decimal256(_DIGITS_MAX + arrow.scale, arrow.scale))
+    found = array.cast(arrow)
+    if types.is_floating(given) and types.is_floating(arrow) and arrow.bit_width < given.bit_width:
+        lost = pc.and_(pc.is_inf(found), pc.invert(pc.is_inf(array)))
+        if pc.any(lost).as_py():
+            raise pa.ArrowInvalid("out of range")
+    return found
+
+
+def _first_misfit(array: pa.Array, arrow: pa.DataType) -> int:
+    """The first row that does not fit, of an array that does not."""
+    first, count = 0, len(array)
+    while count > 1:
+        half = count // 2
+        try:
+            _cast(array.slice(first, half), arrow)
+        except pa.ArrowInvalid:
+            count = half
+        else:
+            first, count = first + half, count - half
+    return first
 
 
 def _check_characters(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:

@@ -92,11 +92,11 @@ def test_all_columns_of_wrong_types_are_in_one_error(wide):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (one(i=pa.array([2**40])), ("i: int64 given, INT needed", "pyarrow int32")),
+        (one(i=pa.array([2**40])), ("column i: 1099511627776 (row 0", "does not fit INT", "widen the column")),
         (one(i=[1.5]), ("i: double given, INT needed",)),
         (one(n=[decimal.Decimal("123.45")]), ("n", "DECIMAL(4, 2)")),
         (one(n=[decimal.Decimal("1.234")]), ("n: decimal128(4, 3) given, DECIMAL(4, 2) needed",)),
-        (one(t=pa.array([1], pa.timestamp("us"))), ("column t", "TIMESTAMP(3)", "lose data")),
+        (one(t=pa.array([1], pa.timestamp("us"))), ("column t", "TIMESTAMP(3)", "without loss")),
         (one(s=["abcd"]), ("column s", "4 characters", "VARCHAR(3)", "shorten it, or widen the column")),
         (one(c=["abc"]), ("column c", "3 characters", "CHAR(2)")),
         (one(b=[b"abc"]), ("column b", "3 bytes", "BINARY(2)")),
@@ -190,7 +190,7 @@ def test_a_late_bad_row_undoes_early_good_files(catalog):
     table = catalog.create_table("d.late", pa.schema([("i", INT)]), options={"target-file-size": "1 kb"})
     good = pa.record_batch({"i": pa.array(range(50_000), INT)})
     bad = pa.record_batch({"i": pa.array([2**40])})
-    with refused(table, SchemaError, "i: int64 given"), table.writer() as writer:
+    with refused(table, SchemaError, "column i: 1099511627776"), table.writer() as writer:
         writer.write_arrow(good)
         writer.write_arrow(bad)
 
