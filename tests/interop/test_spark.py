@@ -210,7 +210,7 @@ KINDS = {
     "bucketed": {"options": {"bucket": "3", "bucket-key": "k"}},
     "postponed": {"primary_key": ["k"], "options": {"bucket": "-2"}},
 }
-IN_FULL = ("bucketed", "moving", "postponed")
+IN_FULL = ("append", "bucketed", "moving", "postponed")
 BY_KIND = [pytest.param(kind, marks=pytest.mark.full if kind in IN_FULL else ()) for kind in KINDS]
 
 
@@ -254,7 +254,8 @@ def test_executors_write_and_the_driver_commits_once(spark, db, kind):
         assert len(names) == len(set(names)) == 6
 
 
-def test_what_is_overwritten_is_what_was_asked_for_and_a_replayed_batch_commits_once(spark, db):
+@pytest.mark.full
+def test_what_is_overwritten_is_what_was_asked_for(spark, db):
     table = db.create_table("db.t", ROWS, partition_by=["p"])
     rows = numbers(spark, 0, 8)
     paimon_py.write_spark(table, rows)
@@ -264,12 +265,20 @@ def test_what_is_overwritten_is_what_was_asked_for_and_a_replayed_batch_commits_
     assert content(table) == {(0, 2): "v2", (1, 3): "v3"}
     with pytest.raises(UsageError, match="outside the partition to overwrite"):
         paimon_py.write_spark(table, rows, {"p": 1})
+    other = paimon_py.write_spark(table, rows.where("false"), "overwrite")
+    assert (other.snapshot_id, table.count()) == (4, 0)
+    assert data_files(table) == named_files(table)
+
+
+def test_a_replayed_batch_commits_once(spark, db):
+    table = db.create_table("db.t", ROWS, partition_by=["p"])
+    rows = numbers(spark, 0, 8)
     first = paimon_py.write_spark(table, rows.where("k < 2"), "overwrite", identifier=7)
     again = paimon_py.write_spark(table, rows, "overwrite", identifier=7)
     assert (first.already_committed, again.already_committed, again.snapshot_id) == (False, True, first.snapshot_id)
     assert content(table) == {(0, 0): "v0", (1, 1): "v1"}
-    other = paimon_py.write_spark(table, rows.where("false"), "overwrite", identifier=7, user="another")
-    assert (other.already_committed, table.count()) == (False, 0)
+    other = paimon_py.write_spark(table, rows.where("k = 2"), identifier=7, user="another")
+    assert (other.already_committed, table.count()) == (False, 3)
     assert data_files(table) == named_files(table)
 
 
@@ -282,22 +291,22 @@ def named_files(table):
     return sorted({entry.file.name for entry in entries})
 
 
-def test_what_does_not_fit_is_refused_as_ours_and_leaves_no_file(spark, db):
-    for name, keys in (("append", {}), ("keyed", {"primary_key": ["k"], "options": {"bucket": "2"}})):
-        table = db.create_table(f"db.{name}", ROWS, **keys)
-        rows = numbers(spark, 0, 6)
-        with pytest.raises(SchemaError, match="no such column") as caught:
-            paimon_py.write_spark(table, rows.withColumn("zz", rows["p"]))
-        assert caught.value.fields == ("zz",)
-        with pytest.raises(SchemaError, match="column k is NOT NULL but 1 of"):
-            paimon_py.write_spark(table, rows.selectExpr("p", "if(k = 5, null, k) k"))
-        with pytest.raises(UsageError, match="mode is"):
-            paimon_py.write_spark(table, rows, "error")
-        with pytest.raises(UsageError, match="Table.write_arrow"):
-            paimon_py.write_spark(table, rows.limit(1).toPandas())
-        assert (table.snapshots(), data_files(table)) == ([], [])
+@pytest.mark.parametrize("keys", [pytest.param({}, marks=pytest.mark.full), {"primary_key": ["k"], "options": {"bucket": "2"}}])
+def test_what_does_not_fit_is_refused_as_ours_and_leaves_no_file(spark, db, keys):
+    table, rows = db.create_table("db.t", ROWS, **keys), numbers(spark, 0, 6)
+    with pytest.raises(SchemaError, match="no such column") as caught:
+        paimon_py.write_spark(table, rows.withColumn("zz", rows["p"]))
+    assert caught.value.fields == ("zz",)
+    with pytest.raises(SchemaError, match="column k is NOT NULL but 1 of"):
+        paimon_py.write_spark(table, rows.selectExpr("p", "if(k = 5, null, k) k"))
+    with pytest.raises(UsageError, match="mode is"):
+        paimon_py.write_spark(table, rows, "error")
+    with pytest.raises(UsageError, match="Table.write_arrow"):
+        paimon_py.write_spark(table, pa.table({"k": [1]}))
+    assert (table.snapshots(), data_files(table)) == ([], [])
 
 
+@pytest.mark.full
 def test_a_task_that_fails_is_run_again_and_its_files_are_gone(spark, db):
     table = db.create_table("db.t", ROWS)
     marks = Path(table.location).parent / "marks"
@@ -441,6 +450,7 @@ def test_executors_delete_what_expires_and_orphans_as_one_process_does(spark, db
     assert files[0] == files[1]
 
 
+@pytest.mark.full
 def test_changes_and_steps_are_read_on_executors(spark, db):
     table = db.create_table("db.t", ROWS, primary_key=["k"], options={"bucket": "2"})
     for text in ("a", "b"):
@@ -452,6 +462,7 @@ def test_changes_and_steps_are_read_on_executors(spark, db):
         assert sorted(map(tuple, rows.select("k", "v", "_row_kind").collect())) == [(0, text, "+I"), (1, text, "+I")]
 
 
+@pytest.mark.full
 def test_the_package_is_shipped_as_it_is(spark, table):
     paimon_py.ship(spark)
 
@@ -474,7 +485,7 @@ CHANGED = {
     "several keys": {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket": "3", "deletion-vectors.enabled": "true"}},
 }
 BY_CHANGED = [
-    pytest.param(kind, marks=() if kind in ("fixed", "append") else pytest.mark.full)
+    pytest.param(kind, marks=() if kind == "fixed" else pytest.mark.full)
     for kind in CHANGED if kind != "postponed"
 ]  # fmt: skip
 
@@ -493,7 +504,7 @@ def filled(db, name, kind):
 @pytest.mark.parametrize("kind", BY_CHANGED)
 def test_executors_delete_update_and_merge_as_one_process_does(spark, db, kind):
     here, there = filled(db, "here", kind), filled(db, "there", kind)
-    for _ in range(2):  # on fresh files, and on those that carry dead rows
+    for _ in range(1 if kind == "fixed" else 2):  # on fresh files, and on those that carry dead rows
         first = here.update(col("k").isin([3, 13, 23, 33]), {"v": "u"})
         second = paimon_py.update_spark(there, col("k").isin([3, 13, 23, 33]), {"v": "u"}, spark=spark)
         assert (first.updated, len(second.snapshot_ids) > 0) == (second.updated, True)
@@ -570,6 +581,7 @@ def test_executors_rescale_and_analyze_as_one_process_does(spark, db, options):
     assert paimon_py.analyze_spark(there, spark=spark).merged_record_count == 60
 
 
+@pytest.mark.full
 def test_executors_look_keys_up(spark, db):
     table = filled(db, "t", "fixed")
     asked = spark.createDataFrame([(1, 33, "x"), (0, 1, "y"), (0, 2, "z"), (None, 2, "n"), (0, 2, "z")], "p int, id int, `a.x` string")
@@ -586,6 +598,7 @@ def test_executors_look_keys_up(spark, db):
 # -- SQL ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_tables_states_and_system_tables_are_queried_by_sql_and_procedures_have_their_names(spark, db):
     table = db.create_table("db.t", ROWS, primary_key=["k"], options={"bucket": "1"})
     for start in (0, 20):
