@@ -1,0 +1,27 @@
+"""Change events of databases (Debezium's JSON) into Arrow batches with row kinds and schema changes, without Spark.
+
+`Sink` writes events into a catalog; `debezium.decode` is the pure decoder; `rows_of` makes Arrow of changes.
+"""
+
+from __future__ import annotations
+
+from paimon_py.cdc.event import Bad, Change, Event, NoChange, SourceColumn, events_of, of_lines
+from paimon_py.cdc.evolve import changes_for
+from paimon_py.cdc.routes import Routes
+from paimon_py.cdc.rows import rows_of
+from paimon_py.cdc.sink import Sink, Synced
+
+__all__ = [
+    "Bad",
+    "Change",
+    "Event",
+    "NoChange",
+    "Routes",
+    "Sink",
+    "SourceColumn",
+    "Synced",
+    "changes_for",
+    "events_of",
+    "of_lines",
+    "rows_of",
+]  # fmt: skip

@@ -1,0 +1,151 @@
+"""JSON values of one column → an Arrow array, exactly, or an error that says which value has no place in the type.
+
+Source: Java `DebeziumSchemaUtils.transformRawValue`; Debezium's documentation of data types.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.cdc.event import SourceColumn
+from paimon_py.codec.arrow_types import to_arrow_type
+
+MISFITS = (ValueError, TypeError, ArithmeticError, RecursionError, binascii.Error, pa.ArrowException)
+"""What the parts of Python and Arrow raise for a value that is not what its column says."""
+
+_WIDE = Context(prec=200)
+_JSON = msgspec.json.Encoder(decimal_format="number")
+_NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
+    """Values of a column as decoded from JSON (floats as `Decimal`) in the column's type.
+
+    Raises: one of `MISFITS` if any value does not fit exactly.
+    """
+    convert = _VALUES.get(column.encoding)
+    values = [None if value is None else convert(value, column) for value in raw] if convert else list(raw)
+    arrow = to_arrow_type(column.type)
+    if column.encoding in _WHOLE:
+        _require(values, {int})
+        return pa.array(values, _WHOLE[column.encoding]).cast(arrow)
+    if column.encoding == "micros of day":
+        _require(values, {int})
+        return pa.array(values, pa.time64("us")).cast(arrow)
+    if column.encoding == "instant":
+        return pa.array(values, pa.string()).cast(pa.timestamp("us", "UTC")).cast(arrow)
+    if column.encoding == "boolean":
+        _require(values, {bool})
+    made = pa.array(values, arrow)
+    if pa.types.is_floating(arrow):
+        _require_finite(raw, made)
+    return made
+
+
+def misfits(column: SourceColumn, raw: Sequence[Any], arrow: pa.DataType) -> dict[int, str]:
+    """The places of values that do not fit their column or its type in the table, each with the reason."""
+    found: dict[int, str] = {}
+    for place, value in enumerate(raw):
+        try:
+            build(column, [value]).cast(arrow)
+        except MISFITS as error:
+            shown = repr(value)
+            cut = shown if len(shown) <= 60 else shown[:57] + "..."
+            found[place] = f"column {column.name!r}: {cut} is no value of its type: {error}"
+    return found
+
+
+def _require(values: Sequence[Any], allowed: set[type]) -> None:
+    strange = set(map(type, values)) - allowed - {type(None)}
+    if strange:
+        raise TypeError(f"expected {', '.join(sorted(kind.__name__ for kind in allowed))}")
+
+
+def _require_finite(raw: Sequence[Any], made: pa.Array) -> None:
+    infinite = pc.sum(pc.is_inf(made).cast(pa.int64())).as_py() or 0
+    if infinite != sum(value in ("Infinity", "-Infinity") for value in raw if isinstance(value, str)):
+        raise OverflowError("the number is too large")
+
+
+def _text(value: Any, column: SourceColumn) -> str:
+    del column
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, Decimal)):
+        return str(value)
+    return _JSON.encode(value).decode()
+
+
+def _string(value: Any, column: SourceColumn) -> str:
+    if isinstance(value, (bool, int, Decimal)):
+        raise TypeError("expected a text")
+    return _text(value, column)
+
+
+def _float(value: Any, column: SourceColumn) -> float:
+    del column
+    if isinstance(value, str):
+        return _NOT_NUMBERS[value] if value in _NOT_NUMBERS else _refuse("expected a number")
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        return _refuse("expected a number")
+    return float(value)
+
+
+def _bytes(value: Any, column: SourceColumn) -> bytes:
+    del column
+    if not isinstance(value, str):
+        raise TypeError("expected base64 text")
+    return base64.b64decode(value, validate=True)
+
+
+def _bits(value: Any, column: SourceColumn) -> bytes:
+    length = getattr(column.type, "length", 0) or 0
+    return _bytes(value, column)[::-1].rjust(length, b"\0")
+
+
+def _decimal(value: Any, column: SourceColumn) -> Decimal:
+    """Unscaled bytes as base64, as Debezium's default mode has them, or a JSON number."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
+        raise TypeError("expected base64 text or a number")
+    if isinstance(value, str):
+        unscaled = _bytes(value, column)
+        if not unscaled:
+            raise ValueError("no bytes")
+        return Decimal(int.from_bytes(unscaled, "big", signed=True)).scaleb(-column.scale, _WIDE)
+    return Decimal(value)
+
+
+def _decimal_text(value: Any, column: SourceColumn) -> str:
+    return f"{_decimal(value, column):f}"
+
+
+def _variable_decimal(value: Any, column: SourceColumn) -> str:
+    if not isinstance(value, dict) or type(value.get("scale")) is not int or abs(value["scale"]) > 20_000:
+        raise TypeError("expected an object with scale and value")
+    unscaled = int.from_bytes(_bytes(value.get("value"), column), "big", signed=True)
+    return f"{Decimal(unscaled).scaleb(-value['scale'], Context(prec=100_000)):f}"
+
+
+def _refuse(reason: str) -> float:
+    raise TypeError(reason)
+
+
+_VALUES: dict[str, Callable[[Any, SourceColumn], Any]] = {
+    "any text": _text, "string": _string, "float": _float, "base64": _bytes, "bits": _bits, "decimal": _decimal,
+    "decimal text": _decimal_text, "variable decimal": _variable_decimal, "instant": _string,
+}  # fmt: skip
+_WHOLE = {
+    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "days": pa.int32(),
+    "millis of day": pa.int32(), "millis": pa.int64(), "micros": pa.int64(), "nanos": pa.int64(),
+}  # fmt: skip

@@ -1,0 +1,267 @@
+"""Debezium's JSON change events, with and without a schema beside the payload, into changes.
+
+Source: Java `DebeziumJsonRecordParser`, `DebeziumSchemaUtils`; Debezium's documentation of its data types.
+"""
+
+from __future__ import annotations
+
+import functools
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn
+from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+
+UNAVAILABLE = "__debezium_unavailable_value"
+"""What Debezium writes for a large value that the source did not log."""
+_UNAVAILABLE_FORMS = (UNAVAILABLE, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
+
+STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
+
+
+class _Envelope(msgspec.Struct):
+    schema: msgspec.Raw = msgspec.Raw(b"")
+    payload: Any = msgspec.UNSET
+
+
+_ENVELOPE = msgspec.json.Decoder(_Envelope, float_hook=Decimal)
+_ANY = msgspec.json.Decoder(float_hook=Decimal)
+_UNREADABLE = (msgspec.DecodeError, RecursionError, ArithmeticError, ValueError)
+
+
+class _Damaged(Exception):
+    """What is wrong with an event; becomes `Bad`."""
+
+
+def decode(event: Event) -> Decoded:
+    """One event → the change it tells of, or why it is none. Never raises for what an event holds.
+
+    Updates become -U (where the event holds the row before) and +U; where the key moved, -D and +I.
+    Cost: JSON is decoded once; a schema that was seen before is not read again.
+    Source: Java emits -D and +I for every update, and fails without a row before.
+    """
+    if event.value is None:
+        return NoChange("tombstone")
+    if event.topic.startswith("__debezium-heartbeat"):
+        return NoChange("heartbeat")
+    try:
+        payload, schema = _opened(event.value)
+        if payload is None:
+            return NoChange("tombstone")
+        return _change(event, payload, schema)
+    except _UNREADABLE as error:
+        return Bad(f"no JSON: {error}")
+    except _Damaged as error:
+        return Bad(str(error))
+
+
+def _opened(text: bytes) -> tuple[Any, bytes]:
+    """The payload and the raw schema, empty where there is none."""
+    if text.strip() == b"null":
+        return None, b""
+    envelope = _ENVELOPE.decode(text)
+    schema = bytes(envelope.schema)
+    if envelope.payload is msgspec.UNSET:
+        return _ANY.decode(text), b""
+    return envelope.payload, b"" if schema == b"null" else schema
+
+
+def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
+    if not isinstance(payload, dict):
+        raise _Damaged("the payload is no object")
+    kind = payload.get("op")
+    if kind is None:
+        return _without_operation(payload)
+    if kind == "m":
+        return NoChange("message")
+    source = payload.get("source")
+    table, database = _names(source)
+    if kind == "t":
+        raise _Damaged(f"the source truncated {table!r}: truncate the table here, too, where that is wanted")
+    if kind not in ("c", "r", "u", "d"):
+        raise _Damaged(f"unknown operation {kind!r}")
+    key, key_columns = _key(event.key)
+    columns = _row_columns(schema) if schema else ()
+    rows = _rows(kind, _row(payload, "before"), _row(payload, "after"), key)
+    if kind == "d" and payload.get("before") is None:
+        columns = key_columns
+    elif not schema:
+        names = dict.fromkeys(name for _, row in rows for name in row)
+        columns = tuple(SourceColumn(name, STRING, "any text") for name in names)
+    _check_names(rows, columns)
+    return Change(database, table, columns, tuple(key) if key else _declared_keys(payload), rows)
+
+
+def _without_operation(payload: dict[str, Any]) -> Decoded:
+    if "ddl" in payload or "tableChanges" in payload:
+        return NoChange("schema change")
+    if payload.get("status") in ("BEGIN", "END") and "id" in payload:
+        return NoChange("transaction")
+    if set(payload) == {"ts_ms"}:
+        return NoChange("heartbeat")
+    raise _Damaged("there is no 'op': not an event of Debezium, or one that was flattened")
+
+
+def _names(source: Any) -> tuple[str, str]:
+    if not isinstance(source, dict) or not isinstance(source.get("table"), str) or not source["table"]:
+        raise _Damaged("'source' names no table")
+    database = source.get("schema") or source.get("db") or ""
+    return source["table"], database if isinstance(database, str) else ""
+
+
+def _row(payload: dict[str, Any], name: str) -> dict[str, Any] | None:
+    row = payload.get(name)
+    if row is not None and not isinstance(row, dict):
+        raise _Damaged(f"{name!r} is no object")
+    return row
+
+
+def _declared_keys(payload: dict[str, Any]) -> tuple[str, ...]:
+    names = payload.get("pkNames")
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+
+
+def _rows(
+    kind: str, before: dict[str, Any] | None, after: dict[str, Any] | None, key: dict[str, Any]
+) -> tuple[tuple[str, dict[str, Any]], ...]:  # fmt: skip
+    if kind == "d":
+        gone = before if before is not None else key
+        if not gone:
+            raise _Damaged("a delete without the row before and without a key")
+        return (("-D", gone),)
+    if after is None:
+        raise _Damaged("'after' is missing")
+    after = _available(after, before)
+    if kind != "u":
+        return (("+I", after),)
+    if before is None:
+        return (("+U", after),)
+    if any(value in _UNAVAILABLE_FORMS for value in before.values() if isinstance(value, str)):
+        raise _Damaged("the row before lacks a large value")
+    moved = any(before.get(name) != after.get(name) for name in key)
+    return (("-D" if moved else "-U", before), ("+I" if moved else "+U", after))
+
+
+def _available(after: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """The row with large values that did not change taken from the row before."""
+    lost = [name for name, value in after.items() if _is_unavailable(value)]
+    if not lost:
+        return after
+    kept = before or {}
+    absent = [name for name in lost if name not in kept or _is_unavailable(kept[name])]
+    if absent:
+        raise _Damaged(
+            f"the event lacks the unchanged large values of {absent}: "
+            "ALTER TABLE … REPLICA IDENTITY FULL in the source brings them"
+        )
+    return {**after, **{name: kept[name] for name in lost}}
+
+
+def _is_unavailable(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(item in _UNAVAILABLE_FORMS for item in value if isinstance(item, str))
+    return isinstance(value, str) and value in _UNAVAILABLE_FORMS
+
+
+def _check_names(rows: tuple[tuple[str, dict[str, Any]], ...], columns: tuple[SourceColumn, ...]) -> None:
+    declared = {column.name for column in columns}
+    for _, row in rows:
+        if row.keys() != declared:
+            raise _Damaged(f"the row and its schema differ in columns: {sorted(row.keys() ^ declared)[:5]}")
+
+
+def _key(text: bytes | None) -> tuple[dict[str, Any], tuple[SourceColumn, ...]]:
+    if text is None:
+        return {}, ()
+    payload, schema = _opened(text)
+    if payload is None:
+        return {}, ()
+    if not isinstance(payload, dict):
+        raise _Damaged("the key is no object")
+    if not schema:
+        return payload, tuple(SourceColumn(name, STRING, "any text") for name in payload)
+    return payload, _fields(schema, None)
+
+
+def _row_columns(schema: bytes) -> tuple[SourceColumn, ...]:
+    return _fields(schema, "after")
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(schema: bytes, part: str | None) -> tuple[SourceColumn, ...]:
+    """The columns of a schema, or of the field of a schema that holds rows."""
+    declared = _ANY.decode(schema)
+    fields = _listed(declared)
+    if part is not None:
+        rows = [field for field in fields if field.get("field") in (part, "before")]
+        rows.sort(key=lambda field: bool(field.get("field") != part))
+        if not rows:
+            raise _Damaged("the schema declares no rows")
+        fields = _listed(rows[0])
+    return tuple(_column(field) for field in fields)
+
+
+def _listed(declared: Any) -> list[dict[str, Any]]:
+    fields = declared.get("fields") if isinstance(declared, dict) else None
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        raise _Damaged("the schema declares no fields")
+    return fields
+
+
+_NAMED: dict[str, tuple[str, Atomic]] = {
+    "io.debezium.time.Date": ("days", Atomic(Root.DATE)),
+    "org.apache.kafka.connect.data.Date": ("days", Atomic(Root.DATE)),
+    "io.debezium.time.Timestamp": ("millis", Atomic(Root.TIMESTAMP, precision=3)),
+    "org.apache.kafka.connect.data.Timestamp": ("millis", Atomic(Root.TIMESTAMP, precision=3)),
+    "io.debezium.time.MicroTimestamp": ("micros", Atomic(Root.TIMESTAMP, precision=6)),
+    "io.debezium.time.NanoTimestamp": ("nanos", Atomic(Root.TIMESTAMP, precision=9)),
+    "io.debezium.time.ZonedTimestamp": ("instant", Atomic(Root.TIMESTAMP, precision=6)),
+    "io.debezium.time.Time": ("millis of day", Atomic(Root.TIME, precision=3)),
+    "org.apache.kafka.connect.data.Time": ("millis of day", Atomic(Root.TIME, precision=3)),
+    "io.debezium.time.MicroTime": ("micros of day", Atomic(Root.TIME, precision=3)),
+    "io.debezium.data.VariableScaleDecimal": ("variable decimal", STRING),
+}
+_PLAIN: dict[str, tuple[str, Atomic]] = {
+    "int8": ("int8", Atomic(Root.TINYINT)), "int16": ("int16", Atomic(Root.SMALLINT)),
+    "int32": ("int32", Atomic(Root.INT)), "int64": ("int64", Atomic(Root.BIGINT)),
+    "float": ("float", Atomic(Root.FLOAT)), "float32": ("float", Atomic(Root.FLOAT)),
+    "double": ("float", Atomic(Root.DOUBLE)), "float64": ("float", Atomic(Root.DOUBLE)),
+    "boolean": ("boolean", Atomic(Root.BOOLEAN)), "bytes": ("base64", Atomic(Root.VARBINARY, length=MAX_LENGTH)),
+    "string": ("string", STRING), "struct": ("string", STRING), "array": ("string", STRING), "map": ("string", STRING),
+}  # fmt: skip
+
+
+def _column(field: dict[str, Any]) -> SourceColumn:
+    name, plain, logical = field.get("field"), field.get("type"), field.get("name")
+    if not isinstance(name, str) or not isinstance(plain, str) or plain not in _PLAIN:
+        raise _Damaged(f"the schema declares a field without a name or of unknown type: {plain!r}")
+    if logical == "org.apache.kafka.connect.data.Decimal":
+        return _decimal_column(name, field)
+    if logical == "io.debezium.data.Bits":
+        return SourceColumn(name, Atomic(Root.BINARY, length=max(1, (_parameter(field, "length") + 7) // 8)), "bits")
+    encoding, data_type = _NAMED.get(logical, _PLAIN[plain]) if isinstance(logical, str) else _PLAIN[plain]
+    return SourceColumn(name, data_type, encoding)
+
+
+def _decimal_column(name: str, field: dict[str, Any]) -> SourceColumn:
+    scale = _parameter(field, "scale")
+    declared = "connect.decimal.precision" in field["parameters"]
+    precision = _parameter(field, "connect.decimal.precision") if declared else 38 if scale else 20
+    if precision > 38 or scale < 0 or scale > precision or precision < 1:
+        return SourceColumn(name, STRING, "decimal text", scale)
+    return SourceColumn(name, Atomic(Root.DECIMAL, precision=precision, scale=scale), "decimal", scale)
+
+
+def _parameter(field: dict[str, Any], name: str) -> int:
+    """A whole number among the parameters of a field."""
+    parameters = field.get("parameters")
+    text = parameters.get(name) if isinstance(parameters, dict) else None
+    try:
+        found = int(str(text))
+    except ValueError as error:
+        raise _Damaged(f"the schema of {field.get('field')!r} lacks the number {name!r}") from error
+    if abs(found) > 1_000_000:
+        raise _Damaged(f"the schema of {field.get('field')!r} has {name!r} = {found}")
+    return found

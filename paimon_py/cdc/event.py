@@ -1,0 +1,114 @@
+"""What comes in and what it means: values that decoders and the sink share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Union
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.errors import UsageError
+from paimon_py.spec.types import DataType
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One record of a topic as it came. `position`: what finds the record again, such as `partition:offset`."""
+
+    value: bytes | None
+    key: bytes | None = None
+    topic: str = ""
+    position: str = ""
+
+
+class SourceColumn(msgspec.Struct, frozen=True):
+    """A column as an event declares it; `encoding` names how `columns.build` reads its JSON values."""
+
+    name: str
+    type: DataType
+    encoding: str
+    scale: int = 0
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What one event did to one table: rows with their kinds, in order.
+
+    `keys`: the primary key that the event declares, empty where there is none. A row of kind -D may hold keys only.
+    """
+
+    database: str
+    table: str
+    columns: tuple[SourceColumn, ...]
+    keys: tuple[str, ...]
+    rows: tuple[tuple[str, dict[str, Any]], ...]
+
+
+class Bad(msgspec.Struct, frozen=True):
+    """An event that cannot be applied, and why: it goes to the dead letters."""
+
+    reason: str
+
+
+class NoChange(msgspec.Struct, frozen=True):
+    """An event that changes no row of a table asked for, such as a tombstone or a heartbeat: it is counted."""
+
+    reason: str
+
+
+Decoded = Union[Change, Bad, NoChange]
+
+
+def events_of(data: object) -> Iterator[Event]:
+    """Whatever holds events → events.
+
+    Args:
+        data: events; texts, bytes or None as values; an Arrow array of them; or an Arrow table with a column `value`
+            and, where they are known, `key`, `topic`, `partition`, `offset`, as Spark's Kafka source has them.
+    Raises: UsageError for anything else.
+    """
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        yield from _of_table(data)
+        return
+    if isinstance(data, (pa.Array, pa.ChunkedArray)):
+        data = data.to_pylist()
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+        given = type(data).__name__
+        raise UsageError(f"events are a list of events, texts or bytes, or an Arrow column of them, not {given}")
+    for number, item in enumerate(data):
+        yield item if isinstance(item, Event) else Event(value=_bytes(item), position=str(number))
+
+
+def of_lines(lines: Iterable[str]) -> Iterator[Event]:
+    """Lines `topic TAB key TAB value`, where `null` stands for no key or no value; positions are numbers of lines."""
+    for number, line in enumerate(lines):
+        topic, _, rest = line.rstrip("\r\n").partition("\t")
+        key, _, value = rest.partition("\t")
+        yield Event(topic=topic, position=str(number), key=_present(key), value=_present(value))
+
+
+_COLUMNS = ("value", "key", "topic", "partition", "offset")
+
+
+def _present(text: str) -> bytes | None:
+    return None if text == "null" else text.encode("utf-8", "surrogatepass")
+
+
+def _of_table(data: pa.Table | pa.RecordBatch) -> Iterator[Event]:
+    names = set(data.schema.names)
+    if "value" not in names:
+        raise UsageError(f"a table of events has a column 'value', may have {list(_COLUMNS[1:])}, not {sorted(names)}")
+    columns = {name: data.column(name).to_pylist() for name in _COLUMNS if name in names}
+    nothing = [None] * data.num_rows
+    for number in range(data.num_rows):
+        partition, offset = (columns.get(name, nothing)[number] for name in ("partition", "offset"))
+        position = str(number) if offset is None else f"{'' if partition is None else partition}:{offset}"
+        key, topic = columns.get("key", nothing)[number], columns.get("topic", nothing)[number]
+        yield Event(value=_bytes(columns["value"][number]), key=_bytes(key), topic=str(topic or ""), position=position)
+
+
+def _bytes(value: object) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    raise UsageError(f"an event is text, bytes or None, not {type(value).__name__}")

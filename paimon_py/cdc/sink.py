@@ -1,0 +1,214 @@
+"""Events of several tables into the tables of one catalog, exactly once.
+
+Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead letters are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.catalog import Catalog
+from paimon_py.cdc import debezium
+from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
+from paimon_py.cdc.evolve import changes_for
+from paimon_py.cdc.routes import Routes
+from paimon_py.cdc.rows import rows_of
+from paimon_py.errors import AlreadyExistsError, TableNotFoundError, UsageError
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.table import Table
+
+DECODERS: Mapping[str, Callable[[Event], Decoded]] = {"debezium-json": debezium.decode}
+DEAD_LETTERS = Schema(
+    [
+        ("identifier", "BIGINT"), ("topic", "STRING"), ("position", "STRING"), ("table", "STRING"),
+        ("reason", "STRING"), ("key", "BYTES"), ("value", "BYTES"),
+    ]
+)  # fmt: skip
+
+
+class Synced(msgspec.Struct, frozen=True):
+    """What became of the events of one step.
+
+    Attributes:
+        rows: the number of rows committed, by table; 0 for tables that had committed the step before.
+        dead: the number of dead letters.
+        skipped: the number of events that change no row, by reason.
+        altered: the number of schema changes, by table.
+    """
+
+    rows: Mapping[str, int]
+    dead: int
+    skipped: Mapping[str, int]
+    altered: Mapping[str, int]
+
+
+class _Letter(msgspec.Struct, frozen=True):
+    event: Event
+    table: str
+    reason: str
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    event: Event
+    change: Change
+
+
+class Sink:
+    """Writes change events into the tables of one database of a catalog, which it creates and alters as events ask.
+
+    Attributes:
+        user: under which commits are made; one name for one stream of events for ever.
+        routes: which source tables and columns are taken, and what tables are called here.
+        options: the options of tables that the sink creates.
+        dead_letters: the table for events that cannot be applied.
+    """
+
+    def __init__(
+        self, catalog: Catalog, database: str, *, user: str, format: str = "debezium-json",
+        routes: Routes | None = None, options: Mapping[str, str] | None = None,
+        dead_letters: str = "cdc_dead_letters",
+    ) -> None:  # fmt: skip
+        """
+        Raises: UsageError for a format that is not there or a user without a name.
+        """
+        if format not in DECODERS:
+            raise UsageError(f"format={format!r} is not one of {sorted(DECODERS)}")
+        if not isinstance(user, str) or not user:
+            raise UsageError(f"user is the name under which commits are made, not {user!r}")
+        self.user, self.routes, self.options = user, routes or Routes(), dict(options or {})
+        self.dead_letters = dead_letters
+        self._catalog, self._database, self._decode = catalog, database, DECODERS[format]
+
+    def write(self, events: object, *, identifier: int) -> Synced:
+        """Apply events in their order: one commit for each table that they change, one for the dead letters before.
+
+        A step that stopped half-way is made whole by the same events with the same identifier: tables that have
+        committed the identifier are left alone. Each commit is atomic by itself; readers may see one table before
+        another. Identifiers grow from step to step.
+
+        Args:
+            events: what `events_of` takes.
+        Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
+            another schema.
+        Raises: UsageError for what is no event; errors of storage and of commits as they are.
+        """
+        if type(identifier) is not int or identifier < 0:
+            raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
+        taken, letters, skipped = self._sorted(events)
+        if taken or letters:
+            self._catalog.create_database(self._database, exist_ok=True)
+        ready: dict[str, tuple[Table, pa.Table]] = {}
+        altered: dict[str, int] = {}
+        for name, changes in taken.items():
+            table, fitting, altered[name] = self._prepared(name, changes, letters)
+            if table is not None:
+                ready[name] = table, self._rows(table, name, fitting, letters)
+        if letters:
+            self._bury(letters, identifier)
+        rows = {name: self._commit(table, data, identifier) for name, (table, data) in ready.items()}
+        return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
+
+    def _sorted(self, events: object) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
+        taken: dict[str, list[_Taken]] = {}
+        letters: list[_Letter] = []
+        skipped: dict[str, int] = {}
+        for event in events_of(events):
+            decoded = self._decode(event)
+            if isinstance(decoded, Bad):
+                letters.append(_Letter(event, "", decoded.reason))
+                continue
+            target = None if isinstance(decoded, NoChange) else self.routes.target(decoded.table)
+            if isinstance(decoded, NoChange) or target is None:
+                reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
+                skipped[reason] = skipped.get(reason, 0) + 1
+                continue
+            taken.setdefault(target, []).append(_Taken(event, self.routes.narrowed(decoded)))
+        return taken, letters, skipped
+
+    def _prepared(
+        self, name: str, changes: Sequence[_Taken], letters: list[_Letter]
+    ) -> tuple[Table | None, list[_Taken], int]:
+        """The table in a schema that holds the rows, the changes that it can hold, and how often it was altered."""
+        refused: dict[tuple[SourceColumn, ...], str] = {}
+        known: set[tuple[SourceColumn, ...]] = set()
+        table, altered, fitting = None, 0, []
+        for item in changes:
+            shape = item.change.columns
+            if shape not in known:
+                known.add(shape)
+                try:
+                    table, number = self._shaped(table, name, item.change)
+                    altered += number
+                except UsageError as error:
+                    refused[shape] = str(error)
+            reason = refused.get(shape)
+            kind = item.change.rows[0][0]
+            if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
+                reason = f"the table has no primary key: no place for rows of kind {kind}"
+            if reason is None:
+                fitting.append(item)
+            else:
+                letters.append(_Letter(item.event, name, reason))
+        return table, fitting, altered
+
+    def _shaped(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
+        """The table after what the columns of a change ask for, and the number of changes to its schema.
+
+        Raises: UsageError if the table cannot hold the columns.
+        """
+        full = f"{self._database}.{name}"
+        try:
+            table = table or self._catalog.table(full)
+        except TableNotFoundError:
+            return self._created(full, change), 0
+        asked = changes_for(table.schema.fields, change.columns)
+        if isinstance(asked, Bad):
+            raise UsageError(asked.reason)
+        if not asked:
+            return table, 0
+        table.alter(*asked)
+        return self._catalog.table(full), len(asked)
+
+    def _created(self, full: str, change: Change) -> Table:
+        known = [column.name for column in change.columns]
+        if not set(change.keys) <= set(known):
+            raise UsageError(f"the key {list(change.keys)} is not among the columns {known}")
+        columns = [
+            (column.name, sql_type(with_nullability(column.type, column.name not in change.keys)))
+            for column in change.columns
+        ]
+        return self._catalog.create_table(
+            full, Schema(columns), primary_key=list(change.keys), options=self.options, exist_ok=True
+        )
+
+    def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
+        found = rows_of(table.schema.fields, [item.change for item in taken])
+        letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
+        return found.data if table.schema.primary_keys else found.data.drop_columns(["_row_kind"])
+
+    def _bury(self, letters: Sequence[_Letter], identifier: int) -> None:
+        full = f"{self._database}.{self.dead_letters}"
+        try:
+            table = self._catalog.create_table(full, DEAD_LETTERS)
+        except AlreadyExistsError:
+            table = self._catalog.table(full)
+        columns = {
+            "identifier": [identifier] * len(letters), "topic": [letter.event.topic for letter in letters],
+            "position": [letter.event.position for letter in letters], "table": [letter.table for letter in letters],
+            "reason": [letter.reason for letter in letters], "key": [letter.event.key for letter in letters],
+            "value": [letter.event.value for letter in letters],
+        }  # fmt: skip
+        self._commit(table, pa.table(columns), identifier)
+
+    def _commit(self, table: Table, data: pa.Table, identifier: int) -> int:
+        if not data.num_rows or not table.filter_committed(self.user, [identifier]):
+            return 0
+        with table.writer() as writer:
+            writer.write_arrow(data)
+            changes = writer.changes()
+        table.commit(changes, user=self.user, identifier=identifier)
+        return int(data.num_rows)
