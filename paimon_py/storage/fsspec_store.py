@@ -22,6 +22,7 @@ import fsspec.asyn
 from paimon_py.env import Ids, SystemIds
 from paimon_py.errors import StorageError, StorageUnknownError, UnsupportedError, UsageError
 from paimon_py.spec.shown import shown_url, without_user
+from paimon_py.storage import azure_session
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
 from paimon_py.storage.fsspec_failures import Failures, closed, http_status
 from paimon_py.storage.promise import KNOWN, LOCK_HINT, check_promise, is_known
@@ -450,9 +451,12 @@ def _opened(scheme: str, given: Mapping[str, Any], *, once: bool) -> Any:
         kind = _s3_class()
     else:
         kind = _system_class(scheme)
+    if once:
+        arguments["skip_instance_cache"] = True
+    if _EXTRAS.get(scheme) == "azure":
+        return azure_session.opened(kind, arguments)
     if not once:
         return kind(**arguments)
-    arguments["skip_instance_cache"] = True
     if scheme == "s3":
         config = {**arguments.get("config_kwargs", {}), "retries": {"total_max_attempts": 1}}
         system = kind(**{**arguments, "config_kwargs": config})

@@ -1,7 +1,10 @@
+import uuid
+
 import pytest
 
-from paimon_py.errors import OptionError
+from paimon_py.errors import OptionError, UsageError
 from paimon_py.storage.cloud_options import fsspec_arguments, harmless_arguments
+from paimon_py.storage.open import open_store
 
 
 def test_paimons_own_names_become_fsspec_arguments():
@@ -91,6 +94,26 @@ def test_options_of_another_account_are_not_for_this_one():
     with pytest.raises(OptionError, match="the accounts 'one' and 'two', and the URL does not say which"):
         fsspec_arguments("abfss", KEYS, "abfs://c/w")
     assert fsspec_arguments("az", {next(iter(KEYS)): "k"}, "az://c/w") == {"account_name": "one", "account_key": "k"}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_environment_never_sends_a_table_into_another_account(monkeypatch):
+    pytest.importorskip("adlfs", reason='pip install "paimon-py[azure]"')
+    of_environment = "DefaultEndpointsProtocol=https;AccountName=theirs;AccountKey=c2VzYW1l;EndpointSuffix=core.windows.net"
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", of_environment)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "c2VzYW1l")
+    url = f"abfss://c@mine{uuid.uuid4().hex[:8]}.dfs.core.windows.net/w"
+    account = url.partition("@")[2].partition(".")[0]
+    system = open_store(url, {"fs.azure.account.key": "bWluZQ=="})[0]._system()
+    assert system.service_client.primary_endpoint == f"https://{account}.blob.core.windows.net/" and system.account_key == "bWluZQ=="
+    system = open_store(url, {"fs.azure.sas.fixed.token": "sv=1&sig=mine"})[0]._system()
+    assert system.account_key is None and "sig=mine" in system.service_client.url
+    with pytest.raises(UsageError, match=f"account '{account}', and AZURE_STORAGE_CONNECTION_STRING .* account 'theirs'") as caught:
+        open_store(url, {})[0].get(f"{url}/f")
+    assert "c2VzYW1l" not in str(caught.value)
+    for theirs in ("abfs://c/w", "abfss://c@theirs.dfs.core.windows.net/w"):
+        assert open_store(theirs, {})[0]._system().service_client.account_name == "theirs"
 
 
 def test_accounts_of_other_clouds_are_asked_there():
