@@ -1,6 +1,7 @@
-"""Change events of databases (Debezium's JSON) into Arrow batches with row kinds and schema changes, without Spark.
+"""Change events of databases into Arrow batches with row kinds and schema changes, without Spark.
 
-`Sink` writes events into a catalog; `debezium.decode` is the pure decoder; `rows_of` makes Arrow of changes.
+`Sink` writes events into a catalog; `debezium.decode`, `canal.decode` and `maxwell.decode` are the pure decoders;
+`rows_of` makes Arrow of changes.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from typing import Any
@@ -18,10 +19,13 @@ import pyarrow.compute as pc
 
 from paimon_py.cdc.event import SourceColumn
 from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.spec.types import MAX_LENGTH
 
 MISFITS = (ValueError, TypeError, ArithmeticError, RecursionError, binascii.Error, pa.ArrowException)
 """What the parts of Python and Arrow raise for a value that is not what its column says."""
 
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?", re.ASCII)
+_DIGITS = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 _WIDE = Context(prec=200)
 _JSON = msgspec.json.Encoder(decimal_format="number")
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -38,16 +42,21 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
     if column.encoding in _WHOLE:
         _require(values, {int})
         return pa.array(values, _WHOLE[column.encoding]).cast(arrow)
-    if column.encoding == "micros of day":
+    if column.encoding in ("micros of day", "clock text"):
         _require(values, {int})
         return pa.array(values, pa.time64("us")).cast(arrow)
     if column.encoding == "instant":
         return pa.array(values, pa.string()).cast(pa.timestamp("us", "UTC")).cast(arrow)
+    if column.encoding == "time text":
+        return pa.array(values, pa.string()).cast(arrow)
     if column.encoding == "boolean":
         _require(values, {bool})
     made = pa.array(values, arrow)
     if pa.types.is_floating(arrow):
         _require_finite(raw, made)
+    length = getattr(column.type, "length", None)
+    if length is not None and length < MAX_LENGTH:
+        _require_lengths(made, length)
     return made
 
 
@@ -68,6 +77,12 @@ def _require(values: Sequence[Any], allowed: set[type]) -> None:
     strange = set(map(type, values)) - allowed - {type(None)}
     if strange:
         raise TypeError(f"expected {', '.join(sorted(kind.__name__ for kind in allowed))}")
+
+
+def _require_lengths(made: pa.Array, length: int) -> None:
+    lengths = (pc.utf8_length if pa.types.is_string(made.type) else pc.binary_length)(made)
+    if (pc.max(lengths).as_py() or 0) > length:
+        raise ValueError(f"longer than {length}")
 
 
 def _require_finite(raw: Sequence[Any], made: pa.Array) -> None:
@@ -137,13 +152,53 @@ def _variable_decimal(value: Any, column: SourceColumn) -> str:
     return f"{Decimal(unscaled).scaleb(-value['scale'], Context(prec=100_000)):f}"
 
 
+def _whole_text(value: Any, column: SourceColumn) -> int:
+    text = _string(value, column)
+    if not _DIGITS.fullmatch(text):
+        raise ValueError("expected a whole number")
+    return int(text)
+
+
+def _number_text(value: Any, column: SourceColumn) -> Decimal:
+    found = Decimal(_string(value, column))
+    if not found.is_finite():
+        raise ValueError("expected a number")
+    return found
+
+
+def _float_text(value: Any, column: SourceColumn) -> float:
+    return float(_number_text(value, column))
+
+
+def _boolean_text(value: Any, column: SourceColumn) -> bool:
+    text = _string(value, column)
+    if text not in ("0", "1"):
+        raise ValueError("expected 0 or 1")
+    return text == "1"
+
+
+def _clock_text(value: Any, column: SourceColumn) -> int:
+    """Microseconds of the day."""
+    match = _CLOCK.fullmatch(_string(value, column))
+    if match is None:
+        raise ValueError("expected a time of day such as 10:11:12.5")
+    hours, minutes, seconds = (int(part) for part in match.groups()[:3])
+    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + int((match[4] or "").ljust(6, "0"))
+
+
+def _latin_text(value: Any, column: SourceColumn) -> bytes:
+    return _string(value, column).encode("latin-1")
+
+
 def _refuse(reason: str) -> float:
     raise TypeError(reason)
 
 
 _VALUES: dict[str, Callable[[Any, SourceColumn], Any]] = {
     "any text": _text, "string": _string, "float": _float, "base64": _bytes, "bits": _bits, "decimal": _decimal,
-    "decimal text": _decimal_text, "variable decimal": _variable_decimal, "instant": _string,
+    "whole text": _whole_text, "number text": _number_text, "float text": _float_text, "boolean text": _boolean_text,
+    "latin text": _latin_text, "time text": _string, "clock text": _clock_text, "decimal text": _decimal_text,
+    "variable decimal": _variable_decimal, "instant": _string,
 }  # fmt: skip
 _WHOLE = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "days": pa.int32(),

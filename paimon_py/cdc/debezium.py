@@ -11,15 +11,23 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn
+from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
+from paimon_py.cdc.opening import (
+    ANY,
+    STRING,
+    Damaged,
+    KindedRows,
+    check_names,
+    decoder,
+    key_names,
+    text_columns,
+    updated,
+)
 from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a large value that the source did not log."""
 _UNAVAILABLE_FORMS = (UNAVAILABLE, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
-
-STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
-
 
 class _Envelope(msgspec.Struct):
     schema: msgspec.Raw = msgspec.Raw(b"")
@@ -27,14 +35,9 @@ class _Envelope(msgspec.Struct):
 
 
 _ENVELOPE = msgspec.json.Decoder(_Envelope, float_hook=Decimal)
-_ANY = msgspec.json.Decoder(float_hook=Decimal)
-_UNREADABLE = (msgspec.DecodeError, RecursionError, ArithmeticError, ValueError)
 
 
-class _Damaged(Exception):
-    """What is wrong with an event; becomes `Bad`."""
-
-
+@decoder
 def decode(event: Event) -> Decoded:
     """One event → the change it tells of, or why it is none. Never raises for what an event holds.
 
@@ -42,19 +45,10 @@ def decode(event: Event) -> Decoded:
     Cost: JSON is decoded once; a schema that was seen before is not read again.
     Source: Java emits -D and +I for every update, and fails without a row before.
     """
-    if event.value is None:
-        return NoChange("tombstone")
     if event.topic.startswith("__debezium-heartbeat"):
         return NoChange("heartbeat")
-    try:
-        payload, schema = _opened(event.value)
-        if payload is None:
-            return NoChange("tombstone")
-        return _change(event, payload, schema)
-    except _UNREADABLE as error:
-        return Bad(f"no JSON: {error}")
-    except _Damaged as error:
-        return Bad(str(error))
+    payload, schema = _opened(event.value or b"")
+    return NoChange("tombstone") if payload is None else _change(event, payload, schema)
 
 
 def _opened(text: bytes) -> tuple[Any, bytes]:
@@ -64,13 +58,13 @@ def _opened(text: bytes) -> tuple[Any, bytes]:
     envelope = _ENVELOPE.decode(text)
     schema = bytes(envelope.schema)
     if envelope.payload is msgspec.UNSET:
-        return _ANY.decode(text), b""
+        return ANY.decode(text), b""
     return envelope.payload, b"" if schema == b"null" else schema
 
 
 def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
     if not isinstance(payload, dict):
-        raise _Damaged("the payload is no object")
+        raise Damaged("the payload is no object")
     kind = payload.get("op")
     if kind is None:
         return _without_operation(payload)
@@ -79,19 +73,18 @@ def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
     source = payload.get("source")
     table, database = _names(source)
     if kind == "t":
-        raise _Damaged(f"the source truncated {table!r}: truncate the table here, too, where that is wanted")
+        raise Damaged(f"the source truncated {table!r}: truncate the table here, too, where that is wanted")
     if kind not in ("c", "r", "u", "d"):
-        raise _Damaged(f"unknown operation {kind!r}")
+        raise Damaged(f"unknown operation {kind!r}")
     key, key_columns = _key(event.key)
     columns = _row_columns(schema) if schema else ()
     rows = _rows(kind, _row(payload, "before"), _row(payload, "after"), key)
     if kind == "d" and payload.get("before") is None:
         columns = key_columns
     elif not schema:
-        names = dict.fromkeys(name for _, row in rows for name in row)
-        columns = tuple(SourceColumn(name, STRING, "any text") for name in names)
-    _check_names(rows, columns)
-    return Change(database, table, columns, tuple(key) if key else _declared_keys(payload), rows)
+        columns = text_columns(rows)
+    check_names(rows, columns)
+    return Change(database, table, columns, tuple(key) or key_names(payload.get("pkNames")), rows)
 
 
 def _without_operation(payload: dict[str, Any]) -> Decoded:
@@ -101,12 +94,12 @@ def _without_operation(payload: dict[str, Any]) -> Decoded:
         return NoChange("transaction")
     if set(payload) == {"ts_ms"}:
         return NoChange("heartbeat")
-    raise _Damaged("there is no 'op': not an event of Debezium, or one that was flattened")
+    raise Damaged("there is no 'op': not an event of Debezium, or one that was flattened")
 
 
 def _names(source: Any) -> tuple[str, str]:
     if not isinstance(source, dict) or not isinstance(source.get("table"), str) or not source["table"]:
-        raise _Damaged("'source' names no table")
+        raise Damaged("'source' names no table")
     database = source.get("schema") or source.get("db") or ""
     return source["table"], database if isinstance(database, str) else ""
 
@@ -114,34 +107,28 @@ def _names(source: Any) -> tuple[str, str]:
 def _row(payload: dict[str, Any], name: str) -> dict[str, Any] | None:
     row = payload.get(name)
     if row is not None and not isinstance(row, dict):
-        raise _Damaged(f"{name!r} is no object")
+        raise Damaged(f"{name!r} is no object")
     return row
-
-
-def _declared_keys(payload: dict[str, Any]) -> tuple[str, ...]:
-    names = payload.get("pkNames")
-    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
 
 
 def _rows(
     kind: str, before: dict[str, Any] | None, after: dict[str, Any] | None, key: dict[str, Any]
-) -> tuple[tuple[str, dict[str, Any]], ...]:  # fmt: skip
+) -> KindedRows:  # fmt: skip
     if kind == "d":
         gone = before if before is not None else key
         if not gone:
-            raise _Damaged("a delete without the row before and without a key")
+            raise Damaged("a delete without the row before and without a key")
         return (("-D", gone),)
     if after is None:
-        raise _Damaged("'after' is missing")
+        raise Damaged("'after' is missing")
     after = _available(after, before)
     if kind != "u":
         return (("+I", after),)
     if before is None:
         return (("+U", after),)
     if any(value in _UNAVAILABLE_FORMS for value in before.values() if isinstance(value, str)):
-        raise _Damaged("the row before lacks a large value")
-    moved = any(before.get(name) != after.get(name) for name in key)
-    return (("-D" if moved else "-U", before), ("+I" if moved else "+U", after))
+        raise Damaged("the row before lacks a large value")
+    return updated(before, after, key)
 
 
 def _available(after: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
@@ -152,7 +139,7 @@ def _available(after: dict[str, Any], before: dict[str, Any] | None) -> dict[str
     kept = before or {}
     absent = [name for name in lost if name not in kept or _is_unavailable(kept[name])]
     if absent:
-        raise _Damaged(
+        raise Damaged(
             f"the event lacks the unchanged large values of {absent}: "
             "ALTER TABLE … REPLICA IDENTITY FULL in the source brings them"
         )
@@ -165,13 +152,6 @@ def _is_unavailable(value: Any) -> bool:
     return isinstance(value, str) and value in _UNAVAILABLE_FORMS
 
 
-def _check_names(rows: tuple[tuple[str, dict[str, Any]], ...], columns: tuple[SourceColumn, ...]) -> None:
-    declared = {column.name for column in columns}
-    for _, row in rows:
-        if row.keys() != declared:
-            raise _Damaged(f"the row and its schema differ in columns: {sorted(row.keys() ^ declared)[:5]}")
-
-
 def _key(text: bytes | None) -> tuple[dict[str, Any], tuple[SourceColumn, ...]]:
     if text is None:
         return {}, ()
@@ -179,9 +159,9 @@ def _key(text: bytes | None) -> tuple[dict[str, Any], tuple[SourceColumn, ...]]:
     if payload is None:
         return {}, ()
     if not isinstance(payload, dict):
-        raise _Damaged("the key is no object")
+        raise Damaged("the key is no object")
     if not schema:
-        return payload, tuple(SourceColumn(name, STRING, "any text") for name in payload)
+        return payload, text_columns((("+I", payload),))
     return payload, _fields(schema, None)
 
 
@@ -192,13 +172,13 @@ def _row_columns(schema: bytes) -> tuple[SourceColumn, ...]:
 @functools.lru_cache(maxsize=1024)
 def _fields(schema: bytes, part: str | None) -> tuple[SourceColumn, ...]:
     """The columns of a schema, or of the field of a schema that holds rows."""
-    declared = _ANY.decode(schema)
+    declared = ANY.decode(schema)
     fields = _listed(declared)
     if part is not None:
         rows = [field for field in fields if field.get("field") in (part, "before")]
         rows.sort(key=lambda field: bool(field.get("field") != part))
         if not rows:
-            raise _Damaged("the schema declares no rows")
+            raise Damaged("the schema declares no rows")
         fields = _listed(rows[0])
     return tuple(_column(field) for field in fields)
 
@@ -206,7 +186,7 @@ def _fields(schema: bytes, part: str | None) -> tuple[SourceColumn, ...]:
 def _listed(declared: Any) -> list[dict[str, Any]]:
     fields = declared.get("fields") if isinstance(declared, dict) else None
     if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
-        raise _Damaged("the schema declares no fields")
+        raise Damaged("the schema declares no fields")
     return fields
 
 
@@ -236,7 +216,7 @@ _PLAIN: dict[str, tuple[str, Atomic]] = {
 def _column(field: dict[str, Any]) -> SourceColumn:
     name, plain, logical = field.get("field"), field.get("type"), field.get("name")
     if not isinstance(name, str) or not isinstance(plain, str) or plain not in _PLAIN:
-        raise _Damaged(f"the schema declares a field without a name or of unknown type: {plain!r}")
+        raise Damaged(f"the schema declares a field without a name or of unknown type: {plain!r}")
     if logical == "org.apache.kafka.connect.data.Decimal":
         return _decimal_column(name, field)
     if logical == "io.debezium.data.Bits":
@@ -261,7 +241,7 @@ def _parameter(field: dict[str, Any], name: str) -> int:
     try:
         found = int(str(text))
     except ValueError as error:
-        raise _Damaged(f"the schema of {field.get('field')!r} lacks the number {name!r}") from error
+        raise Damaged(f"the schema of {field.get('field')!r} lacks the number {name!r}") from error
     if abs(found) > 1_000_000:
-        raise _Damaged(f"the schema of {field.get('field')!r} has {name!r} = {found}")
+        raise Damaged(f"the schema of {field.get('field')!r} has {name!r} = {found}")
     return found

@@ -22,6 +22,7 @@ class Routes(msgspec.Struct, frozen=True):
         including, excluding: patterns that the whole name of a source table matches, as in Java; excluding wins.
         prefix, suffix: what stands before and after the name of every table here.
         names: names of tables here by names of source tables; prefix and suffix do not apply to them.
+        keys: primary keys by names of source tables, instead of those that events declare.
         without: columns to leave out, as `table.column` or `column`.
     """
 
@@ -30,6 +31,7 @@ class Routes(msgspec.Struct, frozen=True):
     prefix: str = ""
     suffix: str = ""
     names: Mapping[str, str] = {}
+    keys: Mapping[str, tuple[str, ...]] = {}
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -49,10 +51,11 @@ class Routes(msgspec.Struct, frozen=True):
         return self.names.get(table, f"{self.prefix}{table}{self.suffix}")
 
     def narrowed(self, change: Change) -> Change:
-        """The change without the columns that are left out.
+        """The change with the keys given for its table and without the columns that are left out.
 
         Raises: UsageError if a column of the primary key is left out.
         """
+        change = msgspec.structs.replace(change, keys=tuple(self.keys.get(change.table, change.keys)))
         gone = {name for name in self.without if "." not in name}
         gone |= {name.split(".", 1)[1] for name in self.without if name.startswith(change.table + ".")}
         if gone.isdisjoint(column.name for column in change.columns):

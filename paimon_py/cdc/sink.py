@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.catalog import Catalog
-from paimon_py.cdc import debezium
+from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
@@ -21,7 +21,9 @@ from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.table import Table
 
-DECODERS: Mapping[str, Callable[[Event], Decoded]] = {"debezium-json": debezium.decode}
+DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
+    "debezium-json": debezium.decode, "canal-json": canal.decode, "maxwell-json": maxwell.decode,
+}  # fmt: skip
 DEAD_LETTERS = Schema(
     [
         ("identifier", "BIGINT"), ("topic", "STRING"), ("position", "STRING"), ("table", "STRING"),

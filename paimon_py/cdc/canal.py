@@ -1,0 +1,147 @@
+"""Canal's JSON change events into changes, with the types of MySQL that they name.
+
+Source: Java `CanalRecordParser`, `MySqlTypeUtils`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
+from paimon_py.cdc.opening import (
+    ANY,
+    STRING,
+    Damaged,
+    KindedRows,
+    as_object,
+    check_names,
+    decoder,
+    key_names,
+    table_of,
+    text_columns,
+    updated,
+)
+from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+
+_TYPE = re.compile(r"\s*([a-z ]+?)\s*(?:\((.*)\))?\s*((?:unsigned|zerofill|\s)*)", re.IGNORECASE | re.DOTALL)
+_QUOTED = re.compile(r"'((?:[^']|'')*)'")
+_WHOLE = {
+    "tinyint": (Root.TINYINT, Root.SMALLINT), "smallint": (Root.SMALLINT, Root.INT),
+    "mediumint": (Root.INT, Root.BIGINT), "int": (Root.INT, Root.BIGINT), "integer": (Root.INT, Root.BIGINT),
+    "year": (Root.INT, Root.INT),
+}  # fmt: skip
+_TEXTS = ("tinytext", "text", "mediumtext", "longtext", "json", "enum", "string")
+_BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
+
+
+@decoder
+def decode(event: Event) -> Decoded:
+    """One event → the change it tells of, or why it is none. Never raises for what an event holds."""
+    root = as_object(ANY.decode(event.value or b""), "the event")
+    kind = root.get("type")
+    if kind == "TRUNCATE":
+        raise Damaged("the source truncated a table: truncate the table here, too, where that is wanted")
+    if root.get("isDdl") is True:
+        return NoChange("schema change")
+    database, table = table_of(root)
+    keys = key_names(root.get("pkNames"))
+    rows = _rows(kind, _listed(root, "data"), root, keys)
+    declared = root.get("mysqlType")
+    if declared is None:
+        return Change(database, table, text_columns(rows), keys, rows)
+    types = as_object(declared, "'mysqlType'")
+    columns = tuple(_column(name, text) for name, text in types.items())
+    check_names(rows, columns)
+    enums = {name: text for name, text in types.items() if text[:4].lower() == "enum"}
+    if enums:
+        rows = tuple((row_kind, _named(row, enums)) for row_kind, row in rows)
+    return Change(database, table, columns, keys, rows)
+
+
+def _listed(root: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    value = root.get(name)
+    if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
+        raise Damaged(f"{name!r} is no list of rows")
+    return value
+
+
+def _rows(kind: Any, data: list[dict[str, Any]], root: dict[str, Any], keys: tuple[str, ...]) -> KindedRows:
+    if kind in ("INSERT", "ROW"):
+        return tuple(("+I", row) for row in data)
+    if kind == "DELETE":
+        return tuple(("-D", row) for row in data)
+    if kind != "UPDATE":
+        raise Damaged(f"unknown type {kind!r}")
+    old = _listed(root, "old")
+    if len(old) != len(data):
+        raise Damaged("'old' and 'data' differ in length")
+    return tuple(row for after, part in zip(data, old, strict=True) for row in updated({**after, **part}, after, keys))
+
+
+def _named(row: dict[str, Any], enums: dict[str, str]) -> dict[str, Any]:
+    """The row with names in place of the numbers that enumerations have in the log."""
+    found = dict(row)
+    for name, text in enums.items():
+        names, value = _QUOTED.findall(text), row[name]
+        if isinstance(value, str) and value not in names and value.isdecimal() and 0 < int(value) <= len(names):
+            found[name] = names[int(value) - 1].replace("''", "'")
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _column(name: str, text: str) -> SourceColumn:
+    """The column of a MySQL type, such as `decimal(10,2) unsigned`.
+
+    Raises: Damaged for a type that is not taken.
+    """
+    match = _TYPE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise Damaged(f"column {name!r} has no type of MySQL: {text!r}")
+    base, inner, unsigned = match[1].lower(), match[2], "unsigned" in match[3].lower()
+    base = base.removesuffix(" precision")
+    if base == "enum":
+        return SourceColumn(name, STRING, "string")
+    numbers = [int(part) for part in (inner or "").split(",") if part.strip().isdecimal()]
+    found = _number(base, numbers, unsigned) or _other(base, numbers)
+    if found is None:
+        raise Damaged(f"column {name!r} has the type {text!r}, which is not taken: leave the column out")
+    return SourceColumn(name, *found)
+
+
+def _number(base: str, numbers: list[int], unsigned: bool) -> tuple[Atomic, str] | None:
+    if base in ("boolean", "bool") or (base in ("tinyint", "bit") and numbers == [1] and not unsigned):
+        return Atomic(Root.BOOLEAN), "boolean text"
+    if base in _WHOLE:
+        return Atomic(_WHOLE[base][unsigned]), "whole text"
+    if base == "bigint":
+        if unsigned:
+            return Atomic(Root.DECIMAL, precision=20, scale=0), "number text"
+        return Atomic(Root.BIGINT), "whole text"
+    if base in ("float", "double", "real"):
+        return Atomic(Root.FLOAT if base == "float" else Root.DOUBLE), "float text"
+    if base in ("decimal", "numeric", "fixed"):
+        precision, scale = [*numbers, 0][:2] if numbers else (38, 18)
+        if not 1 <= precision <= 38 or scale > precision:
+            return STRING, "string"
+        return Atomic(Root.DECIMAL, precision=precision, scale=scale), "number text"
+    return None
+
+
+def _other(base: str, numbers: list[int]) -> tuple[Atomic, str] | None:
+    length = numbers[0] if numbers else 0
+    if base in ("char", "varchar"):
+        root = Root.CHAR if base == "char" else Root.VARCHAR
+        return (Atomic(root, length=length) if length else STRING), "string"
+    if base in _TEXTS:
+        return STRING, "string"
+    if base in ("binary", "varbinary") or base in _BLOBS:
+        return Atomic(Root.VARBINARY, length=MAX_LENGTH if base in _BLOBS else length or MAX_LENGTH), "latin text"
+    if base == "date":
+        return Atomic(Root.DATE), "time text"
+    if base == "time":
+        return Atomic(Root.TIME, precision=3), "clock text"
+    if base in ("datetime", "timestamp") and length <= 6:
+        return Atomic(Root.TIMESTAMP, precision=length), "time text"
+    return None

@@ -1,0 +1,46 @@
+"""Maxwell's JSON change events into changes; all columns are STRING, as in Java, since the events declare no types.
+
+Source: Java `MaxwellRecordParser`; Maxwell's documentation of its data format.
+"""
+
+from __future__ import annotations
+
+from paimon_py.cdc.event import Change, Decoded, Event, NoChange
+from paimon_py.cdc.opening import (
+    ANY,
+    Damaged,
+    KindedRows,
+    as_object,
+    decoder,
+    key_names,
+    table_of,
+    text_columns,
+    updated,
+)
+
+_WITHOUT_ROWS = {"bootstrap-start": "bootstrap", "bootstrap-complete": "bootstrap", "heartbeat": "heartbeat"}
+_OF_SCHEMAS = ("table-create", "table-alter", "table-drop", "database-create", "database-alter", "database-drop")
+
+
+@decoder
+def decode(event: Event) -> Decoded:
+    """One event → the change it tells of, or why it is none. Never raises for what an event holds."""
+    root = as_object(ANY.decode(event.value or b""), "the event")
+    kind = root.get("type")
+    if kind in _OF_SCHEMAS:
+        return NoChange("schema change")
+    if isinstance(kind, str) and kind in _WITHOUT_ROWS:
+        return NoChange(_WITHOUT_ROWS[kind])
+    database, table = table_of(root)
+    keys = key_names(root.get("primary_key_columns"))
+    after = as_object(root.get("data"), "'data'")
+    rows: KindedRows
+    if kind in ("insert", "bootstrap-insert"):
+        rows = (("+I", after),)
+    elif kind == "update":
+        rows = updated({**after, **as_object(root.get("old"), "'old'")}, after, keys)
+    elif kind == "delete":
+        rows = (("-D", after),)
+    else:
+        raise Damaged(f"unknown type {kind!r}")
+    return Change(database, table, text_columns(rows), keys, rows)
