@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -13,14 +14,17 @@ Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What `mapInArrow` takes: the batches of one task in, other batches out."""
 
 
-def travelling(work: Work) -> Work:
+Given = TypeVar("Given", bound=Callable[..., Any])
+
+
+def travelling(work: Given) -> Given:
     """`work` in a form that an executor without paimon_py, or with another version, refuses with the way out.
 
     An inner function travels by its code, so that the executor imports nothing before the function runs.
     """
     payload, version = cloudpickle.dumps(work), paimon_py.__version__
 
-    def entered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def entered(*given: Any) -> Any:
         import pickle
 
         way_out = "install paimon_py there as it is here, or call paimon_py.ship(spark) before"
@@ -34,7 +38,6 @@ def travelling(work: Work) -> Work:
         except ModuleNotFoundError as error:
             name = error.name
             raise RuntimeError(f"the Python of the executors lacks the module {name!r}; {way_out}") from error
-        done: Iterator[pa.RecordBatch] = run(batches)
-        return done
+        return run(*given)
 
-    return entered
+    return cast(Given, entered)

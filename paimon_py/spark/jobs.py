@@ -120,7 +120,12 @@ class TellingErrors:
         try:
             yield from self.work(batches)
         except PaimonError as error:
-            raise RuntimeError(f"{error} (paimon-error {base64.b64encode(pickle.dumps(error)).decode()})") from error
+            raise told(error) from error
+
+
+def told(error: PaimonError) -> RuntimeError:
+    """An error that tells the driver which error of ours it stands for."""
+    return RuntimeError(f"{error} (paimon-error {base64.b64encode(pickle.dumps(error)).decode()})")
 
 
 def _as_ours(error: Exception) -> Exception:
@@ -131,5 +136,5 @@ def _as_ours(error: Exception) -> Exception:
         return UsageError(missing.group())
     if ours is None:
         return error
-    told: PaimonError = pickle.loads(base64.b64decode(ours.group(1)))
-    return told
+    found: PaimonError = pickle.loads(base64.b64decode(ours.group(1)))
+    return found

@@ -16,14 +16,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, functions
 from pyspark.sql import types as st
 
 from paimon_py.codec.binary_row.hash import hash_row
 from paimon_py.codec.buckets import bucket_numbers
 from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.errors import PaimonError
 from paimon_py.spark.convert import fit
-from paimon_py.spark.jobs import TellingErrors, mapped
+from paimon_py.spark.entry import travelling
+from paimon_py.spark.jobs import TellingErrors, mapped, told
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -45,8 +47,13 @@ def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int) ->
         target: the columns of `df` by the names and types that the table knows them by; of those that the table has
             not, the names matter alone.
     """
+    place = _Place(schema, target, tasks)
+    if hasattr(functions, "arrow_udf"):  # from Spark 4.1 on: the columns that say the bucket go to Python, no others
+        task_of = functions.arrow_udf(travelling(place.of_columns), st.IntegerType(), functions.ArrowUDFType.SCALAR)
+        keys = [df[df.columns[at]] for at in place.columns]
+        return df.withColumn("task", task_of(*keys)).repartition(tasks, "task")
     kind = st.StructType([*df.schema.fields, st.StructField("task", st.IntegerType(), False)])
-    return mapped(df, TellingErrors(_Place(schema, target, tasks)), kind).repartition(tasks, "task")
+    return mapped(df, TellingErrors(place), kind).repartition(tasks, "task")
 
 
 def tasks_of(schema: TableSchema, wanted: int) -> int:
@@ -121,11 +128,22 @@ class _Place:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            own = self.places[self.numbers(batch)]
             kinds = [*batch.schema, pa.field("task", pa.int32(), False)]
-            yield pa.RecordBatch.from_arrays([*batch.columns, from_numpy(own, pa.int32())], schema=pa.schema(kinds))
+            own = self._of(batch.select(self.columns))
+            yield pa.RecordBatch.from_arrays([*batch.columns, own], schema=pa.schema(kinds))
 
-    def numbers(self, batch: pa.RecordBatch) -> Numbers:
-        """The task of each row."""
-        parts = [self.slots.of_rows(part) for part in fit(batch.select(self.columns), self.target, False)]
-        return np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)
+    def of_columns(self, *columns: pa.Array) -> pa.Array:
+        """The place of the task of each row, from the columns that say the bucket.
+
+        Raises: RuntimeError, see `told`
+        """
+        try:
+            return self._of(pa.RecordBatch.from_arrays(list(columns), names=self.target.names))
+        except PaimonError as error:
+            raise told(error) from error
+
+    def _of(self, batch: pa.RecordBatch) -> pa.Array:
+        """The place of the task of each row."""
+        parts = [self.slots.of_rows(part) for part in fit(batch, self.target, False)]
+        numbers = np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)
+        return from_numpy(self.places[numbers], pa.int32())
