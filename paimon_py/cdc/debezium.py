@@ -126,7 +126,7 @@ def _rows(
         return (("+I", after),)
     if before is None:
         return (("+U", after),)
-    if any(value in _UNAVAILABLE_FORMS for value in before.values() if isinstance(value, str)):
+    if any(_is_unavailable(value) for value in before.values()):
         raise Damaged("the row before lacks a large value")
     return updated(before, after, key)
 
@@ -147,8 +147,9 @@ def _available(after: dict[str, Any], before: dict[str, Any] | None) -> dict[str
 
 
 def _is_unavailable(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(item in _UNAVAILABLE_FORMS for item in value if isinstance(item, str))
+    if isinstance(value, (list, dict)):
+        items = value if isinstance(value, list) else [*value, *value.values()]
+        return any(item in _UNAVAILABLE_FORMS for item in items if isinstance(item, str))
     return isinstance(value, str) and value in _UNAVAILABLE_FORMS
 
 

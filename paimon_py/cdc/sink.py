@@ -96,7 +96,8 @@ class Sink:
             events: what `events_of` takes.
         Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
             another schema.
-        Raises: UsageError for what is no event; errors of storage and of commits as they are.
+        Raises: UsageError for what is no event, and for a source table named like the one for dead letters; errors of
+            storage and of commits as they are.
         """
         if type(identifier) is not int or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
@@ -128,6 +129,8 @@ class Sink:
                 reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
                 skipped[reason] = skipped.get(reason, 0) + 1
                 continue
+            if target == self.dead_letters:
+                raise UsageError(f"table {target!r} is the one for dead letters: choose dead_letters= or another name")
             taken.setdefault(target, []).append(_Taken(event, self.routes.narrowed(decoded)))
         return taken, letters, skipped
 

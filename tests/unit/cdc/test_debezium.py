@@ -109,6 +109,9 @@ def test_large_values_that_did_not_change_come_from_the_row_before_or_are_refuse
     columns = {"id": "int64", "v": "string"}
     whole = event("u", {"id": 1, "v": "long"}, {"id": 1, "v": UNAVAILABLE}, columns, {"id": 1})
     assert decode(whole).rows[1] == ("+U", {"id": 1, "v": "long"})
+    for lost in ([UNAVAILABLE], {"k": UNAVAILABLE}):
+        assert isinstance(decode(event("u", None, {"id": 1, "v": lost}, columns, {"id": 1})), Bad)
+        assert isinstance(decode(event("u", {"id": 1, "v": lost}, {"id": 1, "v": "x"}, columns, {"id": 1})), Bad)
     lacking = event("u", None, {"id": 1, "v": UNAVAILABLE}, columns, {"id": 1})
     first = event("c", None, {"id": 1, "v": "old"}, columns, {"id": 1})
     assert sink(catalog).write([first, lacking], identifier=1).dead == 1
@@ -197,6 +200,8 @@ def test_routes(catalog):
     routes = Routes(including="orders|plain", excluding="orders", prefix="pg_", without=("plain.v", "orders.id"))
     done = sink(catalog, routes=routes).write(recorded(), identifier=1)
     assert done.skipped["table orders is not taken"] == 5 and rows(catalog, "pg_plain") == [{"k": 5}]
+    with pytest.raises(UsageError, match="dead letters"):
+        sink(catalog, routes=Routes(names={"plain": "cdc_dead_letters"})).write(recorded(), identifier=2)
     assert Routes(names={"a": "b"}, prefix="x").target("a") == "b"
     with pytest.raises(UsageError, match="pattern"):
         Routes(including="(")
