@@ -41,8 +41,11 @@ def bad_value(job: Cast, value: object, why: str = "") -> SchemaError:
     where = f"column {job.column}: " if job.column else ""
     text = repr(value) if len(repr(value)) <= 100 else f"{repr(value)[:100]}…"
     reason = f" ({why})" if why else ""
+    back = f"table.alter(UpdateColumnType({job.column!r}, {sql_type(job.source)!r}))"
+    way = f"; {back} lets the column be read again" if job.column else ""
     return SchemaError(
-        f"{where}the stored {sql_type(job.source)} value {text} cannot be read as {sql_type(job.target)}{reason}",
+        f"{where}the stored {sql_type(job.source)} value {text} cannot be read as {sql_type(job.target)}{reason}"
+        f"{way}",
         fields=(job.column,) if job.column else (),
     )
 

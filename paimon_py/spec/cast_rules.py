@@ -86,3 +86,64 @@ def supports_cast(source: DataType, target: DataType, explicit: bool) -> bool:
 
 def _same(source: DataType, target: DataType) -> bool:
     return sql_type(with_nullability(source, True)) == sql_type(with_nullability(target, True))
+
+
+def what_is_lost(source: DataType, target: DataType) -> str | None:
+    """What becomes of values that a cast does not keep, for people; None where every value is kept but for rounding.
+
+    Of casts that `supports_cast` allows. Source: Java `CastExecutors`, as `files/cast.py` does them.
+    """
+    if not isinstance(source, Atomic) or not isinstance(target, Atomic):
+        return None
+    given, wanted = source.root, target.root
+    if wanted in STRINGS | BINARIES:
+        return _of_length(source, target)
+    if given in STRINGS:
+        return "texts that cannot be read so make reads fail"
+    if wanted is Root.DECIMAL:
+        whole = (target.precision or 0) - (target.scale or 0)
+        scale = (source.scale or 0) if given is Root.DECIMAL else 0
+        kept = _whole_digits(source) <= whole and scale <= (target.scale or 0)
+        return None if kept else "numbers of more digits are rounded, or become NULL"
+    if wanted in INTEGERS and given in NUMBERS | TIMESTAMPS:
+        return _of_integer(given, wanted)
+    if wanted is Root.BOOLEAN and given in NUMBERS:
+        return "all numbers but 0 become true"
+    if wanted is Root.FLOAT and given is Root.DOUBLE:
+        return "numbers are rounded to 24 bits, and larger ones become infinite"
+    if given in TIMESTAMPS and wanted in (Root.DATE, Root.TIME):
+        return "the rest of each timestamp is dropped"
+    if given in TIMESTAMPS and wanted in TIMESTAMPS and (source.precision or 0) > (target.precision or 0):
+        return "digits below the second are cut"
+    return None
+
+
+def _of_length(source: Atomic, target: Atomic) -> str | None:
+    limit = MAX_LENGTH if target.length is None else target.length
+    if source.root in STRINGS | BINARIES:
+        length = MAX_LENGTH if source.length is None else source.length
+        return None if length <= limit else "longer values are cut"
+    return None if limit >= _TEXT_LENGTH_MAX else "longer texts are cut"
+
+
+def _of_integer(given: Root, wanted: Root) -> str | None:
+    if given in INTEGERS:
+        kept = _DIGITS[given] <= _DIGITS[wanted]
+        return None if kept else "numbers out of range wrap around, 100000 to -31072 in a SMALLINT"
+    if given in FLOATS:
+        return "what follows the point is cut, numbers out of range become the nearest that there is"
+    if given is Root.DECIMAL:
+        return "what follows the point is cut, numbers out of range wrap around"
+    return "whole seconds are left of timestamps"
+
+
+_DIGITS = {Root.TINYINT: 3, Root.SMALLINT: 5, Root.INT: 10, Root.BIGINT: 19}
+_TEXT_LENGTH_MAX = 400
+"""No number, date or truth value has a longer text."""
+
+
+def _whole_digits(source: Atomic) -> int:
+    """Most digits before the point."""
+    if source.root is Root.DECIMAL:
+        return (source.precision or 0) - (source.scale or 0)
+    return _DIGITS.get(source.root, 0 if source.root is Root.BOOLEAN else 400)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import SchemaError, UsageError
-from paimon_py.spec.cast_rules import supports_cast
+from paimon_py.spec.cast_rules import supports_cast, what_is_lost
 from paimon_py.spec.column_paths import (
     at,
     column_path,
@@ -211,6 +211,14 @@ class _Draft:
                 raise SchemaError(
                     f"cannot change {path_text(path)} from {sql_type(source)} to {sql_type(target)}: "
                     f"no such cast{'' if self.explicit_casts else ' without explicit casts'}",
+                    fields=(path[-1],),
+                )
+            lost = None if change.allow_narrowing else what_is_lost(source, target)
+            if lost is not None:
+                raise SchemaError(
+                    f"cannot change {path_text(path)} from {sql_type(source)} to {sql_type(target)} as it is: in rows"
+                    f" that are stored already {lost}. Do it all the same with UpdateColumnType(…,"
+                    " allow_narrowing=True)",
                     fields=(path[-1],),
                 )
             if sql_type(with_nullability(source, True)) == sql_type(with_nullability(target, True)):

@@ -65,11 +65,15 @@ class DropColumn(msgspec.Struct, frozen=True):
 
 
 class UpdateColumnType(msgspec.Struct, frozen=True):
-    """Another type; old files are cast when read. `keep_nullability` ignores the NOT NULL of the new type."""
+    """Another type; old files are cast when read, as Java casts.
+
+    `keep_nullability` ignores the NOT NULL of the new type. `allow_narrowing` takes types that do not keep every value.
+    """
 
     column: Path
     type: Any
     keep_nullability: bool = False
+    allow_narrowing: bool = False
 
 
 class UpdateColumnNullability(msgspec.Struct, frozen=True):

@@ -232,7 +232,7 @@ def our_change(change: list) -> object:
         case "drop":
             return paimon_py.DropColumn(*rest)
         case "type":
-            return paimon_py.UpdateColumnType(*rest)
+            return paimon_py.UpdateColumnType(*rest, allow_narrowing=True)
         case "nullability":
             return paimon_py.UpdateColumnNullability(*rest)
         case "comment":

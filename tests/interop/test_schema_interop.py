@@ -230,7 +230,7 @@ CHANGES = [
     ([DropColumn(["r", "x"])], [["drop", ["r", "x"]]]),
     ([DropColumn(["l", "element", "u"])], [["drop", ["l", "element", "u"]]]),
     ([UpdateColumnType("v", "BIGINT")], [["type", "v", "BIGINT"]]),
-    ([UpdateColumnType("v", "SMALLINT")], [["type", "v", "SMALLINT"]]),
+    ([UpdateColumnType("v", "SMALLINT", allow_narrowing=True)], [["type", "v", "SMALLINT"]]),
     ([UpdateColumnType("v", "DATE")], [["type", "v", "DATE"]]),
     ([UpdateColumnType("k", "BIGINT NOT NULL")], [["type", "k", "BIGINT NOT NULL"]]),
     ([UpdateColumnType("p", "VARCHAR(3)")], [["type", "p", "VARCHAR(3)"]]),

@@ -41,7 +41,7 @@ def written(catalog, kind, value, file_format="parquet"):
 )
 def test_rows_of_older_files_fit_the_new_length_as_in_java(catalog, file_format, before, value, after, expected):
     table = written(catalog, before, value, file_format)
-    table.alter(UpdateColumnType("a", after))
+    table.alter(UpdateColumnType("a", after, allow_narrowing=True))
     assert table.scan().to_arrow()["a"].to_pylist() == [expected]
     assert table.scan(where=col("a") == expected).count() == 1
     assert table.scan(where=col("a") == value).count() == 0
@@ -49,7 +49,7 @@ def test_rows_of_older_files_fit_the_new_length_as_in_java(catalog, file_format,
 
 def test_times_of_older_files_are_cut_as_in_java(catalog):
     table = written(catalog, "TIMESTAMP(6)", datetime(2020, 1, 1, 0, 0, 0, 123456))
-    table.alter(UpdateColumnType("a", "TIMESTAMP(4)"))
+    table.alter(UpdateColumnType("a", "TIMESTAMP(4)", allow_narrowing=True))
     assert table.scan().to_arrow()["a"].to_pylist() == [datetime(2020, 1, 1, 0, 0, 0, 123400)]
 
 

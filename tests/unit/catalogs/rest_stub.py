@@ -454,7 +454,7 @@ def change_of(told):
         case "dropColumn":
             return changes.DropColumn(column)
         case "updateColumnType":
-            return changes.UpdateColumnType(column, parse_type(told["newDataType"]), told["keepNullability"])
+            return changes.UpdateColumnType(column, parse_type(told["newDataType"]), told["keepNullability"], allow_narrowing=True)
         case "updateColumnNullability":
             return changes.UpdateColumnNullability(column, told["newNullability"])
         case "updateColumnComment":

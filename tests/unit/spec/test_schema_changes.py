@@ -137,7 +137,7 @@ def test_a_column_renamed_twice_is_still_a_key():
 def test_types_change_by_implicit_and_explicit_casts():
     assert shape(change(UpdateColumnType("v", "BIGINT")))[2] == "v BIGINT"
     assert shape(change(UpdateColumnType("v", "STRING")))[2] == "v STRING"
-    assert shape(change(UpdateColumnType("v", "SMALLINT NOT NULL", True)))[2] == "v SMALLINT"
+    assert shape(change(UpdateColumnType("v", "SMALLINT NOT NULL", True, True)))[2] == "v SMALLINT"
     with pytest.raises(SchemaError, match="without explicit"):
         change(UpdateColumnType("v", "SMALLINT"), **{"disable-explicit-type-casting": "true"})
 
