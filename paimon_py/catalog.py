@@ -5,7 +5,7 @@ Source: format.md §1; Java `Catalog`, `AbstractCatalog`, release 2.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
 from typing import cast
@@ -27,10 +27,12 @@ from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
     OptionError,
+    StorageError,
     TableNotFoundError,
     UnsupportedError,
     UsageError,
 )
+from paimon_py.expr.bind import near_names
 from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import check_name, database_path
@@ -256,10 +258,8 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
             if root is not None:
                 return Table(root, root.opened(), name)
         except TableNotFoundError as error:
-            self._require_database(full.database)
-            raise TableNotFoundError(f"there is no table {name!r}", path=error.path, table=name) from error
-        self._require_database(full.database)
-        raise TableNotFoundError(f"there is no table {name!r}", table=name)
+            raise self._no_table(full, name, error.path) from error
+        raise self._no_table(full, name)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Remove a table with all its data.
@@ -275,8 +275,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
         """
         full = self._split(name, "drop_table")
         if not self._metastore.drop_table(full) and not missing_ok:
-            self._require_database(full.database)
-            raise TableNotFoundError(f"there is no table {name!r}", table=name)
+            raise self._no_table(full, name)
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, perhaps in another database.
@@ -341,7 +340,14 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
             raise self._no_database(name)
 
     def _no_database(self, name: str) -> DatabaseNotFoundError:
-        return DatabaseNotFoundError(f"there is no database {name!r}", path=database_path(self.warehouse, name))
+        hint = _meant(name, self._metastore.databases)
+        return DatabaseNotFoundError(f"there is no database {name!r}{hint}", path=database_path(self.warehouse, name))
+
+    def _no_table(self, full: TableName, name: str, path: str | None = None) -> TableNotFoundError:
+        """The error of a table that is not there, with the names that are like it. Raises: DatabaseNotFoundError"""
+        self._require_database(full.database)
+        hint = _meant(full.table, partial(self._metastore.tables, full.database), f"{full.database}.")
+        return TableNotFoundError(f"there is no table {name!r}{hint}", path=path, table=name)
 
     def _split(self, name: str, verb: str) -> TableName:
         """Database and table of a full name; system tables and branches are refused by name."""
@@ -387,6 +393,14 @@ class _Warehouse(msgspec.Struct, frozen=True):
         if root is None:
             raise TableNotFoundError(f"there is no table '{database}.{table}'", table=f"{database}.{table}")
         return root
+
+
+def _meant(name: str, known: Callable[[], list[str]], before: str = "") -> str:
+    try:
+        near = near_names(name, known())
+    except StorageError:  # who may open a table may not list all
+        return ""
+    return f"; did you mean {' or '.join(repr(before + each) for each in near)}?" if near else ""
 
 
 def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:

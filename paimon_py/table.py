@@ -332,7 +332,7 @@ class Table(
         *,
         snapshot_id: int | None = None,
         tag: str | None = None,
-        timestamp: datetime | int | None = None,
+        timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
         columns: Sequence[str] | None = None,
         where: Predicate | str | None = None,
@@ -345,7 +345,7 @@ class Table(
         Args:
             snapshot_id: read this snapshot, with its schema.
             tag: read the snapshot that a tag keeps.
-            timestamp: read the last snapshot committed at or before this time (epoch
+            timestamp: read the last snapshot committed at or before this time (an ISO text, epoch
                 milliseconds or a datetime; one without zone is local time).
             watermark: read the first snapshot with at least this watermark (epoch milliseconds).
             columns: names of the columns to return, in this order; None for all.

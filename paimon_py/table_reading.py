@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_py.doors import names_place
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.convert import TypesMapper
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.schema import TableSchema
 
@@ -47,9 +48,9 @@ class TableReading:
         """All rows."""
         return self._now().to_arrow()
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas frame."""
-        return self._now().to_pandas()
+    def to_pandas(self, *, types_mapper: TypesMapper | None = None) -> pandas.DataFrame:
+        """All rows as a pandas frame; see `Scan.to_pandas`."""
+        return self._now().to_pandas(types_mapper=types_mapper)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a polars frame."""

@@ -6,6 +6,7 @@ Source: format.md §1.3, §2, §4.1; Java `SnapshotManager`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Protocol
 
 import msgspec
@@ -261,7 +262,8 @@ class Snapshots:
         return read_hint(self._store, earliest_hint_path(self._path))
 
     def _too_early(self, millis: int, first: Snapshot) -> SnapshotNotFoundError:
-        message = f"no snapshot of {self._path} at {millis}: the oldest one is {first.id}, of {first.time_millis}"
+        oldest = f"the oldest one is {first.id}, of {_shown(first.time_millis)}"
+        message = f"no snapshot of {self._path} at {_shown(millis)}: {oldest}"
         if first.id == 1:
             return SnapshotNotFoundError(message, path=self._path)
         return SnapshotExpiredError(message + PINNING, path=self._path)
@@ -283,3 +285,12 @@ PINNING = (
     "; the options snapshot.num-retained.min, snapshot.num-retained.max and snapshot.time-retained decide how long"
     " snapshots are kept, and a tag (create_tag) keeps one for good"
 )
+
+
+def _shown(millis: int) -> str:
+    """A time for people, in UTC, with the milliseconds that callers give."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=millis)
+    except OverflowError:
+        return str(millis)
+    return f"{moment.isoformat(timespec='milliseconds').replace('+00:00', 'Z')} ({millis})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,10 +15,23 @@ if TYPE_CHECKING:
     import polars
 
 
-def to_pandas(table: pa.Table) -> pandas.DataFrame:
-    """A table as a pandas frame."""
+TypesMapper = Callable[[pa.DataType], "pandas.api.extensions.ExtensionDtype | None"]
+"""The type of pandas for a type of Arrow, None for the usual one; see `pyarrow.Table.to_pandas`."""
+
+
+def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> pandas.DataFrame:
+    """A table as a pandas frame. Integers beside NULL are of pandas' nullable types, unless a mapper says otherwise."""
     try:
-        return table.to_pandas()
+        if types_mapper is not None:
+            return table.to_pandas(types_mapper=types_mapper)
+        columns = enumerate(table.columns)
+        places = [at for at, column in columns if column.null_count and pa.types.is_integer(column.type)]
+        if not places:
+            return table.to_pandas()
+        frame = table.to_pandas(integer_object_nulls=True)
+        for at in places:
+            frame.isetitem(at, frame.iloc[:, at].astype(f"Int{table.column(at).type.bit_width}"))
+        return frame
     except ImportError as error:
         raise _absent("pandas") from error
 

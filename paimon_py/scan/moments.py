@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import Any, cast
 
 from paimon_py.errors import OptionError, UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def millis_of(name: str, moment: datetime | int) -> int:
-    """A time as epoch milliseconds; a datetime without zone is local time. `name`: what messages call the time.
+def millis_of(name: str, moment: datetime | str | int) -> int:
+    """A time as epoch milliseconds; one without zone is local time. `name`: what messages call the time.
+
+    Texts are ISO 8601, `2024-01-31` or `2024-01-31T10:00:00+02:00`; a `Z` at their end is UTC.
 
     Raises: UsageError
     """
-    if isinstance(moment, bool) or not isinstance(moment, (datetime, int)):
-        raise UsageError(f"{name} must be a datetime or epoch milliseconds, not {moment!r}")
-    if isinstance(moment, int):
+    if isinstance(moment, int) and not isinstance(moment, bool):
         return moment
+    found = _datetime_of(name, moment)
     try:
-        return (moment.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
+        return (found.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
     except (OverflowError, ValueError) as error:
         raise UsageError(f"{name} {moment!r} is no time that this machine knows: {error}") from error
+
+
+def _datetime_of(name: str, moment: object) -> datetime:
+    wrong = f"{name} must be a datetime, a text such as 2024-01-31T10:00:00 or epoch milliseconds, not {moment!r}"
+    if isinstance(moment, str):
+        text = moment.strip()
+        try:
+            return datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
+        except ValueError:
+            raise UsageError(wrong) from None
+    if not isinstance(moment, datetime) or moment != moment:  # NaT of pandas is no time
+        raise UsageError(wrong)
+    if type(moment) is not datetime and hasattr(moment, "to_pydatetime"):  # pandas takes no zone for local time
+        return cast(datetime, cast(Any, moment).floor("us").to_pydatetime())
+    return moment
 
 
 def moment_of_text(option: str, text: str) -> int:

@@ -56,9 +56,15 @@ class Rows(ABC):
         most = row_count(n, "head")
         return self._limited(most if self.limit is None else min(most, self.limit)).to_arrow()
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame."""
-        return convert.to_pandas(self.to_arrow())
+    def to_pandas(self, *, types_mapper: convert.TypesMapper | None = None) -> pandas.DataFrame:
+        """The rows as a pandas frame.
+
+        Integers beside NULL keep their values: as `Int64` and its like of pandas.
+
+        Args:
+            types_mapper: gives the type of pandas for each type of Arrow instead, as in `pyarrow.Table.to_pandas`.
+        """
+        return convert.to_pandas(self.to_arrow(), types_mapper)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars frame."""

@@ -65,7 +65,7 @@ class Scan(Rows):
         *,
         snapshot_id: int | None = None,
         tag: str | None = None,
-        timestamp: datetime | int | None = None,
+        timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
         columns: Sequence[str] | None = None,
         where: Predicate | str | None = None,

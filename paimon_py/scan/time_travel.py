@@ -89,7 +89,7 @@ def travel_of(
     *,
     snapshot_id: int | None = None,
     tag: str | None = None,
-    timestamp: datetime | int | None = None,
+    timestamp: datetime | str | int | None = None,
     watermark: int | None = None,
     options: Mapping[str, str] | None = None,
     stored: Mapping[str, str] | None = None,

@@ -58,7 +58,7 @@ class MadeTable:
         *,
         snapshot_id: int | None = None,
         tag: str | None = None,
-        timestamp: datetime | int | None = None,
+        timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
         columns: Sequence[str] | None = None,
         where: Predicate | str | None = None,

@@ -103,7 +103,7 @@ class SystemTable:
         *,
         snapshot_id: int | None = None,
         tag: str | None = None,
-        timestamp: datetime | int | None = None,
+        timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
         columns: Sequence[str] | None = None,
         where: Predicate | str | None = None,

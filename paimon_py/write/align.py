@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
 from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validity_mask
 from paimon_py.errors import OptionError, SchemaError, UsageError
+from paimon_py.expr.bind import near_names
 from paimon_py.spec.default_values import parse_default
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
@@ -174,13 +175,13 @@ def _default(field: Field, arrow: pa.DataType) -> pa.Scalar:
 
 def _strangers(schema: TableSchema, given: pa.Schema) -> list[tuple[str, str]]:
     names = set(schema.names)
-    lower = {name.lower(): name for name in schema.names}
     out = []
     for field in given:
         if field.name in names or field.name == ROW_KIND_COLUMN:
             continue
-        near = lower.get(field.name.lower())
-        hint = f"is it {near!r}?" if near else "leave it out, or add it with table.alter(AddColumn(…))"
+        near = near_names(field.name, [name for name in schema.names if name not in given.names])
+        hint = f"is it {' or '.join(map(repr, near))}? If not, " if near else ""
+        hint += "leave it out, or add it with table.alter(AddColumn(…)); if it is there already, table.refresh()"
         out.append((field.name, f"{field.name}: {field.type} given, the table has no such column; {hint}"))
     return out
 

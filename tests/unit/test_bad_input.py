@@ -501,7 +501,7 @@ def test_a_wrong_scan_is_refused(keyed, arguments, error, word):
 def test_there_is_no_time_before_the_first_snapshot(keyed):
     first = keyed.snapshot(1).time_millis
     assert keyed.scan(timestamp=first).count() == 2
-    with refused(keyed, SnapshotNotFoundError, f"at {first - 1}", f"of {first}"):
+    with refused(keyed, SnapshotNotFoundError, f"({first - 1}):", f"({first})"):
         keyed.scan(timestamp=first - 1).count()
 
 

@@ -65,7 +65,7 @@ def test_times_are_datetimes_or_epoch_milliseconds():
         {"snapshot_id": 1, "options": {"scan.snapshot-id": "1"}},
         {"options": {"scan.snapshot-id": "1", "scan.watermark": "2"}},
         {"timestamp": 1, "options": {"scan.timestamp-millis": "2"}},
-        {"timestamp": "2024-01-01"},
+        {"timestamp": "January"},
         {"snapshot_id": "3"},
         {"snapshot_id": True},
         {"options": {"scan.mode": "from-snapshot"}},
