@@ -425,8 +425,8 @@ COMMITTING = (
     ),
     plant(
         "a SAS token is no secret",
-        '"sas_token", ',
-        "",
+        '"account_key", "sas_token", "connection_string", "client_secret",',
+        '"account_key", "connection_string", "client_secret",',
         "unit/storage/test_fsspec_store.py",
     ),
     plant(
