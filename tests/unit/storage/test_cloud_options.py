@@ -99,7 +99,8 @@ def test_options_of_another_account_are_not_for_this_one():
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_environment_never_sends_a_table_into_another_account(monkeypatch):
-    pytest.importorskip("adlfs", reason='pip install "paimon-py[azure]"')
+    adlfs = pytest.importorskip("adlfs", reason='pip install "paimon-py[azure]"')
+    monkeypatch.setattr(adlfs.AzureBlobFileSystem, "_cache", {})  # fsspec keeps what other tests opened in this process
     of_environment = "DefaultEndpointsProtocol=https;AccountName=theirs;AccountKey=c2VzYW1l;EndpointSuffix=core.windows.net"
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", of_environment)
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "c2VzYW1l")
