@@ -62,10 +62,13 @@ def events_of(data: object) -> Iterator[Event]:
     """Whatever holds events → events.
 
     Args:
-        data: events; texts, bytes or None as values; an Arrow array of them; or an Arrow table with a column `value`
-            and, where they are known, `key`, `topic`, `partition`, `offset`, as Spark's Kafka source has them.
+        data: events; texts, bytes or None as values; an Arrow array of them; or an Arrow table, batch or reader with a
+            column `value` and, where they are known, `key`, `topic`, `partition`, `offset`, as Spark's Kafka source
+            has them: its rows are taken in the order of topics, partitions and offsets.
     Raises: UsageError for anything else.
     """
+    if isinstance(data, pa.RecordBatchReader):
+        data = data.read_all()
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         yield from _of_table(data)
         return
@@ -97,6 +100,8 @@ def _of_table(data: pa.Table | pa.RecordBatch) -> Iterator[Event]:
     names = set(data.schema.names)
     if "value" not in names:
         raise UsageError(f"a table of events has a column 'value', may have {list(_COLUMNS[1:])}, not {sorted(names)}")
+    if "offset" in names:
+        data = data.sort_by([(name, "ascending") for name in ("topic", "partition", "offset") if name in names])
     columns = {name: data.column(name).to_pylist() for name in _COLUMNS if name in names}
     nothing = [None] * data.num_rows
     for number in range(data.num_rows):

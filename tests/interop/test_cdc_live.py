@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
-from store_servers import LAUNCHERS, stop
+from change_source import plain, source
 
 from paimon_py import Catalog
 
@@ -24,7 +22,7 @@ import json, sys
 from pathlib import Path
 from paimon_py import Catalog
 from paimon_py.cdc import Sink, of_lines
-warehouse, lines, step = sys.argv[1], Path(sys.argv[2]).read_text().splitlines(), int(sys.argv[3])
+warehouse, lines, step = sys.argv[1], Path(sys.argv[2]).read_text().split("\\n")[:-1], int(sys.argv[3])
 sink = Sink(Catalog.open(warehouse), "lake", user="live", options={"bucket": "2"})
 for start in range(0, len(lines), step):
     print(sink.write(of_lines(lines[start : start + step]), identifier=start), flush=True)
@@ -33,39 +31,13 @@ TABLES = {"orders": "id", "items": "a, b"}
 
 
 @pytest.fixture
-def source():
-    """The environment of a PostgreSQL with tables, and the file of their events."""
-    if not (LAUNCHERS / "debezium").exists() or shutil.which("psql") is None:
-        pytest.skip("there is no launcher for debezium, or no psql")
+def changing():
     place = Path(tempfile.mkdtemp(prefix="cdc-live-"))
-    place.chmod(0o755)
-    environment = dict(os.environ)
-    started = []
     try:
-        for name in ("postgres", "debezium"):
-            run = subprocess.run(
-                [str(LAUNCHERS / name), "start", "--dir", str(place / name)], capture_output=True, text=True,
-                timeout=300, env={**environment, "DEBEZIUM_SCHEMAS": "true"},
-            )  # fmt: skip
-            if run.returncode:
-                pytest.skip(f"{name} does not start here: {run.stderr[-300:]}")
-            started.append(name)
-            said = (line.removeprefix("export ").split("=", 1) for line in run.stdout.splitlines())
-            environment |= {key: value.strip("'") for key, value in said}
-        yield environment, Path(environment["PAIMON_TEST_DEBEZIUM_EVENTS"])
+        with source(place) as found:
+            yield found
     finally:
-        for name in reversed(started):
-            stop(name, place / name)
         shutil.rmtree(place, ignore_errors=True)
-
-
-def sql(environment, text):
-    done = subprocess.run(
-        ["psql", "-qAt", "-v", "ON_ERROR_STOP=1", "-d", "postgres"], input=text, env=environment, capture_output=True,
-        text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def life(seed):
@@ -102,19 +74,10 @@ def life(seed):
 @pytest.mark.full
 @pytest.mark.server
 @pytest.mark.parametrize("seed", [1, 2])
-def test_tables_end_as_the_database_when_the_sink_is_killed_at_random(source, tmp_path, seed):
-    environment, events = source
-    sql(environment, "\n".join(life(seed)))
-    sql(environment, "CREATE TABLE done (k int PRIMARY KEY); INSERT INTO done VALUES (1);")
-    waiting = threading.Event()
-    for _ in range(600):
-        if events.exists() and "pg.public.done\t" in events.read_text():
-            break
-        waiting.wait(0.2)
-    else:
-        pytest.fail("Debezium did not come to the end")
+def test_tables_end_as_the_database_when_the_sink_is_killed_at_random(changing, tmp_path, seed):
+    changing.change(life(seed))
     rng, kills = random.Random(seed), 0
-    command = [sys.executable, "-c", WORKER, str(tmp_path / "wh"), str(events), str(STEP)]
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "wh"), str(changing.lines), str(STEP)]
     while True:
         worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
@@ -129,17 +92,7 @@ def test_tables_end_as_the_database_when_the_sink_is_killed_at_random(source, tm
     catalog = Catalog.open(str(tmp_path / "wh"))
     assert set(catalog.tables("lake")) == {"orders", "items", "done"}, "dead letters"
     for name, key in TABLES.items():
-        expected = [json.loads(line) for line in sql(environment, f"SELECT row_to_json({name}) FROM {name} ORDER BY {key};").splitlines()]
+        expected = [json.loads(line) for line in changing.sql(f"SELECT row_to_json({name}) FROM {name} ORDER BY {key};").split("\n")[:-1]]
         got = catalog.table(f"lake.{name}").to_arrow().sort_by([(part, "ascending") for part in key.split(", ")]).to_pylist()
         assert [plain(row) for row in got] == [plain(row) for row in expected]
         assert len(got) > 3
-
-
-def plain(row):
-    """A row as texts that do not depend on who prints numbers and times."""
-    said = {}
-    for name, value in row.items():
-        if name == "at" and value is not None:
-            value = str(value).replace("T", " ").removesuffix(".000000")
-        said[name] = float(value) if name in ("price", "v") and value is not None else value if value is None else str(value)
-    return said
