@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -319,26 +319,44 @@ def lookup_spark(
     return found
 
 
+@overload
+def register(spark: SparkSession) -> None:
+    """Make the data source known."""
+
+
+@overload
 def register(spark: SparkSession, catalog: Catalog, databases: Sequence[str] | None = None) -> SparkCatalog:
+    """Make views of the tables of a catalog."""
+
+
+def register(
+    spark: SparkSession, catalog: Catalog | None = None, databases: Sequence[str] | None = None
+) -> SparkCatalog | None:
     """Make the tables of a catalog queryable by Spark's SQL, as temporary views called `db.t`, in backticks.
 
     Each view shows the snapshot that is the latest now. What comes back makes views of other states and of system
     tables (`view`), moves views to what is the latest then (`refresh`), and has Java's procedures as methods (`sys`).
 
+    Without a catalog: makes the data source `paimon` known to a session of Spark 4 that did not find paimon_py by
+    itself, and `paimon_py`, which is the name where Java's jar has the other one.
+
     Args:
-        spark: the session that gets the views.
+        spark: the session that gets the views, or the data source.
         catalog: whose tables.
         databases: only those in these databases.
 
     Raises:
-        UsageError: PySpark is not installed.
+        UsageError: PySpark is not installed, or is too old to have data sources.
     """
+    if catalog is None:
+        _module("source.registering").register_sources(spark)
+        return None
     made: SparkCatalog = _module("views").SparkCatalog(spark, catalog, databases)
     return made
 
 
 def ship(spark: SparkSession) -> None:
-    """Bring paimon_py to executors that lack it, as it is installed here.
+    """Bring paimon_py to executors that lack it, as it is installed here, and with it the data source of Spark 4.
 
     Executors still need Python of the same version, and the packages that paimon_py needs, pyarrow first of all.
 

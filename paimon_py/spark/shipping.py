@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import paimon_py
 from paimon_py.env import Env
+from paimon_py.spark.source.registering import NAMES, found_by_spark, has_sources, register_sources
 
 
 def ship(spark: SparkSession) -> None:
@@ -22,6 +23,8 @@ def ship(spark: SparkSession) -> None:
         spark.addArtifacts(path, pyfile=True)
     else:
         spark.sparkContext.addPyFile(path)
+    if has_sources(spark):
+        register_sources(spark)
 
 
 def _zipped() -> str:
@@ -33,4 +36,6 @@ def _zipped() -> str:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(package.rglob("*.py")):
             archive.write(file, Path(package.name, file.relative_to(package)).as_posix())
+        for name in NAMES:
+            archive.writestr(f"pyspark_{name}/__init__.py", found_by_spark(name))
     return path

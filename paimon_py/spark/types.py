@@ -92,9 +92,9 @@ def _nested_form(kind: pa.DataType, times: bool) -> tuple[pa.DataType, st.DataTy
     raise UnsupportedError(f"Spark has no type for Arrow's {kind}", feature=f"Spark type for {kind}")
 
 
-def spark_schemas(schema: pa.Schema, session: SparkSession) -> tuple[pa.Schema, st.StructType]:
-    """The Arrow schema to hand over and the Spark schema, columns in order."""
-    arrow, spark = _nested_form(pa.struct(list(schema)), has_time(session))
+def spark_schemas(schema: pa.Schema, session: SparkSession | None) -> tuple[pa.Schema, st.StructType]:
+    """The Arrow schema to hand over and the Spark schema, columns in order. `session`: None where nobody knows it."""
+    arrow, spark = _nested_form(pa.struct(list(schema)), session is not None and has_time(session))
     return pa.schema(list(arrow)), spark
 
 

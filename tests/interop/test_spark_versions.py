@@ -50,6 +50,12 @@ def test_all_that_holds_on_one_version_holds_on_the_others(version):
     assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark.py", *asked)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_data_source_works_on_each_version_that_has_data_sources(version):
+    asked = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "full or not full"]
+    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark_source.py", *asked)
+
+
 CONNECT = """
 import sys
 import pyarrow as pa
@@ -81,6 +87,8 @@ assert paimon_py.lookup_spark(df.select("p", "k"), table).where("v = 'm'").count
 paimon_py.register(spark, catalog)
 assert spark.sql("SELECT count(*) FROM `db.t`").collect() == [(31,)]
 assert paimon_py.convert_from_spark(df).read_all().num_rows == 40
+paimon_py.register(spark)
+assert spark.read.format("paimon").option("where", "k < 9").load(table.location).count() == 9
 assert paimon_py.remove_orphans_spark(table, spark=spark).files == 0
 assert paimon_py.expire_snapshots_spark(table, retain_max=1, retain_min=1, spark=spark).snapshot_ids == (1, 2, 3)
 spark.stop()

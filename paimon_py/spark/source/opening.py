@@ -1,0 +1,60 @@
+"""The table that options name, opened. Without Spark."""
+
+from __future__ import annotations
+
+from typing import Union, cast
+
+from paimon_py.catalog import Catalog
+from paimon_py.errors import UsageError
+from paimon_py.spark.source.options import BRANCH, CHANGELOG, SourceOptions, place_of
+from paimon_py.system.made_table import MadeTable
+from paimon_py.system.table import SystemTable
+from paimon_py.table import Table
+
+Source = Union[Table, SystemTable, MadeTable]
+
+
+def opened(asked: SourceOptions) -> Source:
+    """The table, its branch or the system table that options name.
+
+    Cost: as opening a catalog and a table.
+    Raises:
+        UsageError: no table is named, or a branch of a system table.
+        TableNotFoundError, BranchNotFoundError: there is none.
+    """
+    warehouse, name = place_of(asked)
+    if warehouse is None:
+        found: Source = Table.open(name, asked.store)
+    else:
+        catalog = Catalog.open(warehouse or None, {**asked.store, **asked.catalog}, create=False)
+        found = cast(Source, catalog.table(name))
+    branch = asked.own.get(BRANCH)
+    if branch is None:
+        return found
+    if not isinstance(found, Table):
+        raise UsageError(f"the branch of a system table is part of the name: db.t$branch_{branch}$…, not {name!r}")
+    return found.branch(branch)
+
+
+def read_from(asked: SourceOptions) -> Source:
+    """What to read: the table that options name, or with `read.changelog` the table that shows kinds as `rowkind`.
+
+    Raises: as `opened`, and UsageError for the changes of a system table.
+    """
+    found = opened(asked)
+    if not asked.flag(CHANGELOG):
+        return found
+    if not isinstance(found, Table):
+        raise UsageError(f"{CHANGELOG} shows the changes of a table, not of the system table {found.name}")
+    return found.system("audit_log")
+
+
+def write_to(asked: SourceOptions) -> Table:
+    """The table to write to.
+
+    Raises: as `opened`, and UsageError for a system table.
+    """
+    found = opened(asked)
+    if not isinstance(found, Table):
+        raise UsageError(f"{found.name} is a system table, which nobody writes to")
+    return found

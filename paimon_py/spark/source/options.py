@@ -1,0 +1,180 @@
+"""Options that a user gives to Spark's reader or writer, sorted by what they are for. Pure, without Spark.
+
+Source: Java `SparkConnectorOptions`, `SparkSource`, `CatalogOptions`, `CoreOptions`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from paimon_py.catalogs.options import METASTORE, OF_ALL, OF_KINDS, WAREHOUSE
+from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spec.idle_options import idle_options
+from paimon_py.spec.option_names import FALLBACKS, FIELDS_PREFIX, nearest
+from paimon_py.spec.options import OPTIONS
+from paimon_py.storage.store_options import FAMILIES
+
+PATH, TABLE, BRANCH = "path", "table", "branch"
+COLUMNS, WHERE, TRUNCATE = "columns", "where", "truncate-nanos"
+CHANGELOG = "read.changelog"
+
+_PLACE = (PATH, TABLE, "database", BRANCH)
+_READ = (COLUMNS, WHERE, "filter", TRUNCATE, CHANGELOG)
+USES: Mapping[str, tuple[str, ...]] = {"batch reads": _READ}
+"""Options of our own, by what they are for."""
+
+_OF_SPARK = frozenset(("__globpaths__",))
+"""What Spark adds."""
+
+_ELSEWHERE = {
+    "catalog": "a data source does not see Spark's catalogs: give 'warehouse' (or 'metastore' and 'uri') and 'table'",
+    "paths": "one table at a time is loaded: give one path",
+    "type": "the type of a table cannot change",
+}
+_STORES = ("dfs.", "fs.", "gs.", "hadoop.", "oss.", "s3.", *(one for family in FAMILIES for one in family.prefixes))
+_FORMATS = ("avro.", "csv.", "json.", "orc.", "parquet.", FIELDS_PREFIX, "file-index.")
+
+
+def _by_lower(names: Iterable[str]) -> dict[str, str]:
+    return {name.lower(): name for name in names}
+
+
+_OWN = _by_lower(name for names in (_PLACE, *USES.values()) for name in names)
+_CATALOG = _by_lower({*OF_ALL, *(name for names in OF_KINDS.values() for name in names)})
+_OF_TABLES = _by_lower({*OPTIONS, *(name for names in FALLBACKS.values() for name in names)} - {"path", "type"})
+_OF_STORES = _by_lower(
+    name for family in FAMILIES for prefix in family.prefixes for name in family.spelled(prefix)
+)
+
+
+class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What options ask for.
+
+    Attributes:
+        own: our own options, by their names: where the table is, and what is read or written how.
+        catalog: options of the catalog.
+        store: options of the store.
+        table: options of the table, for this read or write alone.
+    """
+
+    own: Mapping[str, str]
+    catalog: Mapping[str, str]
+    store: Mapping[str, str]
+    table: Mapping[str, str]
+
+    def flag(self, name: str) -> bool:
+        """Whether an option of our own is true; not given, it is false.
+
+        Raises: OptionError for a text that is neither true nor false.
+        """
+        text = self.own.get(name, "false").strip().lower()
+        if text not in ("true", "false"):
+            raise OptionError(f"option {name} must be true or false, not {text!r}", option=name, value=text)
+        return text == "true"
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns that are asked for, None for all: `a,b`, or as JSON where names have commas.
+
+        Raises: OptionError
+        """
+        text = self.own.get(COLUMNS)
+        if text is None:
+            return None
+        if not text.lstrip().startswith("["):
+            return [name.strip() for name in text.split(",")]
+        try:
+            names = json.loads(text)
+        except ValueError as error:
+            raise OptionError(f"option {COLUMNS} is no JSON list: {error}", option=COLUMNS, value=text) from error
+        if not all(isinstance(name, str) for name in names):
+            raise OptionError(f"option {COLUMNS} is a list of names, not {text!r}", option=COLUMNS, value=text)
+        return list(names)
+
+    @property
+    def where(self) -> str | None:
+        """The condition that rows have to meet, as SQL text; None for all rows.
+
+        Raises: UsageError for two of them.
+        """
+        found = [self.own[name] for name in (WHERE, "filter") if name in self.own]
+        if len(found) > 1:
+            raise UsageError("where and filter are the same option: give one of them")
+        return found[0] if found else None
+
+    def only_for(self, use: str) -> SourceOptions:
+        """The same, if all of our own options are for this use.
+
+        Raises: OptionError that names the use of an option that is for another.
+        """
+        for name in self.own:
+            if name not in _PLACE and name not in USES[use]:
+                meant = " and ".join(one for one, names in USES.items() if name in names)
+                raise OptionError(f"option {name!r} is for {meant}, not for {use}", option=name)
+        return self
+
+
+def asked_of(options: Mapping[str, str]) -> SourceOptions:
+    """What some options ask for.
+
+    Raises:
+        OptionError: an option that nobody knows; names the one that was probably meant.
+        UnsupportedError: an option that paimon_py does nothing for yet.
+    """
+    own, catalog, store, table = dict[str, str](), dict[str, str](), dict[str, str](), dict[str, str]()
+    for given, text in options.items():
+        name = given.lower()
+        if name in _OF_SPARK:
+            continue
+        if name in _ELSEWHERE:
+            raise OptionError(f"option {given!r}: {_ELSEWHERE[name]}", option=given, value=text)
+        if name in _OWN:
+            own[_OWN[name]] = text
+        elif name.startswith(_STORES):
+            store[_OF_STORES.get(name, given)] = text
+        elif name in _CATALOG:
+            catalog[_CATALOG[name]] = text
+        elif name in _OF_TABLES:
+            table[_OF_TABLES[name]] = text
+        elif name.startswith(_FORMATS):
+            table[given] = text
+        else:
+            raise _unknown(given, name)
+    idle = idle_options(table)
+    if idle:
+        raise UnsupportedError(f"options that do nothing yet are given: {idle}", feature=next(iter(idle)))
+    return SourceOptions(own=own, catalog=catalog, store=store, table=table)
+
+
+def _unknown(given: str, name: str) -> OptionError:
+    known = {**_OWN, **_CATALOG, **_OF_TABLES}
+    meant = nearest(name, frozenset(known))
+    hint = "" if meant is None else f"; did you mean {known[meant]!r}?"
+    return OptionError(f"there is no option {given!r} of the data source{hint}", option=given)
+
+
+def place_of(asked: SourceOptions) -> tuple[str | None, str]:
+    """Where the table is: None and a path, or the warehouse (maybe empty: the catalog needs none) and `db.t`.
+
+    Raises: UsageError that says what to give.
+    """
+    own = asked.own
+    path, table = own.get(PATH), own.get(TABLE)
+    if path is not None and (table is not None or "database" in own):
+        raise UsageError(f"give either the path of a table, {path!r}, or a table of a catalog, {table!r}")
+    if path is not None:
+        if asked.catalog:
+            raise UsageError(
+                f"{', '.join(asked.catalog)} goes with 'table' = 'db.t', not with the path of a table, {path!r}"
+            )
+        return None, path
+    if table is None or not (WAREHOUSE in asked.catalog or METASTORE in asked.catalog):
+        raise UsageError(
+            "which table? Give the path of a table, as load(path) or save(path), or the options 'warehouse' "
+            "(or 'metastore' and what belongs to it) and 'table' = 'db.t'"
+        )
+    name = f"{own['database']}.{table}" if "database" in own else table
+    return asked.catalog.get(WAREHOUSE, ""), name

@@ -1,0 +1,106 @@
+"""Batch reads: options → columns, and splits that executors read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Union
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.scan.scan import Scan
+from paimon_py.spark.convert import fit
+from paimon_py.spark.source.opening import Source, read_from
+from paimon_py.spark.source.options import COLUMNS, TRUNCATE, SourceOptions, asked_of
+from paimon_py.spark.types import arrow_schema, spark_schemas
+from paimon_py.stream.step import Step
+from paimon_py.system.made_scan import MadeScan
+
+Readable = Union[Scan, MadeScan, Step]
+
+
+def columns(options: Mapping[str, str]) -> st.StructType:
+    """The columns that a read has, if the user names no other ones."""
+    asked = asked_of(options)
+    return spark_schemas(_scan(read_from(asked), asked, asked.columns).schema, None)[1]
+
+
+def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[bytes], ReadSplit]:
+    """The splits of a batch read as bytes, and what reads one.
+
+    Args:
+        wanted: the columns that Spark takes, in order: those of `columns`, or of the schema that the user gave.
+
+    Raises:
+        SchemaError: the table has not these columns with these types.
+    """
+    asked = asked_of(options).only_for("batch reads")
+    source = read_from(asked)
+    names = projection(_scan(source, asked, asked.columns).schema, wanted)
+    scan = _scan(source, asked, names)
+    return [bytes(split) for split in scan.splits()], ReadSplit(scan, wanted, asked.flag(TRUNCATE))
+
+
+def _scan(source: Source, asked: SourceOptions, names: Sequence[str] | None) -> Scan | MadeScan:
+    return source.scan(columns=names, where=asked.where, options=asked.table or None)
+
+
+def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:
+    """The names of the columns that Spark wants.
+
+    Args:
+        there: the columns that there are.
+
+    Raises: SchemaError for a column that is not there, or has another type; lists them all.
+    """
+    _, found = spark_schemas(there, None)
+    kinds = {field.name: field.dataType for field in found}
+    problems = {}
+    for field in wanted:
+        kind = kinds.get(field.name)
+        if kind is None:
+            problems[field.name] = f"there is no column {field.name!r}; there are {', '.join(kinds)}"
+        elif not _alike(kind, field.dataType):
+            problems[field.name] = (
+                f"column {field.name!r} is {kind.simpleString()}, not {field.dataType.simpleString()}: "
+                "read what there is and cast in Spark"
+            )
+    if problems:
+        text = "".join(f"\n  {problem}" for problem in problems.values())
+        raise SchemaError(f"the schema that was asked for does not fit:{text}", fields=tuple(problems))
+    if not wanted.fields:
+        raise UsageError(f"a read has at least one column: name one in the schema or in the option {COLUMNS!r}")
+    return list(wanted.fieldNames())
+
+
+def _alike(kind: st.DataType, other: st.DataType) -> bool:
+    """Whether two types hold the same values; what may be NULL does not matter."""
+    return bool(arrow_schema(_nullable(kind)).equals(arrow_schema(_nullable(other))))
+
+
+def _nullable(kind: st.DataType) -> st.StructType:
+    return st.StructType([st.StructField("c", _loose(kind))])
+
+
+def _loose(kind: st.DataType) -> st.DataType:
+    if isinstance(kind, st.ArrayType):
+        return st.ArrayType(_loose(kind.elementType), True)
+    if isinstance(kind, st.MapType):
+        return st.MapType(_loose(kind.keyType), _loose(kind.valueType), True)
+    if isinstance(kind, st.StructType):
+        return st.StructType([st.StructField(field.name, _loose(field.dataType), True) for field in kind.fields])
+    return kind
+
+
+class ReadSplit:
+    """Runs on an executor: a split in, its rows out."""
+
+    def __init__(self, scan: Readable, wanted: st.StructType, truncate_nanos: bool) -> None:
+        self.scan: Any = scan
+        self.target = arrow_schema(wanted)
+        self.truncate_nanos = truncate_nanos
+
+    def __call__(self, split: bytes) -> Iterator[pa.RecordBatch]:
+        for batch in self.scan.read(split):
+            yield from fit(batch, self.target, self.truncate_nanos)
