@@ -19,6 +19,7 @@ from paimon_py.cdc.opening import (
     check_names,
     decoder,
     key_names,
+    origin_of,
     table_of,
     text_columns,
     updated,
@@ -48,16 +49,16 @@ def decode(event: Event) -> Decoded:
     database, table = table_of(root)
     keys = key_names(root.get("pkNames"))
     rows = _rows(kind, _listed(root, "data"), root, keys)
-    declared = root.get("mysqlType")
+    declared, origin = root.get("mysqlType"), origin_of(database, table, root.get("es"))
     if declared is None:
-        return Change(database, table, text_columns(rows), keys, rows)
+        return Change(database, table, text_columns(rows), keys, rows, origin)
     types = as_object(declared, "'mysqlType'")
     columns = tuple(_column(name, text) for name, text in types.items())
     check_names(rows, columns)
     enums = {name: text for name, text in types.items() if text[:4].lower() == "enum"}
     if enums:
         rows = tuple((row_kind, _named(row, enums)) for row_kind, row in rows)
-    return Change(database, table, columns, keys, rows)
+    return Change(database, table, columns, keys, rows, origin)
 
 
 def _listed(root: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -107,7 +108,7 @@ def _column(name: str, text: str) -> SourceColumn:
     found = _number(base, numbers, unsigned) or _other(base, numbers)
     if found is None:
         raise Damaged(f"column {name!r} has the type {text!r}, which is not taken: leave the column out")
-    return SourceColumn(name, *found)
+    return SourceColumn(name, *found, declared=f"{base} unsigned" if unsigned else base)
 
 
 def _number(base: str, numbers: list[int], unsigned: bool) -> tuple[Atomic, str] | None:

@@ -20,6 +20,7 @@ from paimon_py.cdc.opening import (
     check_names,
     decoder,
     key_names,
+    origin_of,
     text_columns,
     updated,
 )
@@ -70,7 +71,7 @@ def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
         return _without_operation(payload)
     if kind == "m":
         return NoChange("message")
-    source = payload.get("source")
+    source: Any = payload.get("source")
     table, database = _names(source)
     if kind == "t":
         raise Damaged(f"the source truncated {table!r}: truncate the table here, too, where that is wanted")
@@ -84,7 +85,9 @@ def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
     elif not schema:
         columns = text_columns(rows)
     check_names(rows, columns)
-    return Change(database, table, columns, tuple(key) or key_names(payload.get("pkNames")), rows)
+    keys = tuple(key) or key_names(payload.get("pkNames"))
+    origin = origin_of(source.get("db"), table, source.get("ts_ms"), source.get("schema"))
+    return Change(database, table, columns, keys, rows, origin)
 
 
 def _without_operation(payload: dict[str, Any]) -> Decoded:

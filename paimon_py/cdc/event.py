@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Union
 
 import msgspec
 import pyarrow as pa
 
+from paimon_py.cdc.computed import Computed
 from paimon_py.errors import UsageError
 from paimon_py.spec.types import DataType
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One record of a topic as it came. `position`: what finds the record again, such as `partition:offset`."""
+    """One record of a topic as it came. `position`: what finds the record again, such as `partition:offset`.
+
+    `timestamp`: when the record was made, in milliseconds since 1970.
+    """
 
     value: bytes | None
     key: bytes | None = None
     topic: str = ""
     position: str = ""
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
 
 
 class SourceColumn(msgspec.Struct, frozen=True):
-    """A column as an event declares it; `encoding` names how `columns.build` reads its JSON values."""
+    """A column as an event declares it; `encoding` names how `columns.build` reads its JSON values.
+
+    Attributes:
+        declared: the type that the source names, where its name decides what a mapping makes of the column.
+        read_as: the type that values are decoded to before they become those of `type`; None for `type` itself.
+        computed: how the values come from those of another column; None for a column of the source.
+    """
 
     name: str
     type: DataType
     encoding: str
     scale: int = 0
+    declared: str = ""
+    read_as: DataType | None = None
+    computed: Computed | None = None
 
 
 class Change(msgspec.Struct, frozen=True):
     """What one event did to one table: rows with their kinds, in order.
 
     `keys`: the primary key that the event declares, empty where there is none. A row of kind -D may hold keys only.
+    `origin`: what the event says of itself, by the names of metadata columns, as far as it does.
     """
 
     database: str
@@ -41,6 +58,7 @@ class Change(msgspec.Struct, frozen=True):
     columns: tuple[SourceColumn, ...]
     keys: tuple[str, ...]
     rows: tuple[tuple[str, dict[str, Any]], ...]
+    origin: Mapping[str, Any] = {}
 
 
 class Bad(msgspec.Struct, frozen=True):
@@ -63,8 +81,8 @@ def events_of(data: object) -> Iterator[Event]:
 
     Args:
         data: events; texts, bytes or None as values; an Arrow array of them; or an Arrow table, batch or reader with a
-            column `value` and, where they are known, `key`, `topic`, `partition`, `offset`, as Spark's Kafka source
-            has them: its rows are taken in the order of topics, partitions and offsets.
+            column `value` and, where they are known, `key`, `topic`, `partition`, `offset`, `timestamp`, as Spark's
+            Kafka source has them: its rows are taken in the order of topics, partitions and offsets.
     Raises: UsageError for anything else.
     """
     if isinstance(data, pa.RecordBatchReader):
@@ -89,7 +107,7 @@ def of_lines(lines: Iterable[str]) -> Iterator[Event]:
         yield Event(topic=topic, position=str(number), key=_present(key), value=_present(value))
 
 
-_COLUMNS = ("value", "key", "topic", "partition", "offset")
+_COLUMNS = ("value", "key", "topic", "partition", "offset", "timestamp")
 
 
 def _present(text: str) -> bytes | None:
@@ -102,13 +120,18 @@ def _of_table(data: pa.Table | pa.RecordBatch) -> Iterator[Event]:
         raise UsageError(f"a table of events has a column 'value', may have {list(_COLUMNS[1:])}, not {sorted(names)}")
     if "offset" in names:
         data = data.sort_by([(name, "ascending") for name in ("topic", "partition", "offset") if name in names])
-    columns = {name: data.column(name).to_pylist() for name in _COLUMNS if name in names}
     nothing = [None] * data.num_rows
-    for number in range(data.num_rows):
-        partition, offset = (columns.get(name, nothing)[number] for name in ("partition", "offset"))
+    columns = [_values(data.column(name)) if name in names else nothing for name in _COLUMNS]
+    for number, (value, key, topic, partition, offset, timestamp) in enumerate(zip(*columns, strict=True)):
         position = str(number) if offset is None else f"{'' if partition is None else partition}:{offset}"
-        key, topic = columns.get("key", nothing)[number], columns.get("topic", nothing)[number]
-        yield Event(value=_bytes(columns["value"][number]), key=_bytes(key), topic=str(topic or ""), position=position)
+        yield Event(_bytes(value), _bytes(key), str(topic or ""), position, partition, offset, timestamp)
+
+
+def _values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def _bytes(value: object) -> bytes | None:

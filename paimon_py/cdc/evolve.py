@@ -5,14 +5,14 @@ Source: Java `UpdatedDataFieldsProcessFunctionBase` (`extractSchemaChanges`, `ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from paimon_py.cdc.event import Bad, SourceColumn
 from paimon_py.spec.schema_changes import AddColumn, UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
-from paimon_py.spec.types import Atomic, DataType, Field, Root
+from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Field, Root
 
 _ORDERS = ((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT), (Root.FLOAT, Root.DOUBLE))
 _BY_LENGTH = ((Root.CHAR, Root.VARCHAR), (Root.BINARY, Root.VARBINARY))
@@ -21,11 +21,13 @@ MAX_DIGITS = 38
 
 
 def changes_for(
-    fields: Sequence[Field], columns: Iterable[SourceColumn]
+    fields: Sequence[Field], columns: Iterable[SourceColumn], modes: Collection[str] = ()
 ) -> tuple[AddColumn | UpdateColumnType, ...] | Bad:  # fmt: skip
     """The changes after which a table with these fields holds every value of the columns, or why there are none such.
 
-    Columns that a table has and an event lacks stay, as in Java.
+    Columns that a table has and an event lacks stay, as in Java. `modes`: those of type mappings; with
+    `decimal-no-change` decimals stay as they are, with `allow-non-string-to-string` a STRING takes whatever the other
+    type is (in Java only a column that becomes STRING does).
     """
     known = {field.name: field.type for field in fields}
     found: list[AddColumn | UpdateColumnType] = []
@@ -34,7 +36,11 @@ def changes_for(
         if old is None:
             found.append(AddColumn(column.name, with_nullability(column.type, True)))
             continue
+        if "decimal-no-change" in modes and _is_decimal(old) and _is_decimal(column.type):
+            continue
         wide = wider(old, column.type)
+        if wide is None and "allow-non-string-to-string" in modes:
+            wide = _text_of(old, column.type)
         if wide is None:
             both = f"{sql_type(old)} in the table and {sql_type(column.type)} in the event"
             return Bad(f"column {column.name!r} is {both}")
@@ -63,6 +69,16 @@ def wider(old: DataType, new: DataType) -> DataType | None:
         return old if (old.precision or 0) >= (new.precision or 0) else new
     if old.root is Root.DECIMAL and new.root is Root.DECIMAL:
         return _wider_decimal(old, new)
+    return None
+
+
+def _is_decimal(kind: DataType) -> bool:
+    return isinstance(kind, Atomic) and kind.root is Root.DECIMAL
+
+
+def _text_of(old: DataType, new: DataType) -> DataType | None:
+    if any(isinstance(kind, Atomic) and kind.root in (Root.CHAR, Root.VARCHAR) for kind in (old, new)):
+        return with_nullability(Atomic(Root.VARCHAR, length=MAX_LENGTH), old.nullable)
     return None
 
 

@@ -13,6 +13,7 @@ from paimon_py.cdc.opening import (
     as_object,
     decoder,
     key_names,
+    origin_of,
     table_of,
     text_columns,
     updated,
@@ -43,4 +44,6 @@ def decode(event: Event) -> Decoded:
         rows = (("-D", after),)
     else:
         raise Damaged(f"unknown type {kind!r}")
-    return Change(database, table, text_columns(rows), keys, rows)
+    seconds = root.get("ts")
+    millis = seconds * 1000 if type(seconds) is int else None
+    return Change(database, table, text_columns(rows), keys, rows, origin_of(database, table, millis))

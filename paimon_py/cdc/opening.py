@@ -64,6 +64,11 @@ def check_names(rows: KindedRows, columns: tuple[SourceColumn, ...]) -> None:
             raise Damaged(f"the row and its schema differ in columns: {sorted(row.keys() ^ declared)[:5]}")
 
 
+def origin_of(database: Any, table: str, millis: Any, schema: Any = None) -> dict[str, Any]:
+    """What an event says of itself, by the names of metadata columns, with values as they came."""
+    return {"database_name": database or None, "schema_name": schema, "table_name": table, "op_ts": millis}
+
+
 def as_object(value: Any, what: str) -> dict[str, Any]:
     """An object of the event.
 

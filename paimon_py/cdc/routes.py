@@ -1,18 +1,31 @@
-"""Which tables and columns of the sources are taken, and what the tables are called here. Pure.
+"""Which tables and columns of the sources are taken, what the tables are called here, and what they have besides. Pure.
 
-Source: Java `TableNameConverter`; options `including_tables`, `excluding_tables`, `table_prefix`, `table_suffix`,
-`table_mapping`.
+Source: Java `TableNameConverter`, `CdcMetadataProcessor`; options `including_tables`, `excluding_tables`,
+`table_prefix`, `table_suffix`, `table_mapping`, `merge_shards`, `computed_column`, `metadata_column`, `type_mapping`,
+`partition_keys`, `primary_keys`.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from paimon_py.cdc.computed import Computed, parse
 from paimon_py.cdc.event import Change
+from paimon_py.cdc.mapping import check_modes
 from paimon_py.errors import UsageError
+from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Root
+
+_TEXT = (Atomic(Root.VARCHAR, length=MAX_LENGTH), "string")
+_MOMENT = (Atomic(Root.TIMESTAMP_LTZ, precision=3), "millis")
+METADATA: Mapping[str, tuple[DataType, str]] = {
+    "database_name": _TEXT, "schema_name": _TEXT, "table_name": _TEXT, "op_ts": _MOMENT, "topic": _TEXT,
+    "partition": (Atomic(Root.INT), "int32"), "offset": (Atomic(Root.BIGINT), "int64"), "timestamp": _MOMENT,
+}  # fmt: skip
+"""What an event tells of itself, with the type and the encoding of its column."""
 
 
 class Routes(msgspec.Struct, frozen=True):
@@ -20,50 +33,82 @@ class Routes(msgspec.Struct, frozen=True):
 
     Attributes:
         including, excluding: patterns that the whole name of a source table matches, as in Java; excluding wins.
+        databases: a pattern that the whole name of the database matches (in PostgreSQL: of the schema).
+        merge_shards: tables of one name in several databases are one table here; else each has its database before
+            its name, as `database_table`.
         prefix, suffix: what stands before and after the name of every table here.
         names: names of tables here by names of source tables; prefix and suffix do not apply to them.
         keys: primary keys by names of source tables, instead of those that events declare.
+        partitions: partition keys of tables that are created, by names of source tables.
+        only: columns to take of the tables that are named, as `table.column`.
         without: columns to leave out, as `table.column` or `column`.
+        types: modes of the type mapping, with Java's names, see `mapping.MODES`.
+        computed: columns to compute, as `y=year(at)` for all tables that have the column, or `orders.y=year(at)`.
+        metadata: names of columns by what they tell of the event: see `METADATA`.
     """
 
     including: str = ".*"
     excluding: str | None = None
+    databases: str = ".*"
+    merge_shards: bool = True
     prefix: str = ""
     suffix: str = ""
     names: Mapping[str, str] = {}
     keys: Mapping[str, tuple[str, ...]] = {}
+    partitions: Mapping[str, tuple[str, ...]] = {}
+    only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = {}
 
     def __post_init__(self) -> None:
-        for name in ("including", "excluding"):
+        for name in ("including", "excluding", "databases"):
             text = getattr(self, name)
             try:
                 re.compile(text or "")
             except (re.error, TypeError) as error:
                 raise UsageError(f"{name}={text!r} is no pattern: {error}") from error
-        if isinstance(self.without, str):
-            raise UsageError(f"without is a list of columns such as ['orders.note'], not {self.without!r}")
+        for name in ("only", "without", "computed"):
+            if isinstance(getattr(self, name), str):
+                raise UsageError(f"{name} is a list such as ['orders.note'], not {getattr(self, name)!r}")
+        if any("." not in column for column in self.only):
+            raise UsageError(f"only={self.only!r} is no list of columns such as ['orders.note']")
+        check_modes(self.types)
+        _parsed(tuple(self.computed))
+        unknown = sorted(set(self.metadata) - set(METADATA))
+        if unknown:
+            raise UsageError(f"metadata={unknown} is not there, but {sorted(METADATA)}")
 
-    def target(self, table: str) -> str | None:
+    def target(self, table: str, database: str = "") -> str | None:
         """The name of the table here, or None if the source table is not taken."""
         if not re.fullmatch(self.including, table) or (self.excluding and re.fullmatch(self.excluding, table)):
             return None
-        return self.names.get(table, f"{self.prefix}{table}{self.suffix}")
+        if not re.fullmatch(self.databases, database):
+            return None
+        name = table if self.merge_shards or not database else f"{database}_{table}"
+        return self.names.get(name, f"{self.prefix}{name}{self.suffix}")
 
-    def narrowed(self, change: Change) -> Change:
-        """The change with the keys given for its table and without the columns that are left out.
+    def keys_of(self, change: Change) -> tuple[str, ...]:
+        """The primary key of the table of a change."""
+        return tuple(self.keys.get(change.table, change.keys))
 
-        Raises: UsageError if a column of the primary key is left out.
-        """
-        change = msgspec.structs.replace(change, keys=tuple(self.keys.get(change.table, change.keys)))
-        gone = {name for name in self.without if "." not in name}
-        gone |= {name.split(".", 1)[1] for name in self.without if name.startswith(change.table + ".")}
-        if gone.isdisjoint(column.name for column in change.columns):
-            return change
-        if not gone.isdisjoint(change.keys):
-            raise UsageError(f"table {change.table!r} has its primary key {list(change.keys)} left out in part")
-        columns = tuple(column for column in change.columns if column.name not in gone)
-        rows = tuple(
-            (kind, {name: value for name, value in row.items() if name not in gone}) for kind, row in change.rows
-        )
-        return msgspec.structs.replace(change, columns=columns, rows=rows)
+    def gone(self, table: str, columns: Iterable[str]) -> frozenset[str]:
+        """Which of the columns are left out."""
+        without = {name for name in self.without if "." not in name} | _of_table(self.without, table)
+        kept = _of_table(self.only, table)
+        return frozenset(name for name in columns if name in without or (kept and name not in kept))
+
+    @property
+    def computations(self) -> tuple[Computed, ...]:
+        """What is to be computed."""
+        return _parsed(tuple(self.computed))
+
+
+def _of_table(names: Iterable[str], table: str) -> set[str]:
+    return {name[len(table) + 1 :] for name in names if name.startswith(table + ".")}
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(texts: tuple[str, ...]) -> tuple[Computed, ...]:
+    return tuple(parse(text) for text in texts)

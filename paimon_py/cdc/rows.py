@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from paimon_py.cdc.columns import MISFITS, build, misfits
+from paimon_py.cdc.columns import MISFITS, build
+from paimon_py.cdc.computed import computed
 from paimon_py.cdc.event import Change, SourceColumn
 from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.files.cast import cast
 from paimon_py.spec.schema import ROW_KIND_COLUMN
-from paimon_py.spec.types import Field
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 
 
 class ChangedRows(NamedTuple):
@@ -37,47 +40,95 @@ def rows_of(fields: Sequence[Field], changes: Sequence[Change]) -> ChangedRows:
     for columns, numbers in shapes.items():
         owners = [number for number in numbers for _ in changes[number].rows]
         rows = [row for number in numbers for row in changes[number].rows]
-        part = _part(columns, rows, owners, schema, bad)
+        part = _part(_Values(columns, rows, owners, bad), {field.name: field.type for field in fields}, schema)
         tables.append(part)
         orders.extend(owners)
     joined = pa.concat_tables(tables) if tables else schema.empty_table()
     return ChangedRows(_in_order(joined, np.array(orders, dtype=np.int64), bad), bad)
 
 
-def _part(
-    columns: tuple[SourceColumn, ...], rows: list[tuple[str, dict[str, Any]]], owners: list[int], schema: pa.Schema,
-    bad: dict[int, str],
-) -> pa.Table:  # fmt: skip
-    by_name = {column.name: column for column in columns}
+class _Values:
+    """The columns of rows of one shape; what does not fit becomes NULL, and makes the change of the row a bad one."""
+
+    def __init__(
+        self, columns: tuple[SourceColumn, ...], rows: list[tuple[str, dict[str, Any]]], owners: list[int],
+        bad: dict[int, str],
+    ) -> None:  # fmt: skip
+        self.columns = {column.name: column for column in columns}
+        self.rows, self._owners, self._bad = rows, owners, bad
+        self._built: dict[str, pa.Array] = {}
+
+    def of(self, name: str) -> pa.Array:
+        """The values in the type that the column has in the event."""
+        if name not in self._built:
+            column = self.columns[name]
+            self._built[name] = self._computed(column) if column.computed else self._raw(column)
+        return self._built[name]
+
+    def fitted(self, name: str, kind: DataType, arrow: pa.DataType) -> pa.Array:
+        """The values in the type that the column has in the table."""
+        given, values = self.columns[name].type, self.of(name)
+        if values.type == arrow:
+            return values
+        if _is_text(kind) and not _is_text(given):
+            return self._each(lambda part: cast(part, given, kind, column=name), values, name)
+        return self._each(lambda part: part.cast(arrow), values, name)
+
+    def refuse(self, place: int, reason: str) -> None:
+        """The change of the row brings no rows."""
+        self._bad.setdefault(self._owners[place], reason)
+
+    def _raw(self, column: SourceColumn) -> pa.Array:
+        raw = [row.get(column.name) for _, row in self.rows]
+        return self._each(lambda part: build(column, part), raw, column.name)
+
+    def _computed(self, column: SourceColumn) -> pa.Array:
+        how = column.computed
+        assert how is not None
+        if not how.field:
+            return computed(how, pa.nulls(len(self.rows)), column.type)[0]
+        source = self.columns[how.field].type
+        return self._each(lambda part: computed(how, part, source)[0], self.of(how.field), column.name)
+
+    def _each(self, make: Callable[[Any], pa.Array], values: Any, name: str) -> pa.Array:
+        try:
+            return make(values)
+        except MISFITS:
+            pass
+        fits = np.ones(len(values), dtype=bool)
+        for place in range(len(values)):
+            try:
+                make(values[place : place + 1])
+            except MISFITS as error:
+                shown = repr(values[place].as_py() if isinstance(values, pa.Array) else values[place])
+                cut = shown if len(shown) <= 60 else shown[:57] + "..."
+                self.refuse(place, f"column {name!r}: {cut} is no value of its type: {error}")
+                fits[place] = False
+        if isinstance(values, pa.Array):
+            return make(pc.if_else(pa.array(fits), values, pa.scalar(None, values.type)))
+        return make([value if fit else None for value, fit in zip(values, fits, strict=True)])
+
+
+def _is_text(kind: DataType) -> bool:
+    return isinstance(kind, Atomic) and kind.root in (Root.CHAR, Root.VARCHAR)
+
+
+def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema) -> pa.Table:
     arrays = []
     for field in schema:
         if field.name == ROW_KIND_COLUMN:
-            arrays.append(pa.array([kind for kind, _ in rows], pa.string()))
+            arrays.append(pa.array([kind for kind, _ in values.rows], pa.string()))
             continue
-        column = by_name.get(field.name)
-        if column is None:
-            array = pa.nulls(len(rows), field.type)
+        if field.name in values.columns:
+            array = values.fitted(field.name, types[field.name], field.type)
         else:
-            array = _array(column, [row.get(column.name) for _, row in rows], field.type, owners, bad)
+            array = pa.nulls(len(values.rows), field.type)
         if not field.nullable and array.null_count:
             for place in np.flatnonzero(np.asarray(array.is_null())).tolist():
-                bad.setdefault(owners[place], f"column {field.name!r} is NOT NULL and the event has no value for it")
+                values.refuse(place, f"column {field.name!r} is NOT NULL and the event has no value for it")
         arrays.append(array)
     loose = pa.schema([field.with_nullable(True) for field in schema])
     return pa.Table.from_arrays(arrays, schema=loose)
-
-
-def _array(
-    column: SourceColumn, raw: list[Any], arrow: pa.DataType, owners: list[int], bad: dict[int, str]
-) -> pa.Array:  # fmt: skip
-    try:
-        return build(column, raw).cast(arrow)
-    except MISFITS:
-        pass
-    for place, reason in misfits(column, raw, arrow).items():
-        bad.setdefault(owners[place], reason)
-        raw[place] = None
-    return build(column, raw).cast(arrow)
 
 
 def _in_order(joined: pa.Table, owners: Any, bad: dict[int, str]) -> pa.Table:

@@ -16,6 +16,7 @@ from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceCol
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_of
+from paimon_py.cdc.shaping import Shaping
 from paimon_py.errors import AlreadyExistsError, TableNotFoundError, UsageError
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import sql_type, with_nullability
@@ -83,6 +84,7 @@ class Sink:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
         self.user, self.routes, self.options = user, routes or Routes(), dict(options or {})
         self.dead_letters = dead_letters
+        self._shaping = Shaping(self.routes)
         self._catalog, self._database, self._decode = catalog, database, DECODERS[format]
 
     def write(self, events: object, *, identifier: int) -> Synced:
@@ -124,14 +126,18 @@ class Sink:
             if isinstance(decoded, Bad):
                 letters.append(_Letter(event, "", decoded.reason))
                 continue
-            target = None if isinstance(decoded, NoChange) else self.routes.target(decoded.table)
+            target = None if isinstance(decoded, NoChange) else self.routes.target(decoded.table, decoded.database)
             if isinstance(decoded, NoChange) or target is None:
                 reason = decoded.reason if isinstance(decoded, NoChange) else f"table {decoded.table} is not taken"
                 skipped[reason] = skipped.get(reason, 0) + 1
                 continue
             if target == self.dead_letters:
                 raise UsageError(f"table {target!r} is the one for dead letters: choose dead_letters= or another name")
-            taken.setdefault(target, []).append(_Taken(event, self.routes.narrowed(decoded)))
+            shaped = self._shaping.shaped(decoded, event)
+            if isinstance(shaped, Bad):
+                letters.append(_Letter(event, target, shaped.reason))
+            else:
+                taken.setdefault(target, []).append(_Taken(event, shaped))
         return taken, letters, skipped
 
     def _prepared(
@@ -170,7 +176,7 @@ class Sink:
             table = table or self._catalog.table(full)
         except TableNotFoundError:
             return self._created(full, change), 0
-        asked = changes_for(table.schema.fields, change.columns)
+        asked = changes_for(table.schema.fields, change.columns, self.routes.types)
         if isinstance(asked, Bad):
             raise UsageError(asked.reason)
         if not asked:
@@ -180,15 +186,18 @@ class Sink:
 
     def _created(self, full: str, change: Change) -> Table:
         known = [column.name for column in change.columns]
-        if not set(change.keys) <= set(known):
-            raise UsageError(f"the key {list(change.keys)} is not among the columns {known}")
+        parts = tuple(self.routes.partitions.get(change.table, ()))
+        for what, names in (("key", change.keys), ("partition key", parts)):
+            if not set(names) <= set(known):
+                raise UsageError(f"the {what} {list(names)} is not among the columns {known}")
         columns = [
             (column.name, sql_type(with_nullability(column.type, column.name not in change.keys)))
             for column in change.columns
         ]
         return self._catalog.create_table(
-            full, Schema(columns), primary_key=list(change.keys), options=self.options, exist_ok=True
-        )
+            full, Schema(columns), primary_key=list(change.keys), partition_by=parts, options=self.options,
+            exist_ok=True,
+        )  # fmt: skip
 
     def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
         found = rows_of(table.schema.fields, [item.change for item in taken])

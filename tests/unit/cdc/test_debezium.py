@@ -211,7 +211,7 @@ def test_events_come_in_many_forms():
     values = [b"{}", None]
     assert [event.value for event in events_of(pa.array(values))] == values
     table = pa.table({"value": ["{}"], "partition": [3], "offset": [9], "topic": ["x"]})
-    assert list(events_of(table)) == [Event(value=b"{}", topic="x", position="3:9")]
+    assert list(events_of(table)) == [Event(value=b"{}", topic="x", position="3:9", partition=3, offset=9)]
     mixed = pa.table({"value": ["c", "a", "b"], "topic": ["y", "x", "x"], "partition": [0, 1, 0], "offset": [1, 5, 9]})
     for given in (mixed, mixed.combine_chunks().to_batches()[0], mixed.to_reader()):
         assert [event.value for event in events_of(given)] == [b"b", b"a", b"c"]

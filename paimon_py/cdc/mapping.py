@@ -1,0 +1,68 @@
+"""What a type of the source becomes where the mapping says so, in Java's words. Pure.
+
+Source: Java `TypeMapping`, `MySqlTypeUtils.toDataType`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from paimon_py.cdc.event import SourceColumn
+from paimon_py.errors import UsageError
+from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+
+MODES = {
+    "tinyint1-not-bool": "MySQL's TINYINT(1) is TINYINT, not BOOLEAN",
+    "to-nullable": "columns may be NULL whatever the source says: always so, but for primary keys",
+    "to-string": "all columns are STRING",
+    "char-to-string": "CHAR(n) and VARCHAR(n) are STRING",
+    "longtext-to-bytes": "MySQL's LONGTEXT is BYTES",
+    "bigint-unsigned-to-bigint": "MySQL's BIGINT UNSIGNED is BIGINT; values that are larger are dead letters",
+    "decimal-no-change": "decimals of tables stay as they are; values that do not fit are dead letters",
+    "allow-non-string-to-string": "a column becomes STRING where the source makes it one",
+}
+"""The modes and what they mean."""
+
+STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
+_PRINTED = ("boolean text", "whole text", "number text", "float text", "time text", "clock text")
+
+
+def check_modes(modes: Collection[str]) -> None:
+    """
+    Raises: UsageError for a mode that is not there.
+    """
+    unknown = [mode for mode in modes if mode not in MODES]
+    if isinstance(modes, str) or unknown:
+        raise UsageError(f"types={modes!r} is no list of modes such as {list(MODES)}")
+
+
+def mapped(column: SourceColumn, modes: Collection[str]) -> SourceColumn:
+    """The column as the modes have it."""
+    root = column.type.root if isinstance(column.type, Atomic) else None
+    if "to-string" in modes:
+        return _as_text(column)
+    if "tinyint1-not-bool" in modes and column.declared == "tinyint" and root is Root.BOOLEAN:
+        return _changed(column, Atomic(Root.TINYINT), "whole text")
+    if "bigint-unsigned-to-bigint" in modes and column.declared == "bigint unsigned":
+        return _changed(column, Atomic(Root.BIGINT), "whole text")
+    if "longtext-to-bytes" in modes and column.declared == "longtext":
+        return _changed(column, Atomic(Root.VARBINARY, length=MAX_LENGTH), "text bytes")
+    if "char-to-string" in modes and root in (Root.CHAR, Root.VARCHAR):
+        return _changed(column, STRING, column.encoding)
+    return column
+
+
+def _changed(column: SourceColumn, kind: Atomic, encoding: str) -> SourceColumn:
+    return msgspec.structs.replace(column, type=kind, encoding=encoding)
+
+
+def _as_text(column: SourceColumn) -> SourceColumn:
+    if isinstance(column.type, Atomic) and column.type.root in (Root.CHAR, Root.VARCHAR):
+        return _changed(column, STRING, column.encoding)
+    if column.encoding in _PRINTED:
+        return _changed(column, STRING, "string")
+    if column.encoding == "bits":
+        return _changed(column, STRING, "bit text")
+    return msgspec.structs.replace(column, type=STRING, read_as=column.type)

@@ -1,0 +1,106 @@
+"""What routes make of a change: columns left out, mapped, computed, and those that tell of the event. Pure.
+
+Source: Java `AbstractRecordParser` (`evalComputedColumns`, `evalMetadataColumns`), `CdcMetadataProcessor`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import msgspec
+
+from paimon_py.cdc.computed import type_of
+from paimon_py.cdc.event import Bad, Change, Event, SourceColumn
+from paimon_py.cdc.mapping import mapped
+from paimon_py.cdc.routes import METADATA, Routes
+from paimon_py.errors import UsageError
+
+_OF_EVENTS = ("topic", "partition", "offset", "timestamp")
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """What becomes of all changes of one shape. `added`: metadata by the names of their columns. `same`: nothing."""
+
+    columns: tuple[SourceColumn, ...]
+    gone: frozenset[str]
+    added: tuple[tuple[str, str], ...]
+    same: bool
+
+
+class Shaping:
+    """Applies routes to changes; each shape of change is thought through once."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+        self._plans: dict[tuple[object, ...], Union[_Plan, Bad]] = {}
+
+    def shaped(self, change: Change, event: Event) -> Change | Bad:
+        """The change as the table gets it, or why it gets none.
+
+        Raises: UsageError if a column of the primary key is left out.
+        """
+        keys = self._routes.keys_of(change)
+        is_delete = change.rows[-1][0] == "-D"
+        shape = (change.table, change.columns, keys, is_delete)
+        plan = self._plans.get(shape)
+        if plan is None:
+            plan = self._plans[shape] = self._planned(change, keys, is_delete)
+        if isinstance(plan, Bad):
+            return plan
+        if plan.same:
+            return change
+        rows = change.rows
+        if plan.gone:
+            rows = tuple(
+                (kind, {name: value for name, value in row.items() if name not in plan.gone}) for kind, row in rows
+            )
+        if plan.added:
+            more = {name: _metadata(what, change, event) for what, name in plan.added}
+            rows = tuple((kind, {**row, **more}) for kind, row in rows)
+        return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows)
+
+    def _planned(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
+        routes = self._routes
+        gone = routes.gone(change.table, [column.name for column in change.columns])
+        if not gone.isdisjoint(keys):
+            raise UsageError(f"table {change.table!r} has its primary key {list(keys)} left out in part")
+        modes = frozenset(routes.types)
+        columns = [mapped(column, modes) for column in change.columns if column.name not in gone]
+        added = tuple(routes.metadata.items())
+        columns += [SourceColumn(name, *METADATA[what]) for what, name in added]
+        try:
+            columns += _computed(routes, change.table, columns, is_delete)
+        except UsageError as error:
+            return Bad(str(error))
+        names = [column.name for column in columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            return Bad(f"columns {twice} are there twice: in the source, computed or as metadata")
+        return _Plan(tuple(columns), gone, added, tuple(columns) == change.columns and keys == change.keys)
+
+
+def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete: bool) -> list[SourceColumn]:
+    """The computed columns, each after those that it is computed from.
+
+    Raises: UsageError for a column that a row has to have and lacks, and for a type that the function does not take.
+    """
+    known = {column.name: column for column in columns}
+    waiting = [one for one in routes.computations if one.table in ("", table)]
+    found: list[SourceColumn] = []
+    while ready := [one for one in waiting if not one.field or one.field in known]:
+        for one in ready:
+            kind = type_of(one, known[one.field].type if one.field else columns[0].type)
+            made = SourceColumn(one.name, kind, "computed", computed=one)
+            found.append(made)
+            known.setdefault(one.name, made)
+        waiting = [one for one in waiting if one not in ready]
+    lacking = [one for one in waiting if one.table]
+    if lacking and not is_delete:
+        raise UsageError(f"computed column {lacking[0]}: the event has no column {lacking[0].field!r}")
+    return found
+
+
+def _metadata(what: str, change: Change, event: Event) -> Any:
+    if what == "topic":
+        return event.topic or None
+    return getattr(event, what) if what in _OF_EVENTS else change.origin.get(what)
