@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+    import pyarrow.dataset
+
+    from paimon_py.scan.rows import Rows
 
 
 TypesMapper = Callable[[pa.DataType], "pandas.api.extensions.ExtensionDtype | None"]
@@ -45,9 +48,25 @@ def to_polars(table: pa.Table) -> polars.DataFrame:
     return polars.from_arrow(table)
 
 
-def to_duckdb(stream: Any, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
-    """Register something with an Arrow C stream as a view of a connection."""
-    connection.register(name, stream)
+def to_lazy_polars(rows: Rows) -> polars.LazyFrame:
+    """Rows as a LazyFrame of polars that hands columns, filters and limits to the scan."""
+    try:
+        from paimon_py.scan.lazy_polars import lazy_frame
+    except ImportError as error:
+        raise _absent("polars") from error
+    return lazy_frame(rows)
+
+
+def to_dataset(rows: Rows) -> pyarrow.dataset.Dataset:
+    """Rows as a dataset of pyarrow that hands columns and filters to the scan."""
+    from paimon_py.scan.dataset import ScanDataset
+
+    return ScanDataset(rows)
+
+
+def to_duckdb(source: Any, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
+    """Register a dataset as a view of a connection."""
+    connection.register(name, source)
     return connection.view(name)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
@@ -17,8 +17,14 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+    import pyarrow.dataset
+
+    from paimon_py.expr.foreign import ForeignColumns
+    from paimon_py.expr.predicate import Predicate
 
 _ROWS_MAX = (1 << 63) - 1
+_OF_DATASETS = ("scanner", "to_batches", "to_table")
+"""What others ask a dataset of pyarrow for, and may ask a scan for by mistake."""
 
 
 @names_place(lambda rows: rows._place)
@@ -66,16 +72,37 @@ class Rows(ABC):
         """
         return convert.to_pandas(self.to_arrow(), types_mapper)
 
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars frame."""
-        return convert.to_polars(self.to_arrow())
+    @overload
+    def to_polars(self, *, lazy: Literal[False] = False) -> polars.DataFrame: ...
+
+    @overload
+    def to_polars(self, *, lazy: Literal[True]) -> polars.LazyFrame: ...
+
+    def to_polars(self, *, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """The rows as a polars frame.
+
+        Args:
+            lazy: give a LazyFrame. Columns, filters and limits of a query go into the scan, and the rows of one state
+                are read when polars collects, each time anew. A scan with a limit gets columns only.
+        """
+        return convert.to_lazy_polars(self) if lazy else convert.to_polars(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
-        """Make the rows a view of a DuckDB connection; every query of it reads anew.
+        """Make the rows a view of a DuckDB connection; every query of the view reads anew.
+
+        Columns and filters of a query go into the scan; DuckDB stops to read where a limit is reached.
 
         Returns: the view as a relation.
         """
-        return convert.to_duckdb(self, connection, name)
+        return convert.to_duckdb(self.to_dataset(), connection, name)
+
+    def to_dataset(self) -> pyarrow.dataset.Dataset:
+        """The rows as a dataset of pyarrow, which hands columns and filters to the scan.
+
+        This is for what takes datasets: `polars.scan_pyarrow_dataset(scan.to_dataset())`, DuckDB, `to_batches` and
+        `to_table` with `columns=` and `filter=`. The dataset has no fragments: `splits` are the parts of a scan.
+        """
+        return convert.to_dataset(self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
@@ -92,6 +119,30 @@ class Rows(ABC):
     @abstractmethod
     def _limited(self, most: int) -> Rows:
         """The same with another limit."""
+
+    @property
+    @abstractmethod
+    def _foreign(self) -> ForeignColumns:
+        """The columns as other libraries see them."""
+
+    @property
+    @abstractmethod
+    def _takes_conditions(self) -> bool:
+        """Whether rows may be left out before others are counted or ordered."""
+
+    @abstractmethod
+    def _narrowed(self, columns: Sequence[str] | None, where: Predicate | None) -> Rows:
+        """The same rows with some of their columns (None: all), of those rows only that match, if that may be."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            if name in _OF_DATASETS:
+                raise AttributeError(
+                    f"a scan has no {name}: give scan.to_dataset() to what takes datasets of pyarrow, or use "
+                    "scan.to_polars(lazy=True)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def row_count(count: object, verb: str) -> int:

@@ -36,6 +36,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
+    from paimon_py.expr.foreign import ForeignColumns
     from paimon_py.scan.top_n import OrderColumn, TopN
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -400,6 +401,28 @@ class Scan(Rows):
         scan.__dict__.update(self.__dict__)
         scan.__dict__.pop("_planned", None)
         scan._limit = most
+        return scan
+
+    @property
+    def _foreign(self) -> ForeignColumns:
+        from paimon_py.expr.foreign import ForeignColumns
+
+        projection = self._projection
+        paths = {field.name: path for field, path in zip(projection.fields, projection.paths, strict=True)}
+        return ForeignColumns(self.schema, paths)
+
+    @property
+    def _takes_conditions(self) -> bool:
+        return self._limit is None and not self._order
+
+    def _narrowed(self, columns: Sequence[str] | None, where: Predicate | None) -> Scan:
+        _ = self._resolved
+        scan = object.__new__(type(self))
+        scan.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _DERIVED})
+        if columns is not None:
+            scan._columns = tuple(columns)
+        if where is not None and self._takes_conditions:
+            scan._where = where if self._where is None else self._where & where
         return scan
 
     def __getstate__(self) -> dict[str, Any]:

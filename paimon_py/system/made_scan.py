@@ -11,7 +11,8 @@ import pyarrow as pa
 from paimon_py.doors import decoding_metadata, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
-from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.bind import all_of, bind, predicate_of
+from paimon_py.expr.foreign import ForeignColumns
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
@@ -200,6 +201,27 @@ class MadeScan(Rows):
         scan = MadeScan.__new__(MadeScan)
         scan.__dict__.update(self.__dict__)
         scan._limit = most
+        return scan
+
+    @property
+    def _foreign(self) -> ForeignColumns:
+        projection = self._projection
+        paths = {field.name: path for field, path in zip(projection.fields, projection.paths, strict=True)}
+        return ForeignColumns(self.schema, paths)
+
+    @property
+    def _takes_conditions(self) -> bool:
+        return self._limit is None
+
+    def _narrowed(self, columns: Sequence[str] | None, where: Predicate | None) -> MadeScan:
+        _ = self._state
+        scan = MadeScan.__new__(MadeScan)
+        scan.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _DERIVED})
+        if columns is not None:
+            scan._columns = tuple(columns)
+        if where is not None and self._takes_conditions:
+            bound = bind(where, self._made.fields)
+            scan._predicate = bound if self._predicate is None else all_of((self._predicate, bound))
         return scan
 
     def __getstate__(self) -> dict[str, Any]:

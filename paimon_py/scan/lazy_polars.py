@@ -1,0 +1,55 @@
+"""A scan as a LazyFrame of polars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import polars
+import pyarrow as pa
+from polars.io.plugins import register_io_source
+
+from paimon_py.expr.from_polars import claim_of
+
+if TYPE_CHECKING:
+    from paimon_py.scan.rows import Rows
+
+
+def lazy_frame(rows: Rows) -> polars.LazyFrame:
+    """A LazyFrame that hands columns, filters and limits to the scan; nothing is read yet.
+
+    Where polars compares in another way than the scan, such as zeros of both signs, the scan leaves out what certainly
+    does not match, and polars filters the rest.
+
+    Source: https://docs.pola.rs/user-guide/plugins/io_plugins
+    """
+
+    def frames(
+        columns: list[str] | None, condition: polars.Expr | None, most: int | None, _: int | None
+    ) -> Iterator[polars.DataFrame]:
+        claim = None if condition is None else claim_of(condition, rows._foreign)
+        says_all = condition is None or (claim is not None and claim.exact and rows._takes_conditions)
+        found = rows._narrowed(columns, None if claim is None else claim.predicate)
+        if most is not None and says_all:
+            found = found._limited(most if found.limit is None else min(most, found.limit))
+        left = most
+        for batch in found.to_reader():
+            frame = _frame(batch)
+            if columns is not None and frame.columns != columns:
+                frame = frame.select(columns)
+            if condition is not None and not says_all:
+                frame = frame.filter(condition)
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
+            yield frame
+            if left == 0:
+                return
+
+    return register_io_source(frames, schema=_frame(rows.schema.empty_table()).schema)
+
+
+def _frame(data: pa.Table | pa.RecordBatch) -> polars.DataFrame:
+    found = polars.from_arrow(data)
+    assert isinstance(found, polars.DataFrame)
+    return found
