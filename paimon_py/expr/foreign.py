@@ -141,7 +141,7 @@ def _is_exact(kind: pa.DataType, given: pa.DataType, number: Any) -> bool:
         return bool(abs(number) <= 1 << (_DOUBLE_DIGITS if is_double else _FLOAT_DIGITS))
     if not pa.types.is_floating(given) or number != number or abs(number) > np.finfo(np.float32).max:
         return bool(is_double and pa.types.is_floating(given) and number == number)
-    return is_double or float(np.float32(number)) == number
+    return is_double or bool(float(np.float32(number)) == number)
 
 
 def _is_same_time(kind: pa.DataType, given: pa.DataType, count: int) -> bool:

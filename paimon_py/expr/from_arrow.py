@@ -33,14 +33,14 @@ class _CSchema(ctypes.Structure):
     _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p))
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Said(msgspec.Struct, frozen=True):
     """What an expression says (None where nothing of the expression is known), and the columns that are named there."""
 
     claim: Claim | None = None
     columns: frozenset[str] = frozenset()
 
 
-def asked_of(expression: Any, columns: ForeignColumns) -> Asked:
+def said_by(expression: Any, columns: ForeignColumns) -> Said:
     """What an expression of pyarrow says.
 
     Cost: linear in the size of the expression.
@@ -48,7 +48,7 @@ def asked_of(expression: Any, columns: ForeignColumns) -> Asked:
     batch = pa.ipc.RecordBatchFileReader(expression.__reduce__()[1][0]).get_batch(0)
     reader = _Reader(_metadata(batch.schema), batch, columns)
     claim = reader.condition()
-    return Asked(claim, frozenset(reader.names))
+    return Said(claim, frozenset(reader.names))
 
 
 class _Field(tuple[str, ...]):
@@ -100,7 +100,8 @@ class _Reader:
             return _Call(value)
         if key == "literal":
             return self._literals.column(int(value))[0]
-        field = _Field(next(self._steps)[1] for _ in range(int(value))) if key == "nested_field_ref" else _Field((value,))
+        nested = key == "nested_field_ref"
+        field = _Field(next(self._steps)[1] for _ in range(int(value))) if nested else _Field((value,))
         self.names.add(field[0])
         return field
 

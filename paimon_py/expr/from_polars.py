@@ -105,7 +105,11 @@ def _literal(node: Any) -> pa.Array | None:
     """The one value of a node that is a literal, None for other nodes."""
     if _named(node)[0] != "Literal":
         return None
-    found = polars.select(polars.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")).to_series().to_arrow()
+    try:
+        literal = polars.Expr.deserialize(io.StringIO(json.dumps(node)), format="json")
+    except polars.exceptions.ComputeError:  # as polars writes NaN
+        return None
+    found = polars.select(literal).to_series().to_arrow()
     return found if len(found) == 1 or not pa.types.is_list(found.type) else None
 
 

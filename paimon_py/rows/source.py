@@ -31,18 +31,22 @@ class Source:
         blocks: how many parts they come in; rows with equal keys are in one part.
     """
 
-    def __init__(self, data: object, keys: Sequence[tuple[str, Field]], place: SpillPlace, limit_bytes: int) -> None:
+    def __init__(
+        self, data: object, keys: Sequence[tuple[str, Field]], place: SpillPlace, limit_bytes: int,
+        fields: Sequence[Field] = (),
+    ) -> None:
         """Look at the schema; no row is read before `load`.
 
         Args:
             keys: columns of the source and of the table that are to be equal.
             limit_bytes: what may be held in memory.
+            fields: columns of the table, which decide types of Python's values.
 
         Raises:
             UsageError: `data` is not Arrow, or lacks a column.
             SchemaError: a key column cannot have the type it has in the table.
         """
-        self._reader = open_stream(data)
+        self._reader = open_stream(data, fields)
         given: pa.Schema = self._reader.schema
         plain = [takeable(field.type) for field in given]
         self._steps = [step for _, step in plain]

@@ -108,7 +108,7 @@ def merge_work(
     check_updatable(schema, verb)
     keys = join_keys(schema, on)
     limit = max(1, min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX))
-    source = Source(data, keys, root.env.spill, limit)
+    source = Source(data, keys, root.env.spill, limit, schema.fields)
     names = {field.name for _, field in keys}
     unique = verb == "upsert" or (bool(schema.primary_keys) and names == set(schema.primary_keys))
     clauses = clauses_of(schema, source.schema, keys, asked, unique=unique, verb=verb)

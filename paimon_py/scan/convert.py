@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
-    import pyarrow.dataset
+    from pyarrow.dataset import Dataset
 
     from paimon_py.scan.rows import Rows
 
@@ -57,7 +57,7 @@ def to_lazy_polars(rows: Rows) -> polars.LazyFrame:
     return lazy_frame(rows)
 
 
-def to_dataset(rows: Rows) -> pyarrow.dataset.Dataset:
+def to_dataset(rows: Rows) -> Dataset:
     """Rows as a dataset of pyarrow that hands columns and filters to the scan."""
     from paimon_py.scan.dataset import ScanDataset
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from paimon_py.errors import UnsupportedError
-from paimon_py.expr.from_arrow import Asked, asked_of
+from paimon_py.expr.from_arrow import Said, said_by
 
 if TYPE_CHECKING:
     from paimon_py.scan.rows import Rows
@@ -45,10 +45,10 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
             exactly is carried out with the rest. How the rows are read is the scan's business: settings of pyarrow's
             own scanners do nothing here.
         """
-        asked = Asked() if filter is None else asked_of(filter, self._rows._foreign)
-        claim = asked.claim if self._rows._takes_conditions else None
+        said = Said() if filter is None else said_by(filter, self._rows._foreign)
+        claim = said.claim if self._rows._takes_conditions else None
         left = None if filter is None or (claim is not None and claim.exact) else filter
-        names = _needed(self.schema, columns, asked.columns if left is not None else ())
+        names = _needed(self.schema, columns, said.columns if left is not None else ())
         found = self._rows._narrowed(names, None if claim is None else claim.predicate)
         return ScanScanner(found, columns, left)
 

@@ -19,7 +19,7 @@ def lazy_frame(rows: Rows) -> polars.LazyFrame:
     """A LazyFrame that hands columns, filters and limits to the scan; nothing is read yet.
 
     Where polars compares in another way than the scan, such as zeros of both signs, the scan leaves out what certainly
-    does not match, and polars filters the rest.
+    does not match, and polars filters the rest. A limit that polars hands over with a condition comes before it.
 
     Source: https://docs.pola.rs/user-guide/plugins/io_plugins
     """
@@ -27,24 +27,14 @@ def lazy_frame(rows: Rows) -> polars.LazyFrame:
     def frames(
         columns: list[str] | None, condition: polars.Expr | None, most: int | None, _: int | None
     ) -> Iterator[polars.DataFrame]:
+        source = rows if most is None else rows._limited(most if rows.limit is None else min(most, rows.limit))
         claim = None if condition is None else claim_of(condition, rows._foreign)
-        says_all = condition is None or (claim is not None and claim.exact and rows._takes_conditions)
-        found = rows._narrowed(columns, None if claim is None else claim.predicate)
-        if most is not None and says_all:
-            found = found._limited(most if found.limit is None else min(most, found.limit))
-        left = most
-        for batch in found.to_reader():
+        says_all = claim is not None and claim.exact and source._takes_conditions
+        for batch in source._narrowed(columns, None if claim is None else claim.predicate).to_reader():
             frame = _frame(batch)
             if columns is not None and frame.columns != columns:
                 frame = frame.select(columns)
-            if condition is not None and not says_all:
-                frame = frame.filter(condition)
-            if left is not None:
-                frame = frame.head(left)
-                left -= frame.height
-            yield frame
-            if left == 0:
-                return
+            yield frame if condition is None or says_all else frame.filter(condition)
 
     return register_io_source(frames, schema=_frame(rows.schema.empty_table()).schema)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
-    import pyarrow.dataset
+    from pyarrow.dataset import Dataset
 
     from paimon_py.expr.foreign import ForeignColumns
     from paimon_py.expr.predicate import Predicate
@@ -96,7 +96,7 @@ class Rows(ABC):
         """
         return convert.to_duckdb(self.to_dataset(), connection, name)
 
-    def to_dataset(self) -> pyarrow.dataset.Dataset:
+    def to_dataset(self) -> Dataset:
         """The rows as a dataset of pyarrow, which hands columns and filters to the scan.
 
         This is for what takes datasets: `polars.scan_pyarrow_dataset(scan.to_dataset())`, DuckDB, `to_batches` and

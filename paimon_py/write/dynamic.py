@@ -82,7 +82,7 @@ def writer_numbers(schema: TableSchema, data: object, writers: int) -> pa.Array:
         return assigners_of(partition, hashes, channels=writers, assigners=share.assigners).astype(np.int64)
 
     router = Router(schema, assign=note)
-    reader = open_stream(data)
+    reader = open_stream(data, schema.fields)
     alignment = Alignment(schema, reader.schema)
     found = [router.bucket_numbers(alignment.apply(piece).batch) for batch in reader for piece in pieces(batch)]
     return from_numpy(np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32), pa.int32())

@@ -240,7 +240,7 @@ class Writer:
 
     def _add(self, data: object, *, fills_nulls: bool) -> None:
         self._require_open()
-        reader = open_stream(data)
+        reader = open_stream(data, self._schema.fields)
         alignment = self._alignment(reader.schema, fills_nulls)
         given = (piece for batch in reader for piece in pieces(batch))
         try:

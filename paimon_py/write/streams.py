@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from paimon_py.errors import UsageError
+from paimon_py.spec.types import Field
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
 
 
-def open_stream(data: object) -> pa.RecordBatchReader:
-    """A reader over anything with an Arrow C stream or array, or a pandas frame; nothing is read yet.
+def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchReader:
+    """A reader over whatever holds rows; nothing is read yet, beside the first item of a generator.
+
+    That is anything with an Arrow C stream or array (pyarrow, polars, DuckDB), a pandas frame, a LazyFrame of polars, a
+    dataset of pyarrow, a list of mappings, and a list or generator of such things. All but lists of mappings and pandas
+    frames are read in batches, in memory that does not grow with the rows.
+
+    Args:
+        fields: columns of the table that the rows are for; they decide types of Python's values.
 
     Raises:
         UsageError: `data` is something else.
+        SchemaError: values of a column of mappings do not go together.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
@@ -24,21 +35,57 @@ def open_stream(data: object) -> pa.RecordBatchReader:
         return data.to_reader()
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if isinstance(data, (list, tuple)) or (isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__")):
+        return _open_items(data, fields)
     try:
-        if _is_pandas_frame(data):
-            return pa.Table.from_pandas(data, preserve_index=False).to_reader()
-        if hasattr(data, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(data)
-        if hasattr(data, "__arrow_c_array__"):
-            batch = pa.record_batch(data)
-            return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+        return _open_foreign(data)
+    except UsageError:
+        raise
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}") from error
+
+
+def _open_items(data: list[object] | tuple[object, ...] | Iterator[object], fields: Sequence[Field]) -> Any:
+    from paimon_py.write.listed_rows import open_items, open_list
+
+    if isinstance(data, Iterator):
+        return open_items(data, fields, open_stream)
+    return open_list(data, fields, open_stream)
+
+
+def _open_foreign(data: object) -> pa.RecordBatchReader:
+    """A reader over what another library made."""
+    library = type(data).__module__.split(".")[0]
+    if library == "pandas" and type(data).__name__ == "DataFrame":
+        return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+    if library == "polars" and type(data).__name__ == "LazyFrame":
+        return _open_lazy(data)
+    if _is_dataset(data):
+        return data.scanner().to_reader()  # type: ignore[attr-defined]
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        batch = pa.record_batch(data)
+        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
     raise UsageError(
-        f"{_name_of(data)} is not Arrow data: {_way_to_arrow(data)}give a pyarrow Table, RecordBatch or "
-        "RecordBatchReader, a pandas or polars frame, or anything else with __arrow_c_stream__; pyarrow.table(…) and "
-        "pyarrow.Table.from_pylist(…) make one of columns and of rows"
+        f"{_name_of(data)} is not Arrow data: {_way_to_arrow(data)}give a pyarrow Table, RecordBatch, "
+        "RecordBatchReader or dataset, a pandas or polars frame, a list of mappings, or anything else with "
+        "__arrow_c_stream__; pyarrow.table(…) makes one of columns"
     )
+
+
+def _open_lazy(frame: Any) -> pa.RecordBatchReader:
+    """A LazyFrame of polars, computed in batches where polars can."""
+    if not hasattr(frame, "collect_batches"):
+        return pa.RecordBatchReader.from_stream(frame.collect())
+    schema = frame.collect_schema().to_frame().to_arrow().schema
+    batches = (batch for part in frame.collect_batches(maintain_order=True) for batch in part.to_arrow().to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _is_dataset(data: object) -> bool:
+    loaded = sys.modules.get("pyarrow.dataset")
+    return loaded is not None and isinstance(data, loaded.Dataset)
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -62,15 +109,8 @@ def row_bytes(batch: pa.RecordBatch) -> int:
         return int(batch.get_total_buffer_size())
 
 
-def _is_pandas_frame(data: object) -> bool:
-    kind: Callable[..., object] = type(data)
-    return kind.__module__.split(".")[0] == "pandas" and kind.__name__ == "DataFrame"
-
-
 def _way_to_arrow(data: object) -> str:
     """What makes Arrow data of things that are nearly that."""
-    if isinstance(data, Iterator):
-        return "make a reader with pyarrow.RecordBatchReader.from_batches(schema, batches), or "
     way = next((name for name in ("collect", "scan") if hasattr(data, name)), None)
     return "" if way is None else f"call {way}() first, or "
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import cleaning, clustering, cores, indexes, memory, streams, system_tables, versions
+from benchmarks import cleaning, clustering, cores, frames, indexes, memory, streams, system_tables, versions
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -160,3 +160,10 @@ def test_cores_are_compared_on_the_same_rows(tmp_path, capsys):
     assert [line.step for line in lines] == ["in order, keyed wide"]
     assert lines[0].one.rows == lines[0].several.rows == 2000 and lines[0].ratio > 0
     assert "in order, keyed wide" in capsys.readouterr().out
+
+
+def test_queries_of_frames_find_what_scans_find(capsys):
+    lines = frames.main(["--rows", "800", "--repeats", "1"])
+    assert {line.library for line in lines} == {"polars", "DuckDB"}
+    assert [line.rows for line in lines if line.query == "a range of keys"] == [10, 10]
+    assert "ten rows" in capsys.readouterr().out

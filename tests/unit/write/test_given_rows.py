@@ -1,0 +1,114 @@
+"""What a user may hand over as rows: lists of mappings, generators, lazy frames, datasets, relations."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from unit.public import new_catalog
+
+from paimon_py import Schema, SchemaError, UsageError
+
+COLUMNS = [("k", "BIGINT NOT NULL"), ("v", "STRING")]
+ROWS = [{"k": 1, "v": "a"}, {"k": 2, "v": "b"}, {"k": 3, "v": None}]
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    return new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["k"], options={"bucket": "1"})
+
+
+@pytest.fixture
+def wide(tmp_path):
+    columns = [
+        ("i", "TINYINT"), ("f", "FLOAT"), ("n", "DECIMAL(10, 2)"), ("d", "DATE"), ("t", "TIMESTAMP(3)"), ("b", "BYTES"),
+        ("m", "MAP<STRING, INT>"), ("r", "ROW<x INT, y STRING>"), ("a", "ARRAY<BIGINT>"),
+    ]  # fmt: skip
+    return new_catalog(str(tmp_path)).create_table("d.w", Schema(columns))
+
+
+def sources():
+    polars, duckdb = map(pytest.importorskip, ("polars", "duckdb"))
+    table = pa.Table.from_pylist(ROWS)
+    connection = duckdb.connect()
+    connection.register("given", table)
+    frame = polars.from_arrow(table)
+    return {
+        "mappings": ROWS,
+        "a tuple of mappings": tuple(ROWS),
+        "a generator of batches": (batch for batch in table.to_batches(max_chunksize=1)),
+        "a generator of frames": (frame.slice(at, 1) for at in range(3)),
+        "a list of tables": [table.slice(0, 2), table.slice(2)],
+        "a lazy frame": frame.lazy().with_columns(polars.col("k")),
+        "a dataset": pyarrow.dataset.dataset(table),
+        "a relation": connection.sql("select * from given"),
+    }
+
+
+@pytest.mark.parametrize("verb", ["write_arrow", "upsert", "merge"])
+def test_rows_of_every_kind_are_written(keyed, verb):
+    for name, rows in sources().items():
+        if verb == "merge":
+            keyed.merge(rows, on=["k"], when_matched_update=True, when_not_matched_insert=True)
+        else:
+            getattr(keyed, verb)(rows)
+        assert sorted(keyed.to_arrow().to_pylist(), key=lambda row: row["k"]) == ROWS, name
+        keyed.truncate()
+
+
+def test_values_of_mappings_take_the_types_of_the_columns(wide):
+    row = {
+        "i": 7, "f": 0.5, "n": decimal.Decimal("1.5"), "d": datetime.date(2024, 2, 29),
+        "t": datetime.datetime(2024, 2, 29, 1, 2, 3), "b": b"x", "m": {"a": 1}, "r": {"x": 1}, "a": [1, None],
+    }  # fmt: skip
+    wide.write_arrow([row, {"m": {}, "i": None}, {"a": []}])
+    first, second, third = wide.to_arrow().to_pylist()
+    assert first == {**row, "n": decimal.Decimal("1.50"), "m": [("a", 1)], "r": {"x": 1, "y": None}}
+    assert second == {**dict.fromkeys(row), "m": []}
+    assert third == {**dict.fromkeys(row), "a": []}
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "message"),
+    [
+        ([{"i": 300}], SchemaError, "300"),
+        ([{"i": "x"}], SchemaError, "i: string given, TINYINT needed"),
+        ([{"i": 1}, {"i": "x"}], SchemaError, "column 'i': the values do not go together"),
+        ([{"j": 1}], SchemaError, "j: int64 given"),
+        ([{"i": 1}, 2], UsageError, "row 1 is 2"),
+        ([{1: 1}], UsageError, "row 0 is {1: 1}"),
+        ([{}], UsageError, "none with a value"),
+        ([1, 2], UsageError, "a builtins.int is not Arrow data"),
+        (({"i": 1} for _ in range(2)), UsageError, r"list\(rows\)"),
+        (iter([pa.table({"i": [1]}), pa.table({"f": [1.0]})]), UsageError, "item 1 has the columns f: double"),
+        ({"i": [1]}, UsageError, r"pyarrow.table\(…\)"),
+    ],
+    ids=[
+        "too large", "another type", "types that differ", "no such column", "a number among mappings", "names that are numbers",
+        "no column", "numbers", "a generator of mappings", "two schemas", "a mapping",
+    ],
+)
+def test_what_is_no_rows_is_refused_with_a_way_out(wide, rows, error, message):
+    with pytest.raises(error, match=message):
+        wide.write_arrow(rows)
+    assert wide.snapshot() is None
+
+
+def test_no_rows_have_the_columns_of_the_table(wide):
+    wide.write_arrow([])
+    wide.write_arrow(iter(()))
+    assert wide.count() == 0
+
+
+def test_an_error_of_a_generator_is_the_callers_and_nothing_is_written(keyed):
+    def failing():
+        yield pa.table({"k": [1]})
+        raise LookupError("no more pages")
+
+    with pytest.raises(LookupError, match="no more pages"):
+        keyed.write_arrow(failing())
+    assert keyed.snapshot() is None
+
