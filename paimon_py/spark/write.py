@@ -47,9 +47,9 @@ def write(
     user = user if identifier is None else user or _writer_of(df)
     CommitRequest(user=user, identifier=identifier)
     if user is not None and identifier is not None and not table.filter_committed(user, [identifier]):
-        return table.commit(_nothing(table, overwrite), user=user, identifier=identifier, overwrite=overwrite)
+        return table.commit(nothing(table, overwrite), user=user, identifier=identifier, overwrite=overwrite)
     done = _written(table, df, target, overwrite, tasks)
-    changes = Changes.concat([Changes.from_bytes(one) for one in done] or [_nothing(table, overwrite)])
+    changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
     with uncommitted(lambda: discard(table._root, table.schema, changes)):
         return table.commit(changes, user=user, identifier=identifier, overwrite=overwrite)
 
@@ -85,10 +85,18 @@ def _checked(table: Table, df: DataFrame, overwrite: Overwrite, tasks: int | Non
         raise UsageError(f"write_spark takes a DataFrame of Spark, not {type(df).__name__}; see Table.write_arrow")
     if tasks is not None and (not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 1):
         raise UsageError(f"tasks is how many tasks write, at least 1, not {tasks!r}")
-    check_writable(table.schema)
-    overwrite_of(table.schema, overwrite)
-    target = target_of(table.schema, arrow_schema(df.schema))
-    Alignment(table.schema, target)
+    return taken_columns(table.schema, arrow_schema(df.schema), overwrite)
+
+
+def taken_columns(schema: TableSchema, given: pa.Schema, overwrite: Overwrite) -> pa.Schema:
+    """The columns of a DataFrame as a table takes them.
+
+    Raises: SchemaError, UsageError, UnsupportedError for what can be refused before there are rows.
+    """
+    check_writable(schema)
+    overwrite_of(schema, overwrite)
+    target = target_of(schema, given)
+    Alignment(schema, target)
     return target
 
 
@@ -103,7 +111,8 @@ def target_of(schema: TableSchema, given: pa.Schema) -> pa.Schema:
     ])  # fmt: skip
 
 
-def _nothing(table: Table, overwrite: Overwrite) -> Changes:
+def nothing(table: Table, overwrite: Overwrite) -> Changes:
+    """What a writer without rows hands over."""
     with table.writer(overwrite=overwrite is not None) as writer:
         return writer.changes()
 
@@ -124,14 +133,14 @@ def _written(
     elif tasks is not None:
         plain = plain.repartition(tasks)
     try:
-        return gathered(plain, _Write(table, target, overwrite, count))
+        return gathered(plain, WriteRows(table, target, overwrite, count))
     except Failed as failed:
         for one in failed.done:
             discard(table._root, table.schema, Changes.from_bytes(one))
         raise failed.error from None
 
 
-class _Write:
+class WriteRows:
     """Runs on an executor: the rows of one task in, what was written out.
 
     Where several tasks fill dynamic buckets, each row says by its place which of their shares it belongs to.

@@ -208,3 +208,246 @@ def test_the_data_source_can_be_registered_by_hand(spark, catalog):
     assert paimon_py.register(spark) is None
     paimon_py.ship(spark)
     assert loaded(spark, table).count() == 15
+
+
+# -- batch writes -----------------------------------------------------------------------------------------------------
+
+
+def saved(df, table, mode="append", format="paimon", **options):
+    df.write.format(format).mode(mode).options(**options).save(table.location)
+    return Catalog.open(os.path.dirname(os.path.dirname(table.location))).table(table.name)
+
+
+def frame(spark, start, end, text="v"):
+    return spark.range(start, end, 1, 3).selectExpr("id k", f"concat('{text}', id) v")
+
+
+def content(table):
+    rows = table.scan().to_arrow()
+    return dict(zip(rows["k"].to_pylist(), rows["v"].to_pylist(), strict=True))
+
+
+def numbered(start, end, text="v"):
+    return {k: f"{text}{k}" for k in range(start, end)}
+
+
+def no_orphans(table):
+    return table.remove_orphans(older_than=0, dry_run=True).files == 0
+
+
+COLUMNS = Schema([("k", "BIGINT NOT NULL"), ("v", "STRING")])
+APPEND = {
+    "none": {},
+    "fixed": {"options": {"bucket": "2", "bucket-key": "k"}},
+    "keyed": {"primary_key": ["k"], "options": {"bucket": "2"}},
+    "keyed, compacting": {"primary_key": ["k"], "options": {"bucket": "1", "num-sorted-run.compaction-trigger": "2"}},
+    "keyed, changelog": {"primary_key": ["k"], "options": {"bucket": "2", "changelog-producer": "input"}},
+    "postponed": {"primary_key": ["k"], "options": {"bucket": "-2"}},
+}
+
+
+@pytest.mark.parametrize("kind", APPEND)
+def test_tasks_write_and_one_commit_publishes_them(spark, catalog, kind):
+    table = catalog.create_table("db.t", COLUMNS, **APPEND[kind])
+    saved(frame(spark, 0, 300, "a"), table)
+    table = saved(frame(spark, 300, 400, "b"), table)
+    if kind == "postponed":
+        table.compact()
+    assert content(table) == numbered(0, 300, "a") | numbered(300, 400, "b")
+    if table.schema.primary_keys:
+        table = saved(frame(spark, 100, 350, "c"), table)
+        if kind == "postponed":
+            table.compact()
+        assert content(table) == numbered(0, 100, "a") | numbered(100, 350, "c") | numbered(350, 400, "b")
+    assert no_orphans(table)
+
+
+def test_rows_of_one_bucket_from_several_tasks_have_numbers_of_their_own(spark, catalog):
+    table = catalog.create_table("db.t", COLUMNS, **KEYED)
+    for text in "ab":
+        table = saved(frame(spark, 0, 300, text), table)
+    spans = {}
+    for split in table.scan().splits():
+        spans.setdefault(split.bucket, []).extend((file.min_sequence, file.max_sequence) for file in split.files)
+    for found in spans.values():
+        assert len(found) > 2
+        assert all(before[1] < after[0] for before, after in zip(sorted(found), sorted(found)[1:], strict=False))
+
+
+@pytest.mark.parametrize("options", [{"bucket": "-1"}, {}], ids=["dynamic", "moving"])
+def test_keys_that_one_writer_places_are_refused_from_several_tasks(spark, catalog, options):
+    schema = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")])
+    keys = ["p", "k"] if options else ["k"]
+    table = catalog.create_table("db.t", schema, primary_key=keys, partition_by=["p"], options=options)
+    df = frame(spark, 0, 30).selectExpr("cast(k % 2 as int) p", "k", "v")
+    assert "paimon_py.write_spark" in refused(lambda: saved(df, table))
+    assert table.snapshot() is None
+    assert no_orphans(table)
+    assert content(saved(df.coalesce(1), table)) == numbered(0, 30)
+
+
+def test_overwrites_replace_what_was_asked_for(spark, catalog):
+    schema = Schema([("p", "INT"), ("k", "BIGINT"), ("v", "STRING")])
+    table = catalog.create_table("db.t", schema, partition_by=["p"])
+    df = frame(spark, 0, 10).selectExpr("cast(k % 2 as int) p", "k", "v")
+    table = saved(df, table, "overwrite")
+    assert content(table) == numbered(0, 10)
+    some = df.where("k = 3")
+    table = saved(some, table, "overwrite", partitionOverwriteMode="dynamic")
+    assert sorted(content(table)) == [0, 2, 3, 4, 6, 8]
+    table = saved(some, table, "overwrite", **{"overwrite-mode": "Dynamic"})
+    assert sorted(content(table)) == [0, 2, 3, 4, 6, 8]
+    table = saved(some, table, "overwrite")
+    assert content(table) == numbered(3, 4)
+    assert "static or dynamic" in refused(lambda: saved(some, table, "overwrite", **{"overwrite-mode": "all"}))
+    assert "this write appends" in refused(lambda: saved(some, table, **{"overwrite-mode": "static"}))
+    assert content(table) == numbered(3, 4)
+
+
+def test_what_does_not_fit_is_refused_before_tasks_run_and_leaves_nothing(spark, catalog):
+    table = catalog.create_table("db.t", COLUMNS, **KEYED)
+    df = frame(spark, 0, 10)
+    assert "string given, BIGINT NOT NULL needed" in refused(lambda: saved(df.selectExpr("v k", "v"), table))
+    assert "no such column" in refused(lambda: saved(df.withColumn("z", df.k), table))
+    assert "column k is NOT NULL" in refused(lambda: saved(df.selectExpr("if(k = 7, null, k) k", "v"), table))
+    assert "boo" in refused(lambda: saved(df.selectExpr("k", "if(k = 9, raise_error('boo'), v) v"), table))
+    assert "is for reads" in refused(lambda: saved(df, table, **{"scan.snapshot-id": "1"}))
+    assert "not for batch writes" in refused(lambda: saved(df, table, columns="k"))
+    assert table.snapshot() is None
+    assert no_orphans(table)
+    kinds = df.selectExpr("*", "if(k < 3, '-D', '+I') _row_kind")
+    assert content(saved(kinds, table)) == numbered(3, 10)
+
+
+def test_the_schema_follows_the_data_where_that_is_asked_for(spark, catalog):
+    schema = Schema([("k", "INT"), ("r", {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}]})])
+    table = catalog.create_table("db.t", schema)
+    df = spark.sql("SELECT 1 k, struct(2 x, 'new' y) r, DATE'2024-01-01' d")
+    assert "no such column" in refused(lambda: saved(df, table))
+    on = {"write.merge-schema": "true"}
+    table = saved(df, table, **on)
+    assert table.schema.names == ("k", "r", "d")
+    assert table.scan(columns=["r"]).to_arrow().to_pylist() == [{"r": {"x": 2, "y": "new"}}]
+    wide = df.selectExpr("5000000000L k")
+    assert "SchemaError" in refused(lambda: saved(wide, table, **on))
+    on["write.merge-schema.type-widening"] = "true"
+    table = saved(wide, table, **on)
+    assert table.scan(columns=["k"]).to_arrow()["k"].to_pylist() == [1, 5_000_000_000]
+    text = df.selectExpr("'7' k")
+    assert "explicit-cast" in refused(lambda: saved(text, table, **on))
+    table = saved(text, table, **on, **{"write.merge-schema.explicit-cast": "true"})
+    assert sorted(table.scan(columns=["k"]).to_arrow()["k"].to_pylist()) == ["1", "5000000000", "7"]
+
+
+def test_a_batch_that_is_repeated_commits_once(spark, catalog):
+    table = catalog.create_table("db.t", COLUMNS, **KEYED)
+    named = {"commit-user": "me", "commit-identifier": "7"}
+    for text in "ab":
+        table = saved(frame(spark, 0, 30, text), table, **named)
+    assert content(table) == numbered(0, 30, "a")
+    assert no_orphans(table)
+    assert "give commit-user" in refused(lambda: saved(frame(spark, 0, 3), table, **{"commit-identifier": "8"}))
+
+
+def test_rows_go_to_branches_and_with_options_of_the_table(spark, catalog):
+    table = catalog.create_table("db.t", COLUMNS)
+    table.create_branch("b1")
+    saved(frame(spark, 0, 5), table, branch="b1", format="paimon_py", **{"file.format": "orc"})
+    assert table.scan().count() == 0
+    assert content(table.branch("b1")) == numbered(0, 5)
+    assert {name.rpartition(".")[2] for name in data_files(table)} == {"orc"}
+
+
+def data_files(table):
+    found = os.walk(os.path.join(table.location, "bucket-0"))
+    return [name for _, _, names in found for name in names]
+
+
+# -- sinks ------------------------------------------------------------------------------------------------------------
+
+
+def drop_files(spark, path, numbers):
+    """One file of a streaming source for each number: ten keys."""
+    for number in numbers:
+        df = frame(spark, 10 * number, 10 * number + 10).repartition(2)
+        df.coalesce(1).write.mode("append").parquet(str(path))
+
+
+def source(spark, path):
+    return spark.readStream.schema("k bigint, v string").option("maxFilesPerTrigger", 1).parquet(str(path))
+
+
+def streamed(df, table, checkpoint, mode="append", **options):
+    writing = df.writeStream.format("paimon").outputMode(mode).option("checkpointLocation", str(checkpoint))
+    query = writing.options(**options).trigger(availableNow=True).start(table.location)
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+
+
+def forget_the_last_batch(checkpoint):
+    """As if Spark had died after the commit and before it noted that the batch is done."""
+    last = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit())
+    for name in (str(last), f".{last}.crc"):
+        (checkpoint / "commits" / name).unlink(missing_ok=True)
+    return last
+
+
+@pytest.mark.parametrize("keys", [{}, KEYED], ids=["append", "keyed"])
+def test_each_batch_of_a_stream_commits_once_also_when_it_is_run_again(spark, catalog, tmp_path, keys):
+    table = catalog.create_table("db.t", COLUMNS, **keys)
+    drop_files(spark, tmp_path / "in", [0, 1])
+    df, checkpoint = source(spark, tmp_path / "in").repartition(2), tmp_path / "checkpoint"
+    streamed(df, table, checkpoint)
+    assert content(table) == numbered(0, 20)
+    identifiers = [snapshot.commit_identifier for snapshot in table.snapshots()]
+    assert identifiers == [0, 1]
+    assert len({snapshot.commit_user for snapshot in table.snapshots()}) == 1
+    assert forget_the_last_batch(checkpoint) == 1
+    drop_files(spark, tmp_path / "in", [2])
+    streamed(df, table, checkpoint)
+    assert sorted({snapshot.commit_identifier for snapshot in table.snapshots()}) == [0, 1, 2]
+    assert table.scan().count() == 30
+    assert content(table) == numbered(0, 30)
+    assert no_orphans(table)
+
+
+def test_a_checkpoint_that_was_lost_loses_no_rows(spark, catalog, tmp_path):
+    table = catalog.create_table("db.t", COLUMNS, **KEYED)
+    drop_files(spark, tmp_path / "in", [0])
+    streamed(source(spark, tmp_path / "in"), table, tmp_path / "checkpoint")
+    shutil.rmtree(tmp_path / "checkpoint")
+    shutil.rmtree(tmp_path / "in")
+    drop_files(spark, tmp_path / "in", [1])
+    streamed(source(spark, tmp_path / "in"), table, tmp_path / "checkpoint")
+    assert content(table) == numbered(0, 20)
+
+
+def test_a_user_that_is_given_counts_the_batches(spark, catalog, tmp_path):
+    table = catalog.create_table("db.t", COLUMNS)
+    drop_files(spark, tmp_path / "in", [0])
+    for checkpoint in ("one", "two"):
+        streamed(source(spark, tmp_path / "in"), table, tmp_path / checkpoint, **{"commit-user": "me"})
+    assert content(table) == numbered(0, 10)
+    assert [snapshot.commit_user for snapshot in table.snapshots()] == ["me"]
+
+
+def test_complete_mode_replaces_the_table_with_each_batch(spark, catalog, tmp_path):
+    table = catalog.create_table("db.t", Schema([("g", "BIGINT"), ("n", "BIGINT")]))
+    drop_files(spark, tmp_path / "in", [0, 1])
+    counted = source(spark, tmp_path / "in").selectExpr("k % 2 g").groupBy("g").count().withColumnRenamed("count", "n")
+    streamed(counted, table, tmp_path / "checkpoint", "complete")
+    assert sorted(table.scan().to_arrow().to_pylist(), key=str) == [{"g": 0, "n": 10}, {"g": 1, "n": 10}]
+    forget_the_last_batch(tmp_path / "checkpoint")
+    streamed(counted, table, tmp_path / "checkpoint", "complete")
+    assert sorted(table.scan().to_arrow().to_pylist(), key=str) == [{"g": 0, "n": 10}, {"g": 1, "n": 10}]
+
+
+def test_a_sink_merges_schemas_and_refuses_what_does_not_fit(spark, catalog, tmp_path):
+    table = catalog.create_table("db.t", Schema([("k", "BIGINT")]))
+    drop_files(spark, tmp_path / "in", [0])
+    df = source(spark, tmp_path / "in")
+    assert "no such column" in refused(lambda: streamed(df, table, tmp_path / "one"))
+    streamed(df, table, tmp_path / "two", **{"write.merge-schema": "true"})
+    assert content(catalog.table("db.t")) == numbered(0, 10)

@@ -1,4 +1,4 @@
-"""What Spark is given: a data source and its reader, by their code, so that a process without paimon_py says so.
+"""What Spark is given: a data source, readers and writers, by their code, so that a process without paimon_py says so.
 
 Classes that are made inside a function travel by their code; what they call is wrapped by `travelling`.
 """
@@ -9,18 +9,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import datasource
 from pyspark.sql import types as st
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    InputPartition,
+    WriterCommitMessage,
+)  # fmt: skip
 
 from paimon_py.spark.entry import travelling
-from paimon_py.spark.source import read
+from paimon_py.spark.source import read, write
+from paimon_py.spark.source.options import BATCH_WRITES, SINKS
 
 Read = Callable[[bytes], Iterator[pa.RecordBatch]]
+Options = Mapping[str, str]
+
+_ARROW_SINK = getattr(datasource, "DataSourceStreamArrowWriter", None)
+_SINK: tuple[Any, ...] = (_ARROW_SINK,) if _ARROW_SINK else (DataSourceStreamWriter, DataSourceArrowWriter)
+"""What a sink is for Spark. Spark 4.0 has no sinks of Arrow batches, and gives batches to all that look like this."""
 
 
 def source_class(name: str) -> type[Any]:
     """The data source under a name."""
     columns, reader_of = travelling(read.columns), travelling(planned)
+    writer_of, sink_of = travelling(writer), travelling(sink)
 
     class PaimonSource(DataSource):  # type: ignore[misc]
         @classmethod
@@ -33,22 +48,81 @@ def source_class(name: str) -> type[Any]:
         def reader(self, schema: st.StructType) -> DataSourceReader:
             return reader_of(dict(self.options), schema)
 
+        def writer(self, schema: st.StructType, overwrite: bool) -> DataSourceArrowWriter:
+            return writer_of(dict(self.options), schema, overwrite)
+
+        def streamWriter(self, schema: st.StructType, overwrite: bool) -> DataSourceStreamWriter:
+            return sink_of(dict(self.options), schema, overwrite)
+
     return PaimonSource
 
 
-def planned(options: Mapping[str, str], schema: st.StructType) -> DataSourceReader:
+def planned(options: Options, schema: st.StructType) -> DataSourceReader:
     """Runs beside the driver: the reader of a batch read."""
     splits, of_split = read.plan(options, schema)
-    return _reader(splits, travelling(of_split))
+    read_split = travelling(of_split)
 
-
-def _reader(splits: Sequence[bytes], of_split: Read) -> DataSourceReader:
     class PaimonReader(DataSourceReader):  # type: ignore[misc]
         def partitions(self) -> Sequence[InputPartition]:
             return [InputPartition(split) for split in splits]
 
         def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
             split = None if partition is None else partition.value
-            return iter(()) if split is None else of_split(split)  # None is what Spark makes of no partitions
+            return iter(()) if split is None else read_split(split)  # None is what Spark makes of no partitions
 
     return PaimonReader()
+
+
+def writer(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceArrowWriter:
+    """Runs beside the driver: the writer of a batch write."""
+    message, contents = _messages()
+    task = travelling(write.prepared(options, schema, overwrite, BATCH_WRITES))
+    publish, abandon = travelling(write.publish), travelling(write.abandon)
+
+    class PaimonWriter(DataSourceArrowWriter):  # type: ignore[misc]
+        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+            return message(task(iterator))
+
+        def commit(self, messages: Sequence[Any]) -> None:
+            publish(options, overwrite, contents(messages))
+
+        def abort(self, messages: Sequence[Any]) -> None:
+            abandon(options, contents(messages))
+
+    return PaimonWriter()
+
+
+def sink(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceStreamWriter:
+    """Runs beside the driver: the writer of a stream. Complete mode overwrites with each batch."""
+    message, contents = _messages()
+    task = travelling(write.prepared(options, schema, overwrite, SINKS))
+    publish, abandon = travelling(write.publish), travelling(write.abandon)
+
+    class PaimonSink(*_SINK):  # type: ignore[misc]
+        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+            return message(task(iterator))
+
+        def commit(self, messages: Sequence[Any], batchId: int) -> None:
+            publish(options, overwrite, contents(messages), batchId)
+
+        def abort(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: ARG002
+            abandon(options, contents(messages))
+
+    return PaimonSink()
+
+
+def _messages() -> tuple[Callable[[bytes], WriterCommitMessage], Callable[[Sequence[Any]], list[Any]]]:
+    """Make a message of what a task hands over, and get that back from messages; None is that of a failed task."""
+
+    class Written(WriterCommitMessage):  # type: ignore[misc]
+        content = b""
+
+    def message(content: bytes) -> WriterCommitMessage:
+        made = Written()
+        made.content = content
+        return made
+
+    def contents(messages: Sequence[Any]) -> list[Any]:
+        return [None if one is None else one.content for one in messages]
+
+    return message, contents

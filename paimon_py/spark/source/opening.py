@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Union, cast
+
+import msgspec
 
 from paimon_py.catalog import Catalog
 from paimon_py.errors import UsageError
 from paimon_py.spark.source.options import BRANCH, CHANGELOG, SourceOptions, place_of
+from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 from paimon_py.table import Table
@@ -50,11 +54,22 @@ def read_from(asked: SourceOptions) -> Source:
 
 
 def write_to(asked: SourceOptions) -> Table:
-    """The table to write to.
+    """The table to write to, with the options that count for this write.
 
-    Raises: as `opened`, and UsageError for a system table.
+    Raises: as `opened`, UsageError for a system table, and OptionError for an option that the data have fixed.
     """
     found = opened(asked)
     if not isinstance(found, Table):
         raise UsageError(f"{found.name} is a system table, which nobody writes to")
-    return found
+    return with_options(found, asked.table)
+
+
+def with_options(table: Table, options: Mapping[str, str]) -> Table:
+    """The table with other options, which are not stored.
+
+    Raises: OptionError
+    """
+    for name, text in options.items():
+        check_dynamic(table.schema, name, text)
+    schema = msgspec.structs.replace(table.schema, options={**table.schema.options, **options})
+    return Table(table._root, schema, table.name)

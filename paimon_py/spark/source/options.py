@@ -20,10 +20,19 @@ from paimon_py.storage.store_options import FAMILIES
 PATH, TABLE, BRANCH = "path", "table", "branch"
 COLUMNS, WHERE, TRUNCATE = "columns", "where", "truncate-nanos"
 CHANGELOG = "read.changelog"
+MERGE, WIDEN, CAST = "write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast"
+MODE, SPARK_MODE = "overwrite-mode", "partitionOverwriteMode"
+USER, IDENTIFIER, CHECKPOINT = "commit-user", "commit-identifier", "checkpointLocation"
 
 _PLACE = (PATH, TABLE, "database", BRANCH)
 _READ = (COLUMNS, WHERE, "filter", TRUNCATE, CHANGELOG)
-USES: Mapping[str, tuple[str, ...]] = {"batch reads": _READ}
+_WRITE = (MERGE, WIDEN, CAST, USER)
+BATCH_READS, BATCH_WRITES, SINKS = "batch reads", "batch writes", "streaming writes"
+USES: Mapping[str, tuple[str, ...]] = {
+    BATCH_READS: _READ,
+    BATCH_WRITES: (*_WRITE, MODE, SPARK_MODE, IDENTIFIER),
+    SINKS: (*_WRITE, CHECKPOINT),
+}
 """Options of our own, by what they are for."""
 
 _OF_SPARK = frozenset(("__globpaths__",))
@@ -106,10 +115,14 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
         return found[0] if found else None
 
     def only_for(self, use: str) -> SourceOptions:
-        """The same, if all of our own options are for this use.
+        """The same, if all options are for this use.
 
         Raises: OptionError that names the use of an option that is for another.
         """
+        if use in (BATCH_WRITES, SINKS):
+            for name in self.table:
+                if name.startswith(("scan.", "incremental-")):
+                    raise OptionError(f"option {name!r} is for reads, not for {use}", option=name)
         for name in self.own:
             if name not in _PLACE and name not in USES[use]:
                 meant = " and ".join(one for one, names in USES.items() if name in names)

@@ -12,7 +12,7 @@ from paimon_py.errors import SchemaError, UsageError
 from paimon_py.scan.scan import Scan
 from paimon_py.spark.convert import fit
 from paimon_py.spark.source.opening import Source, read_from
-from paimon_py.spark.source.options import COLUMNS, TRUNCATE, SourceOptions, asked_of
+from paimon_py.spark.source.options import BATCH_READS, COLUMNS, TRUNCATE, SourceOptions, asked_of
 from paimon_py.spark.types import arrow_schema, spark_schemas
 from paimon_py.stream.step import Step
 from paimon_py.system.made_scan import MadeScan
@@ -35,7 +35,7 @@ def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[bytes]
     Raises:
         SchemaError: the table has not these columns with these types.
     """
-    asked = asked_of(options).only_for("batch reads")
+    asked = asked_of(options).only_for(BATCH_READS)
     source = read_from(asked)
     names = projection(_scan(source, asked, asked.columns).schema, wanted)
     scan = _scan(source, asked, names)

@@ -1,0 +1,204 @@
+"""Writes: options → what executors run, and one commit of what they hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import types as st
+
+from paimon_py.codec.arrow_types import from_arrow_type
+from paimon_py.commit.changes import Changes
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.errors import OptionError, UsageError
+from paimon_py.spark.source.merging import SchemaMerging, merged
+from paimon_py.spark.source.opening import with_options, write_to
+from paimon_py.spark.source.options import (
+    BATCH_WRITES,
+    CAST,
+    IDENTIFIER,
+    MERGE,
+    MODE,
+    SPARK_MODE,
+    USER,
+    WIDEN,
+    SourceOptions,
+    asked_of,
+)  # fmt: skip
+from paimon_py.spark.types import arrow_schema
+from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.schema import ROW_KIND_COLUMN
+from paimon_py.table import Table
+from paimon_py.table_writing import discard
+
+QUERY = "sql.streaming.queryId"
+
+
+class Handed(msgspec.Struct, frozen=True):
+    """What a task hands over: what was written, as bytes, and the streaming query that the task is of."""
+
+    changes: bytes | None
+    query: str | None
+
+
+def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool, use: str) -> WriteTask:
+    """Runs beside the driver, before there are rows: looks whether they will fit, and lets the table's schema follow
+    where `write.merge-schema` says so.
+
+    Raises: SchemaError, UsageError, UnsupportedError
+    """
+    asked = asked_of(options).only_for(use)
+    overwrite = _overwrite(asked, overwrites)
+    if use == BATCH_WRITES:
+        _identity(asked)
+    table = write_to(asked)
+    given = arrow_schema(schema)
+    if asked.flag(MERGE):
+        table = _evolved(table, asked, given)
+    elif asked.flag(WIDEN) or asked.flag(CAST):
+        raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
+    return WriteTask(WriteRows(table, taken_columns(table.schema, given, overwrite), overwrite, 0))
+
+
+class WriteTask:
+    """Runs on an executor: the rows of one task in, what was written out."""
+
+    def __init__(self, write: WriteRows) -> None:
+        self.write = write
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        context = TaskContext.get()
+        query = None if context is None else context.getLocalProperty(QUERY)
+        changes = next(iter(list(self.write(batches))), None)
+        return msgspec.json.encode(Handed(changes, query))
+
+
+def publish(
+    options: Mapping[str, str], overwrites: bool, messages: Sequence[bytes], batch: int | None = None
+) -> None:
+    """Runs beside the driver: commit what tasks handed over, once.
+
+    Args:
+        batch: of a stream, its number. A batch that was committed before is not again; its new files are deleted.
+
+    Raises:
+        UsageError: several tasks wrote to a table that one has to write to; nothing was committed, no file is left.
+        CommitConflictError, CommitUnknownError: as `Table.commit`.
+    """
+    asked = asked_of(options)
+    table, overwrite = write_to(asked), _overwrite(asked, overwrites)
+    handed = [msgspec.json.decode(message, type=Handed) for message in messages]
+    written = [Changes.from_bytes(one.changes) for one in handed if one.changes is not None]
+    try:
+        _require_one_writer(table, written)
+        user, identifier = _identity(asked) if batch is None else (_user_of(asked, handed), batch)
+    except UsageError:
+        _discard(table, written)
+        raise
+    changes = Changes.concat(written or [nothing(table, overwrite)])
+    if user is not None and identifier is not None and not table.filter_committed(user, [identifier]):
+        _discard(table, written)
+        return
+    with uncommitted(lambda: discard(table._root, table.schema, changes)):
+        table.commit(changes, user=user, identifier=identifier, overwrite=overwrite)
+
+
+def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> None:
+    """Runs beside the driver after a failure: delete what tasks wrote, if some task failed.
+
+    Where all tasks are done it was the commit that failed: a commit deletes what it certainly did not publish, and
+    leaves what a snapshot may name.
+    """
+    if None not in messages:
+        return
+    handed = [msgspec.json.decode(message, type=Handed) for message in messages if message is not None]
+    table = write_to(asked_of(options))
+    _discard(table, [Changes.from_bytes(one.changes) for one in handed if one.changes is not None])
+
+
+def _overwrite(asked: SourceOptions, overwrites: bool) -> Overwrite:
+    """What is replaced: nothing, all rows, or the partitions that occur.
+
+    Raises: OptionError
+    """
+    modes = {name: asked.own[name].strip().lower() for name in (MODE, SPARK_MODE) if name in asked.own}
+    for name, mode in modes.items():
+        if mode not in ("static", "dynamic"):
+            raise OptionError(f"option {name} is static or dynamic, not {mode!r}", option=name, value=mode)
+    if len(set(modes.values())) > 1:
+        raise UsageError(f"{MODE} and {SPARK_MODE} are the same option: give one of them")
+    if modes and not overwrites:
+        raise UsageError(f'{next(iter(modes))} says what mode("overwrite") replaces, this write appends')
+    if not overwrites:
+        return None
+    return "dynamic" if "dynamic" in modes.values() else {}
+
+
+def _identity(asked: SourceOptions) -> tuple[str | None, int | None]:
+    """The user and identifier of a batch write.
+
+    Raises: OptionError, UsageError
+    """
+    user, text = asked.own.get(USER), asked.own.get(IDENTIFIER)
+    if text is not None and not text.isdigit():
+        raise OptionError(f"option {IDENTIFIER} is a number, not {text!r}", option=IDENTIFIER, value=text)
+    if text is not None and user is None:
+        raise UsageError(f"{IDENTIFIER} counts the commits of one user: give {USER}, too")
+    identifier = None if text is None else int(text)
+    CommitRequest(user=user, identifier=identifier)
+    return user, identifier
+
+
+def _user_of(asked: SourceOptions, handed: Sequence[Handed]) -> str:
+    """The user of a stream: the one that is given, or the query, whose id is kept in its checkpoint.
+
+    Raises: UsageError where the query is not known.
+    """
+    user = asked.own.get(USER) or next((f"paimon_py-{one.query}" for one in handed if one.query), None)
+    if user is None:
+        raise UsageError(f"Spark does not say which streaming query this is: give {USER}, a name of its own")
+    return user
+
+
+def _require_one_writer(table: Table, written: Sequence[Changes]) -> None:
+    """Refuse rows of several tasks where one has to know where all keys are.
+
+    Raises: UsageError
+    """
+    several = sum(not changes.is_empty for changes in written) > 1
+    if several and bucket_mode(table.schema) in (BucketMode.DYNAMIC, BucketMode.MOVING):
+        raise UsageError(
+            f"the keys of {table.name} get their buckets from one writer, and several tasks wrote: use "
+            "paimon_py.write_spark(table, df), which sends each key to one task (in a stream by foreachBatch), or "
+            "df.coalesce(1); nothing was committed"
+        )
+
+
+def _discard(table: Table, written: Sequence[Changes]) -> None:
+    for changes in written:
+        discard(table._root, table.schema, changes)
+
+
+def _evolved(table: Table, asked: SourceOptions, given: pa.Schema) -> Table:
+    """The table with the columns of the data.
+
+    Raises: SchemaError, UsageError
+    """
+    if asked.flag(CAST) and not asked.flag(WIDEN):
+        raise UsageError(f"{CAST} says how types are widened: set {WIDEN} as well")
+    columns = [
+        (field.name, from_arrow_type(field.type))
+        for field in target_of(table.schema, given)
+        if field.name != ROW_KIND_COLUMN
+    ]
+    changes: Any = merged(table.schema.fields, columns, SchemaMerging(asked.flag(WIDEN), asked.flag(CAST)))
+    if not changes:
+        return table
+    stored = with_options(write_to(msgspec.structs.replace(asked, table={})), {})
+    stored.alter(*changes)
+    return with_options(stored, asked.table)
