@@ -34,6 +34,7 @@ _WIDTHS: dict[str, tuple[Callable[[pa.Array], pa.Array], tuple[int, ...]]] = {
     "y": (pc.year, (2, 4)), "M": (pc.month, (1, 2)), "d": (pc.day, (1, 2)), "H": (pc.hour, (1, 2)),
     "m": (pc.minute, (1, 2)), "s": (pc.second, (1, 2)),
 }  # fmt: skip
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 _WIDE = Context(prec=80)
 _BLANKS = "".join(map(chr, range(33)))
 
@@ -109,7 +110,15 @@ def _number(column: Computed, text: str) -> int:
 
 
 def _moments(column: Computed, array: pa.Array, source: DataType, precision: str | None) -> pa.Array:
-    """Timestamps: from dates, timestamps, texts of them, and numbers since 1970."""
+    """Timestamps of the years 1 to 9999, from dates, timestamps, texts of them, and numbers since 1970."""
+    found = _read_moments(column, array, source, precision)
+    span = pc.min_max(found.cast(pa.int64())).as_py()
+    if span["min"] is not None and not _FIRST <= span["min"] <= span["max"] <= _LAST:
+        raise UsageError(f"computed column {column}: a time is out of the years 1 to 9999")
+    return found
+
+
+def _read_moments(column: Computed, array: pa.Array, source: DataType, precision: str | None) -> pa.Array:
     root = _root(source)
     if precision is not None and precision not in _EPOCHS:
         raise UsageError(f"computed column {column}: the precision is one of {sorted(_EPOCHS)}, not {precision!r}")
@@ -119,6 +128,8 @@ def _moments(column: Computed, array: pa.Array, source: DataType, precision: str
     if precision is not None or root not in (Root.DATE, Root.TIMESTAMP, *_TEXTS):
         raise _refused(column, source)
     if root in _TEXTS:
+        if pc.any(pc.match_substring_regex(array, r"^\s*-?[0-9]+\s*$")).as_py():
+            raise UsageError(f"computed column {column}: a number needs a precision")
         return cast(array, source, _MICROS, column=column.name)
     if pa.types.is_timestamp(array.type):
         array = pc.floor_temporal(array, unit="microsecond")
@@ -163,8 +174,6 @@ def _printed(column: Computed, moments: pa.Array, word: str) -> pa.Array:
     if width not in widths:
         raise _no_pattern(column, word)
     values = read(moments)
-    if letter == "y" and not 0 <= (pc.min(values).as_py() or 0) <= (pc.max(values).as_py() or 0) <= 9999:
-        raise UsageError(f"computed column {column}: a year is out of 0 to 9999")
     text = pc.utf8_lpad(values.cast(pa.string()), 4 if letter == "y" else width, "0")
     return pc.utf8_slice_codeunits(text, 2, 4) if letter == "y" and width == 2 else text
 
