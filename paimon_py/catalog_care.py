@@ -11,6 +11,7 @@ from paimon_py.doors import names_place
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError
 from paimon_py.maintain.expired import RemovedOrphans
+from paimon_py.notebook import catalog_page
 from paimon_py.table import Table
 
 
@@ -39,6 +40,9 @@ class CatalogCare(ABC):
     @abstractmethod
     def table(self, name: str) -> Table:
         """Open a table."""
+
+    def _repr_html_(self) -> str:
+        return catalog_page(self.warehouse, self.databases, self.tables)
 
     def remove_orphans(
         self,

@@ -19,6 +19,7 @@ from paimon_py.lazy import lazy_property
 from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
+from paimon_py.notebook import table_page
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
@@ -459,6 +460,9 @@ class Table(
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root, self._schema, self._name)
+
+    def _repr_html_(self) -> str:
+        return table_page(self._root, self._schema, self._name)
 
     def __repr__(self) -> str:
         columns = ", ".join(self._schema.names)

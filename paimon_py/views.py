@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from paimon_py.doors import names_place
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.notebook import snapshot_page
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import ManifestFile
@@ -167,6 +168,9 @@ class Snapshot:
 
     def __hash__(self) -> int:
         return hash((self.value.id, self.value.uuid, self.value.delta_manifest_list))
+
+    def _repr_html_(self) -> str:
+        return snapshot_page(self.value)
 
     def __repr__(self) -> str:
         value = self.value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.pages import AsPage
 
-class CommitResult(msgspec.Struct, frozen=True, kw_only=True):
+
+class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What was committed.
 
     Attributes:

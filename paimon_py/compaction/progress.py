@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.pages import AsPage
 
-class CompactionProgress(msgspec.Struct, frozen=True, kw_only=True):
+
+class CompactionProgress(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """How far a compaction has come: tasks, and the bytes and rows of their files."""
 
     tasks_done: int

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.pages import AsPage
+
 PROBLEM, WARNING, NOTE = "problem", "warning", "note"
 SEVERITIES = (PROBLEM, WARNING, NOTE)
 """Rows are or will be wrong or unreadable; it gets worse or costs much; worth knowing."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with a table, or gets worse.
 
     Attributes:

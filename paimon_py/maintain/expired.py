@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.pages import AsPage
 
-class ExpiredSnapshots(msgspec.Struct, frozen=True, kw_only=True):
+
+class ExpiredSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What expiry did, or would do.
 
     Attributes:
@@ -32,7 +34,7 @@ class ExpiredSnapshots(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-class ExpiredChangelogs(msgspec.Struct, frozen=True, kw_only=True):
+class ExpiredChangelogs(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What expiry of changelogs did, or would do.
 
     Attributes:
@@ -55,7 +57,7 @@ class ExpiredChangelogs(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-class ExpiredPartitions(msgspec.Struct, frozen=True, kw_only=True):
+class ExpiredPartitions(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What expiry of partitions did, or would do.
 
     Attributes:
@@ -73,7 +75,7 @@ class ExpiredPartitions(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
-class FastForwarded(msgspec.Struct, frozen=True, kw_only=True):
+class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What moving main on to a branch did.
 
     Attributes:
@@ -87,7 +89,7 @@ class FastForwarded(msgspec.Struct, frozen=True, kw_only=True):
     new_ids: tuple[int, ...] = ()
 
 
-class RemovedEntries(msgspec.Struct, frozen=True, kw_only=True):
+class RemovedEntries(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What a search for data files that are missing found and took out of the table, or would take out.
 
     Attributes:
@@ -103,7 +105,7 @@ class RemovedEntries(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
 
 
-class RemovedOrphans(msgspec.Struct, frozen=True, kw_only=True):
+class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What a search for orphans found and deleted, or would delete.
 
     Attributes:
@@ -131,7 +133,7 @@ class RemovedOrphans(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
 
 
-class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
+class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What a rollback did.
 
     Attributes:

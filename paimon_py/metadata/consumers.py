@@ -15,6 +15,7 @@ from paimon_py.doors import decoding_metadata
 from paimon_py.env import Clock, SystemClock
 from paimon_py.errors import ConsumerNotFoundError, CorruptionError
 from paimon_py.metadata.snapshots import ReadPolicy
+from paimon_py.pages import AsPage
 from paimon_py.spec.layout import CONSUMER_PREFIX, consumer_directory, consumer_path, join
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, Stat
 
@@ -26,7 +27,7 @@ class ConsumerStore(Get, Put, List, Stat, Delete, Protocol):
     """What this module asks of a store."""
 
 
-class Consumer(msgspec.Struct, frozen=True):
+class Consumer(AsPage, msgspec.Struct, frozen=True):
     """How far a reader of changes has come.
 
     Attributes:

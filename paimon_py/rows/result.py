@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.pages import AsPage
 
-class RowsResult(msgspec.Struct, frozen=True, kw_only=True):
+
+class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What became of the rows of a table.
 
     Attributes:

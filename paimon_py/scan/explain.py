@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from paimon_py.pages import preformatted
 from paimon_py.scan.split import Split
 
 
@@ -105,6 +106,9 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     rows_returned: int
     bytes_read: int
 
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
     def __str__(self) -> str:
         groups = self.row_groups
         others = _named(
@@ -164,6 +168,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     def deletion_count(self) -> int:
         """How many of these files have deletion vectors."""
         return sum(len(split.deletions) for split in self.splits)
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
     def __str__(self) -> str:
         skipped, pushed = self.skipped, self.pushed

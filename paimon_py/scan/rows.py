@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_py.doors import names_place
 from paimon_py.errors import UsageError
+from paimon_py.notebook import scan_page
 from paimon_py.scan import convert
 
 if TYPE_CHECKING:
@@ -106,6 +107,14 @@ class Rows(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        columns = [(field.name, field.type) for field in self.schema]
+        return scan_page(type(self).__name__, {"reads": repr(self)}, columns, self._seen_plan)
+
+    def _seen_plan(self) -> dict[str, object]:
+        """What a page of a notebook tells of the plan."""
+        return {}
 
     @property
     @abstractmethod

@@ -425,6 +425,11 @@ class Scan(Rows):
             scan._where = where if self._where is None else self._where & where
         return scan
 
+    def _seen_plan(self) -> dict[str, object]:
+        from paimon_py.scan.seen_plan import seen_plan
+
+        return seen_plan(self)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
 

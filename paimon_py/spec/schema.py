@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import SchemaError
+from paimon_py.spec.schema_page import schema_page
 from paimon_py.spec.shown import shown_options
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 
 SYSTEM_FIELD_ID_START = 1_073_741_823
@@ -42,8 +44,14 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     extra: Mapping[str, object] = {}
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
-        return f"TableSchema({shown})"
+        columns = ", ".join(f"{field.name} {sql_type(field.type)}" for field in self.fields)
+        keys = f", primary_key={list(self.primary_keys)}" if self.primary_keys else ""
+        parts = f", partition_by={list(self.partition_keys)}" if self.partition_keys else ""
+        options = f", options={shown_options(self.options)}" if self.options else ""
+        return f"TableSchema({self.id}: {columns}{keys}{parts}{options})"
+
+    def _repr_html_(self) -> str:
+        return schema_page(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _again, (self._shown(),)

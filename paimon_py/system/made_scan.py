@@ -16,6 +16,7 @@ from paimon_py.expr.foreign import ForeignColumns
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
+from paimon_py.pages import preformatted
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.request import keep
 from paimon_py.scan.rows import Rows, row_count
@@ -65,6 +66,9 @@ class MadeExplanation(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None
     rows_made: int | None = None
     rows_returned: int | None = None
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
     def __str__(self) -> str:
         lines = [f"scan of {self.table}" + ("" if self.snapshot_id is None else f", snapshot {self.snapshot_id}")]

@@ -8,6 +8,7 @@ from datetime import datetime
 from paimon_py.doors import mapped, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
+from paimon_py.notebook import system_page
 from paimon_py.scan.time_travel import Travel, travel_of
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import TableSchema
@@ -85,6 +86,9 @@ class MadeTable:
         elif options or any(value is not None for value in chosen.values()):
             raise UsageError(f"{self.name} has no earlier states: scan it without snapshot, tag, time and options")
         return MadeScan(self._made, source, columns=columns, where=where, limit=limit)
+
+    def _repr_html_(self) -> str:
+        return system_page(self.name, self.schema.fields)
 
     def __repr__(self) -> str:
         return f"MadeTable({self.name!r}, columns=[{', '.join(self.schema.names)}], location={self.location!r})"

@@ -12,6 +12,7 @@ from paimon_py.doors import mapped, names_place
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
+from paimon_py.notebook import system_page
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.request import FileChoice
@@ -175,6 +176,9 @@ class SystemTable:
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root, self._schema, self._name, self._kind)
+
+    def _repr_html_(self) -> str:
+        return system_page(self.name, self._shown.fields)
 
     def __repr__(self) -> str:
         return f"SystemTable({self.name!r}, columns=[{', '.join(self._shown.names)}], location={self.location!r})"

@@ -1,0 +1,88 @@
+"""Small pages for notebooks: a title, facts, tables and notes as HTML. Pure; everything that is shown is escaped.
+
+A page is what `_repr_html_` of a value gives. Whoever makes one reads little, and says what could not be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+CELLS_MAX = 50
+"""The most rows of a table on a page."""
+
+TEXT_MAX = 300
+"""The most characters of a value on a page."""
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+_CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
+
+
+def page(title: str, *parts: str) -> str:
+    """A title and what stands below."""
+    return f'<div class="paimon-py"><b>{escaped(title)}</b>{"".join(parts)}</div>'
+
+
+def facts(known: Mapping[str, object]) -> str:
+    """Names and values, one pair a line; without what is None."""
+    return grid((), [(name, value) for name, value in known.items() if value is not None])
+
+
+def grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a line for each row, at most CELLS_MAX of them."""
+    listed = list(rows)
+    lines = ["".join(_cell("td", value) for value in row) for row in listed[:CELLS_MAX]]
+    if names:
+        lines.insert(0, "".join(_cell("th", name) for name in names))
+    table = "".join(f"<tr>{line}</tr>" for line in lines)
+    left = len(listed) - CELLS_MAX
+    return f"<table>{table}</table>" + (note(f"… {left} more") if left > 0 else "")
+
+
+def note(text: str) -> str:
+    """A line of plain text."""
+    return f'<div style="color:gray">{escaped(text)}</div>'
+
+
+def preformatted(text: str) -> str:
+    """A text that people read line by line, as it is."""
+    return f"<pre>{text.translate(_ESCAPES)}</pre>"
+
+
+def section(title: str, *parts: str) -> str:
+    """A part of a page with a title of its own."""
+    return f'<div style="margin-top:6px"><i>{escaped(title)}</i>{"".join(parts)}</div>'
+
+
+def escaped(value: object) -> str:
+    """A value as text that no browser takes for anything else, cut where it is very long."""
+    text = value if isinstance(value, str) else str(value)
+    return (text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "…").translate(_ESCAPES)
+
+
+def listed(values: Iterable[object], most: int = 20) -> str:
+    """Values between commas, at most so many of them."""
+    found = list(values)
+    shown = ", ".join(map(str, found[:most]))
+    return shown if len(found) <= most else f"{shown}, … {len(found) - most} more"
+
+
+class AsPage:
+    """A value whose fields make a page: a mixin for results."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        names: tuple[str, ...] = type(self).__struct_fields__  # type: ignore[attr-defined]
+        return page(type(self).__name__, facts({name: _plain(getattr(self, name)) for name in names}))
+
+
+def _plain(value: Any) -> object:
+    """A value of a field as people read it; None for nothing."""
+    if isinstance(value, (tuple, list, frozenset, set)):
+        return listed(value) if value else None
+    return value
+
+
+def _cell(tag: str, value: object) -> str:
+    return f'<{tag} style="{_CELL}">{escaped(value)}</{tag}>'

@@ -1,0 +1,36 @@
+"""What a page of a notebook tells of the plan of a scan, for few store calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paimon_py.scan.time_travel import FoundState
+
+if TYPE_CHECKING:
+    from paimon_py.scan.scan import Scan
+
+_MANIFESTS = 4
+
+
+def seen_plan(scan: Scan) -> dict[str, object]:
+    """Files, rows and bytes that would be read, and files left out; only the way to ask where that reads much.
+
+    Cost: nothing if the scan was planned before; else the snapshot, its manifest lists, and at most four manifests.
+    """
+    known = "_planned" in scan.__dict__
+    state = scan._resolved if known or scan.is_latest or not scan.reads_changes else None
+    if not known and isinstance(state, FoundState) and state.snapshot is not None:
+        known = len(scan._root.manifests.base_and_delta(state.snapshot)) <= _MANIFESTS
+    if state is None and not scan.reads_changes:
+        return {"rows": "none: the table is empty"}
+    if not known:
+        return {"files": "see explain(), which reads manifests and footers"}
+    splits, skipped = scan._planned.splits, scan._planned.skipped
+    return {
+        "snapshot": state.snapshot.id if isinstance(state, FoundState) and state.snapshot is not None else None,
+        "splits": len(splits),
+        "files to read": sum(len(split.files) for split in splits),
+        "files left out": skipped.files,
+        "rows in these files": sum(split.row_count for split in splits),
+        "bytes": f"{sum(split.size_bytes for split in splits):,}",
+    }

@@ -1,0 +1,33 @@
+"""A table's schema as a page of a notebook: columns, keys, and options without secrets. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from paimon_py.pages import facts, grid, listed, page, section
+from paimon_py.spec.shown import shown_options
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Field
+
+if TYPE_CHECKING:
+    from paimon_py.spec.schema import TableSchema
+
+
+def schema_page(schema: TableSchema) -> str:
+    """Columns, keys and options."""
+    return page(f"TableSchema {schema.id}", facts({"comment": schema.comment}), schema_parts(schema))
+
+
+def schema_parts(schema: TableSchema) -> str:
+    """Columns, keys and options, secrets hidden."""
+    options = shown_options(schema.options)
+    keys = {"primary key": listed(schema.primary_keys) or None, "partitioned by": listed(schema.partition_keys) or None}
+    return (
+        fields_grid(schema.fields) + facts(keys) + (section("options", facts(options)) if options else "")
+    )
+
+
+def fields_grid(fields: Iterable[Field]) -> str:
+    """Columns with their types and comments."""
+    return grid(("column", "type", "comment"), [(f.name, sql_type(f.type), f.description or "") for f in fields])

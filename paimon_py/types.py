@@ -1,0 +1,108 @@
+"""Types that public signatures name, for annotations: `from paimon_py.types import Split, TableSchema`.
+
+What a program makes itself stands in `paimon_py`; this is the place for the types of what it is given.
+"""
+
+from __future__ import annotations
+
+from paimon_py.catalogs.server import KeptPartition
+from paimon_py.codec.partition_choice import PartitionChoice
+from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
+from paimon_py.env import Clock, Env, Ids, SerialPool
+from paimon_py.expr.literal import Lit
+from paimon_py.expr.predicate import (
+    And,
+    Column,
+    Compare,
+    CompareColumns,
+    Constant,
+    In,
+    IsNull,
+    IsTrue,
+    Not,
+    Or,
+    Predicate,
+    TextMatch,
+)
+from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
+from paimon_py.scan.rows import Rows
+from paimon_py.scan.split import Compared, Section, Split
+from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
+from paimon_py.spec.manifest import DeletionPlace, ManifestFile
+from paimon_py.spec.partition import Partition
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, CommitKind
+from paimon_py.spec.snapshot import Snapshot as SnapshotValue
+from paimon_py.spec.statistics import ColumnStatistics, Statistics
+from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
+from paimon_py.system.made_table import MadeTable
+from paimon_py.system.table import SystemTable
+from paimon_py.write.session import Writer
+
+__all__ = [
+    "Analysis",
+    "And",
+    "ArrayType",
+    "Atomic",
+    "Base",
+    "BucketChanges",
+    "Clock",
+    "Column",
+    "ColumnStatistics",
+    "CommitKind",
+    "Compare",
+    "CompareColumns",
+    "Compared",
+    "Constant",
+    "DataFile",
+    "DeletionPlace",
+    "Edit",
+    "Env",
+    "ExpiredPartitions",
+    "Explanation",
+    "FastForwarded",
+    "Field",
+    "FileKind",
+    "FileSource",
+    "Ids",
+    "In",
+    "IsNull",
+    "IsTrue",
+    "KeptPartition",
+    "KeyBase",
+    "Lit",
+    "MadeExplanation",
+    "MadeScan",
+    "MadeSplit",
+    "MadeTable",
+    "ManifestEntry",
+    "ManifestFile",
+    "MapType",
+    "MultisetType",
+    "Not",
+    "Or",
+    "Partition",
+    "PartitionChoice",
+    "Predicate",
+    "Pushed",
+    "RemovedEntries",
+    "RemovedOrphans",
+    "Root",
+    "RowGroups",
+    "RowType",
+    "Rows",
+    "Section",
+    "SerialPool",
+    "Skipped",
+    "SnapshotValue",
+    "Split",
+    "Statistics",
+    "Stats",
+    "SystemTable",
+    "TableSchema",
+    "TextMatch",
+    "VectorType",
+    "Writer",
+]

@@ -1,0 +1,80 @@
+"""Types of public signatures can be imported from public places, and what a user completes shows no inner package."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+
+import pyarrow.dataset
+
+import paimon_py
+import paimon_py.types
+from paimon_py.stream.stream import Stream
+
+OF_MAKERS = {"Metastore", "TableRoot"}
+"""What those name who write a catalog of their own, in `Catalog.of` and the constructors."""
+
+
+class Later(dict):
+    """Stands for names that modules import for type checkers alone."""
+
+    def __missing__(self, name):
+        known = {**vars(paimon_py.types), "Stream": Stream, "Dataset": pyarrow.dataset.Dataset}
+        if name not in known and name not in ("duckdb", "pandas", "polars"):
+            raise KeyError(name)
+        return known[name] if name in known else importlib.import_module(name)
+
+
+def leaves(hint):
+    """The classes in a hint."""
+    if inspect.isclass(hint) and not typing.get_args(hint):
+        yield hint
+    for inner in hint if isinstance(hint, list) else typing.get_args(hint):
+        yield from leaves(inner)
+
+
+def named_by(cls):
+    """Classes of ours that the public methods and fields of a class name, with where."""
+    fields = typing.get_type_hints(cls, localns=Later()) if hasattr(cls, "__struct_fields__") else {}
+    hints = {name: fields[name] for name in getattr(cls, "__struct_fields__", ()) if name in fields}
+    for name, member in inspect.getmembers(cls):
+        function = member.fget if isinstance(member, property) else member
+        if not name.startswith("_") and (inspect.isfunction(function) or inspect.ismethod(function)):
+            hints |= {f"{name}({each})": hint for each, hint in typing.get_type_hints(function, localns=Later()).items()}
+    for where, hint in hints.items():
+        for leaf in leaves(hint):
+            if leaf.__module__.startswith("paimon_py"):
+                yield leaf, f"{cls.__name__}.{where}"
+
+
+def public():
+    return {
+        *(getattr(paimon_py, name) for name in paimon_py.__all__),
+        *(getattr(paimon_py.types, name) for name in paimon_py.types.__all__ if not name.startswith("_")),
+    }
+
+
+USED = ("Catalog", "Table", "Scan", "Snapshot", "Manifest", "Tag", "Changes", "Stream", "Step", "CommitResult", "RowsResult", "Finding", "Schema", "LSMWriter")
+
+
+def test_types_of_public_signatures_are_public():
+    known = public()
+    missing = {}
+    for name in (*USED, "Writer", "Explanation", "MadeScan", "MadeTable", "SystemTable", "Split"):
+        cls = getattr(paimon_py, name, None) or getattr(paimon_py.types, name)
+        for leaf, where in named_by(cls):
+            if leaf not in known and leaf.__name__ not in OF_MAKERS:
+                missing[f"{leaf.__module__}.{leaf.__name__}"] = where
+    assert missing == {}
+
+
+def test_the_list_of_types_is_what_is_there():
+    names = {name for name, value in vars(paimon_py.types).items() if not name.startswith("_") and name != "annotations"}
+    assert names == set(paimon_py.types.__all__)
+
+
+def test_completion_shows_public_names_alone():
+    shown = [name for name in dir(paimon_py) if not name.startswith("_")]
+    assert shown == sorted(paimon_py.__all__)
+    assert "__version__" in dir(paimon_py)
