@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from paimon_py.cdc.avro import avro_decoder, registry
 from paimon_py.cdc.event import Bad, Change, Event, NoChange, SourceColumn, events_of, of_lines
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
@@ -21,8 +22,10 @@ __all__ = [
     "Sink",
     "SourceColumn",
     "Synced",
+    "avro_decoder",
     "changes_for",
     "events_of",
     "of_lines",
+    "registry",
     "rows_of",
 ]  # fmt: skip

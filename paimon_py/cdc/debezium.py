@@ -6,6 +6,7 @@ Source: Java `DebeziumJsonRecordParser`, `DebeziumSchemaUtils`; Debezium's docum
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -30,6 +31,9 @@ UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a large value that the source did not log."""
 _UNAVAILABLE_FORMS = (UNAVAILABLE, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
 
+KeyOf = tuple[dict[str, Any], tuple[SourceColumn, ...]]
+
+
 class _Envelope(msgspec.Struct):
     schema: msgspec.Raw = msgspec.Raw(b"")
     payload: Any = msgspec.UNSET
@@ -49,7 +53,9 @@ def decode(event: Event) -> Decoded:
     if event.topic.startswith("__debezium-heartbeat"):
         return NoChange("heartbeat")
     payload, schema = _opened(event.value or b"")
-    return NoChange("tombstone") if payload is None else _change(event, payload, schema)
+    if payload is None:
+        return NoChange("tombstone")
+    return change_of(payload, (lambda: _row_columns(schema)) if schema else None, lambda: _key(event.key))
 
 
 def _opened(text: bytes) -> tuple[Any, bytes]:
@@ -63,7 +69,16 @@ def _opened(text: bytes) -> tuple[Any, bytes]:
     return envelope.payload, b"" if schema == b"null" else schema
 
 
-def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
+def change_of(
+    payload: Any, declared: Callable[[], tuple[SourceColumn, ...]] | None, key_of: Callable[[], KeyOf]
+) -> Decoded:
+    """What a payload tells of.
+
+    Args:
+        declared: gives the columns of rows; None where nobody declares any.
+        key_of: gives the key of the event and its columns.
+    Raises: Damaged.
+    """
     if not isinstance(payload, dict):
         raise Damaged("the payload is no object")
     kind = payload.get("op")
@@ -77,12 +92,12 @@ def _change(event: Event, payload: Any, schema: bytes) -> Decoded:
         raise Damaged(f"the source truncated {table!r}: truncate the table here, too, where that is wanted")
     if kind not in ("c", "r", "u", "d"):
         raise Damaged(f"unknown operation {kind!r}")
-    key, key_columns = _key(event.key)
-    columns = _row_columns(schema) if schema else ()
+    key, key_columns = key_of()
+    columns = declared() if declared else ()
     rows = _rows(kind, _row(payload, "before"), _row(payload, "after"), key)
     if kind == "d" and payload.get("before") is None:
         columns = key_columns
-    elif not schema:
+    elif declared is None:
         columns = text_columns(rows)
     check_names(rows, columns)
     keys = tuple(key) or key_names(payload.get("pkNames"))
@@ -156,7 +171,7 @@ def _is_unavailable(value: Any) -> bool:
     return isinstance(value, str) and value in _UNAVAILABLE_FORMS
 
 
-def _key(text: bytes | None) -> tuple[dict[str, Any], tuple[SourceColumn, ...]]:
+def _key(text: bytes | None) -> KeyOf:
     if text is None:
         return {}, ()
     payload, schema = _opened(text)
@@ -184,7 +199,7 @@ def _fields(schema: bytes, part: str | None) -> tuple[SourceColumn, ...]:
         if not rows:
             raise Damaged("the schema declares no rows")
         fields = _listed(rows[0])
-    return tuple(_column(field) for field in fields)
+    return tuple(column_of(field) for field in fields)
 
 
 def _listed(declared: Any) -> list[dict[str, Any]]:
@@ -217,7 +232,11 @@ _PLAIN: dict[str, tuple[str, Atomic]] = {
 }  # fmt: skip
 
 
-def _column(field: dict[str, Any]) -> SourceColumn:
+def column_of(field: dict[str, Any]) -> SourceColumn:
+    """The column that a field of a schema of Connect declares.
+
+    Raises: Damaged.
+    """
     name, plain, logical = field.get("field"), field.get("type"), field.get("name")
     if not isinstance(name, str) or not isinstance(plain, str) or plain not in _PLAIN:
         raise Damaged(f"the schema declares a field without a name or of unknown type: {plain!r}")

@@ -71,21 +71,24 @@ class Sink:
     """
 
     def __init__(
-        self, catalog: Catalog, database: str, *, user: str, format: str = "debezium-json",
+        self, catalog: Catalog, database: str, *, user: str, format: str | Callable[[Event], Decoded] = "debezium-json",
         routes: Routes | None = None, options: Mapping[str, str] | None = None,
         dead_letters: str = "cdc_dead_letters",
     ) -> None:  # fmt: skip
         """
+        Args:
+            format: how events are written: a name, or a decoder, such as `avro_decoder` makes.
         Raises: UsageError for a format that is not there or a user without a name.
         """
-        if format not in DECODERS:
-            raise UsageError(f"format={format!r} is not one of {sorted(DECODERS)}")
+        if not callable(format) and format not in DECODERS:
+            raise UsageError(f"format={format!r} is neither one of {sorted(DECODERS)} nor a decoder")
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
         self.user, self.routes, self.options = user, routes or Routes(), dict(options or {})
         self.dead_letters = dead_letters
         self._shaping = Shaping(self.routes)
-        self._catalog, self._database, self._decode = catalog, database, DECODERS[format]
+        self._catalog, self._database = catalog, database
+        self._decode = format if callable(format) else DECODERS[format]
 
     def write(self, events: object, *, identifier: int) -> Synced:
         """Apply events in their order: one commit for each table that they change, one for the dead letters before.

@@ -419,3 +419,30 @@ def _item_kinds(shape: Shape) -> set[str]:
     if shape.kind == "array":
         kinds.update(part.kind for part in (shape.parts[0], *shape.parts[0].parts))
     return kinds | {"record"} if shape.kind == "map" else kinds
+
+
+def readable(schema: Any) -> Any:
+    """The schema as `record_of` takes it.
+
+    Raises: CorruptionError if it is none of Avro.
+    """
+    module = fastavro()
+    try:
+        return module.parse_schema(schema)
+    except (*_BROKEN, module.schema.SchemaParseException, module.schema.UnknownType) as error:
+        raise CorruptionError(f"no schema of Avro: {error!r}") from error
+
+
+def record_of(data: bytes, schema: Any) -> Any:
+    """The record that `data` is, without a container.
+
+    Raises: CorruptionError if the bytes are not exactly one record of the schema.
+    """
+    module, rest = fastavro(), io.BytesIO(data)
+    try:
+        found = module.schemaless_reader(rest, schema, None)
+    except (*_BROKEN, module.read.SchemaResolutionError) as error:
+        raise CorruptionError(f"the record is damaged: {error!r}") from error
+    if rest.tell() != len(data):
+        raise CorruptionError("there are bytes after the record")
+    return found

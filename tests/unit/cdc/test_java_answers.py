@@ -101,7 +101,7 @@ def test_types_and_values_of_debezium():
     compared = 0
     for plain, name, parameters, given, *java in ANSWERS["debezium"]:
         field = {"field": "v", "type": plain, "name": name, "parameters": parameters}
-        column = debezium._column(field)
+        column = debezium.column_of(field)
         if name in LEFT_AS_NUMBERS:
             assert java[0] in ("INT", "BIGINT") and sql_type(column.type) != java[0]
             continue
