@@ -14,6 +14,7 @@ from pathlib import Path
 import oracle
 import pytest
 from change_source import launched, plain, source
+from test_spark_versions import installed
 
 from paimon_py import Catalog
 
@@ -131,11 +132,11 @@ def life(rng, number, count=120):
 class Play:
     """Runs of the program on one warehouse, of which some are killed."""
 
-    def __init__(self, place, rng, jars=()):
+    def __init__(self, place, rng, jars=(), spark=()):
         self.warehouse, self.checkpoint, self.rng, self.kills = place / "wh", place / "checkpoint", rng, 0
         more = f"--driver-class-path {os.pathsep.join(jars)}" if jars else ""
         self.environment = {
-            **os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable,
+            **os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*spark, ROOT])), "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_SUBMIT_ARGS": f"--master local[2] --driver-memory 1g --conf spark.ui.enabled=false {more} "
             "--conf spark.sql.shuffle.partitions=2 --conf spark.log.level=ERROR pyspark-shell",
         }  # fmt: skip
@@ -195,10 +196,10 @@ def parts(rng, lines, directory, begun):
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("seed", range(3))
-def test_from_files_the_report_is_what_the_database_says_whatever_is_killed(changing, tmp_path, seed):
+@pytest.mark.parametrize(("seed", "version"), [(0, None), (1, None), (2, None), (3, "4.1.4")])
+def test_from_files_the_report_is_what_the_database_says_whatever_is_killed(changing, tmp_path, seed, version):
     rng = random.Random(seed)
-    play, given, files = Play(tmp_path, rng), 0, 0
+    play, given, files = Play(tmp_path, rng, spark=[installed(version)] if version else ()), 0, 0
     for number in range(len(EVOLVE)):
         changing.change(life(rng, number))
         lines = changing.told()

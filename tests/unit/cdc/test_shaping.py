@@ -227,3 +227,17 @@ def test_shards_and_columns(catalog):
         Routes(only=("id",))
     with pytest.raises(UsageError, match="left out"):
         sink(catalog, only=("t.s",)).write(given, identifier=2)
+
+
+def test_a_partition_outside_the_key_finds_the_row_wherever_it_lies(catalog):
+    target = sink(catalog, computed=("t.y=year(at)",), partitions={"t": ("y",)})
+    given = [event("c", None, {"id": key, "at": MILLIS, "s": "x"}, COLUMNS) for key in range(4)]
+    assert target.write(given, identifier=1).dead == 0
+    moved = [
+        event("u", None, {"id": 1, "at": 0, "s": "moved"}, COLUMNS), event("d", {"id": 2}, None, {"id": "int64"}),
+        event("d", {"id": 3, "at": None, "s": None}, None, COLUMNS), event("u", None, {"id": 0, "at": None, "s": "null"}, COLUMNS),
+    ]  # fmt: skip
+    for _ in range(2):
+        assert target.write(moved, identifier=2).dead == 0
+    assert [(row["id"], row["y"], row["s"]) for row in rows(catalog)] == [(0, None, "null"), (1, 1970, "moved")]
+    assert catalog.table("lake.t").schema.partition_keys == ("y",) and catalog.table("lake.t").schema.primary_keys == ("id",)
