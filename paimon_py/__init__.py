@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from paimon_py.catalog import Catalog
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
-from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.doctor.finding import Finding
 from paimon_py.errors import (
@@ -117,7 +116,6 @@ __all__ = [
     "CommitResult",
     "CommitRetriesExhaustedError",
     "CommitUnknownError",
-    "CompactionProgress",
     "CompactionTask",
     "Consumer",
     "ConsumerNotFoundError",

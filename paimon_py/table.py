@@ -39,6 +39,7 @@ from paimon_py.table_partitions import TablePartitions
 from paimon_py.table_reading import TableReading
 from paimon_py.table_statistics import TableStatistics
 from paimon_py.table_streams import TableStreams
+from paimon_py.tally import Progress
 from paimon_py.views import Snapshot
 
 if TYPE_CHECKING:
@@ -181,7 +182,8 @@ class Table(
         return writer_numbers(self._schema, data, writers)
 
     def write_arrow(
-        self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None
+        self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None,
+        progress: Progress | None = None,
     ) -> CommitResult:
         """Write and commit in one step.
 
@@ -190,6 +192,7 @@ class Table(
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
                 occur in `data`. None adds.
             watermark: event-time watermark in epoch milliseconds to record.
+            progress: called with how many rows were taken, how many there are (0: nobody knows), and "rows".
 
         Returns: what was committed.
 
@@ -201,7 +204,9 @@ class Table(
         """
         from paimon_py import table_writing
 
-        return table_writing.write(self._root, self._schema, data, overwrite=overwrite, watermark=watermark)
+        return table_writing.write(
+            self._root, self._schema, data, overwrite=overwrite, watermark=watermark, progress=progress
+        )
 
     def commit(
         self,
@@ -249,8 +254,11 @@ class Table(
 
     # -- single rows ------------------------------------------------------------------------------------------------
 
-    def delete(self, where: Predicate | str) -> RowsResult:
+    def delete(self, where: Predicate | str, *, progress: Progress | None = None) -> RowsResult:
         """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
+
+        Args:
+            progress: called with how many rows were looked at, how many there are, and "rows".
 
         Raises:
             UsageError: a condition that does not fit, or a merge engine without deletes.
@@ -260,36 +268,42 @@ class Table(
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        done = verbs.delete(self._root, self._schema, where)
+        done = verbs.delete(self._root, self._schema, where, progress)
         return cared_for(self._root, self._schema, done, of_batch=True)
 
-    def update(self, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
+    def update(
+        self, where: Predicate | str, values: Mapping[str, object], *, progress: Progress | None = None
+    ) -> RowsResult:
         """Set columns of the rows for which `where` is true, as one commit.
 
         Args:
             values: by column, a literal, another column (`col("a")`), or a function from a batch of old rows to an
                 Arrow array. A text that reads like a column or an expression is refused; `lit("source.a")` is the text
                 itself. Columns of the primary key and of partitions cannot be set.
+            progress: as `delete`.
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        done = verbs.update(self._root, self._schema, where, values)
+        done = verbs.update(self._root, self._schema, where, values, progress)
         return cared_for(self._root, self._schema, done, of_batch=True)
 
-    def upsert(self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None) -> RowsResult:
+    def upsert(
+        self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> RowsResult:
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
 
         Args:
             on: the columns that make the key. A table with a primary key needs none, and looks at no old row.
+            progress: as `delete`; without `on` as `write_arrow`.
 
         Raises: as `merge`.
         """
         from paimon_py import table_writing
 
-        return table_writing.upsert(self._root, self._schema, data, on)
+        return table_writing.upsert(self._root, self._schema, data, on, progress)
 
     def merge(
         self,
@@ -301,6 +315,7 @@ class Table(
         when_not_matched_insert: object = None,
         when_not_matched_by_source_update: object = None,
         when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+        progress: Progress | None = None,
     ) -> RowsResult:
         """Change rows by those of a source that have the same key, and add the others, as one commit.
 
@@ -312,6 +327,7 @@ class Table(
         Args:
             source: anything with an Arrow C stream, or a pandas frame; read once.
             on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
+            progress: as `delete`.
 
         Raises: as `update`, and UsageError if two rows of the source want to change one row.
         """
@@ -323,7 +339,7 @@ class Table(
             matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
             by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
         )  # fmt: skip
-        done = verbs.merge(self._root, self._schema, source, on, asked)
+        done = verbs.merge(self._root, self._schema, source, on, asked, progress=progress)
         return cared_for(self._root, self._schema, done, of_batch=True)
 
     # -- reading ----------------------------------------------------------------------------------------------------
@@ -413,7 +429,10 @@ class Table(
 
         return system_table(self._root, self._schema, self._name, name)
 
-    def lookup(self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop") -> pa.Table:
+    def lookup(
+        self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop",
+        progress: Progress | None = None,
+    ) -> pa.Table:
         """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.
 
         Reads the latest snapshot: of files that may hold a key first the key columns, then of the others what is
@@ -426,13 +445,14 @@ class Table(
             columns: names of the columns to return, in this order; None for all.
             missing: "drop" leaves keys without a row out; "null" gives a row for every key, of which only the key
                 columns are filled where there is none.
+            progress: called with how many keys were looked up, how many there are, and "keys".
 
         Raises:
             UsageError: the table has no primary key, or these are not keys of it.
             SchemaError: a key of a wrong type, or NULL.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
-        return self._lookups.rows(self._schema, keys, columns, missing)
+        return self._lookups.rows(self._schema, keys, columns, missing, progress=progress)
 
     @lazy_property
     def _lookups(self) -> Lookups:

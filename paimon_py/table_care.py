@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
-from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.doors import names_place
+from paimon_py.doors import check_progress, names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -45,7 +44,7 @@ class TableCare(ABC):
         where: Predicate | str | None = None,
         order_by: Sequence[str] | None = None,
         strategy: str | None = None,
-        progress: Callable[[CompactionProgress], object] | None = None,
+        progress: Callable[[int, int, str], object] | None = None,
     ) -> CommitResult:
         """Merge files into fewer and larger ones, and commit that; rows stay what they are.
 
@@ -64,7 +63,7 @@ class TableCare(ABC):
                 `clustering.columns`.
             strategy: 'order' (the default) sorts by one column after the other; 'zorder' and 'hilbert' follow a curve
                 that serves all columns alike; 'auto' is 'order' for one column, 'zorder' below five, else 'hilbert'.
-            progress: called after each bucket with how far the compaction has come.
+            progress: called with how many rows were read, how many there are, and "rows", as it happens.
 
         Returns: what was committed; no snapshot if there was nothing to do.
 
@@ -80,7 +79,10 @@ class TableCare(ABC):
             strategy=strategy, progress=progress,
         )  # fmt: skip
 
-    def rescale(self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None) -> CommitResult:
+    def rescale(
+        self, buckets: int, *, partitions: Sequence[Mapping[str, object]] | None = None,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> CommitResult:
         """Write partitions anew with another number of buckets, as one overwrite; rows stay what they are.
 
         In a table with fixed buckets the option 'bucket' is set first: rows can then only be written to partitions that
@@ -90,6 +92,7 @@ class TableCare(ABC):
         Args:
             buckets: how many buckets each partition gets.
             partitions: only these, as `[{"month": 3}]`; a part of the keys names all below it.
+            progress: called with how many rows were written, how many there are, and "rows".
 
         Returns: what was committed; no snapshot if there was nothing to do.
 
@@ -98,22 +101,25 @@ class TableCare(ABC):
             CommitConflictError: others wrote to the partitions every time; their rows stay where they were.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        return self._rescaled(buckets, partitions)
+        return self._rescaled(buckets, partitions, progress=progress)
 
     def _rescaled(
-        self, buckets: int, partitions: Sequence[Mapping[str, object]] | None, rewrite: Rewrite | None = None
+        self, buckets: int, partitions: Sequence[Mapping[str, object]] | None, rewrite: Rewrite | None = None,
+        *, progress: Callable[[int, int, str], object] | None = None,
     ) -> CommitResult:
         """See `rescale`; `rewrite`: who writes, None: this process."""
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.maintain.rescale import check_rescalable, require_told, rescale
 
+        check_progress(progress)
         check_writable(self._schema)
         check_rescalable(self._schema, buckets)
         chosen = choice_of(self._schema, "rescale", partitions)
         require_told(self._root, self._schema, buckets, chosen)
         if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
-        return cared_for(self._root, self._schema, rescale(self._root, self._schema, buckets, chosen, rewrite))
+        done = rescale(self._root, self._schema, buckets, chosen, rewrite, progress)
+        return cared_for(self._root, self._schema, done)
 
     def compaction_tasks(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from paimon_py.doors import names_place
+from paimon_py.doors import check_progress, names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.root import TableRoot
@@ -111,6 +112,7 @@ class TableKeeping:
         older_than: datetime | timedelta | int | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
+        progress: Callable[[int, int, str], object] | None = None,
     ) -> ExpiredSnapshots:
         """Let old snapshots go, and the files that only they name. What is not said is what the table's options say.
 
@@ -124,6 +126,8 @@ class TableKeeping:
                 (`snapshot.time-retained`).
             max_deletes: the most snapshots that go in this call (`snapshot.expire.limit`).
             dry_run: delete nothing, say what would go.
+            progress: called with how many were looked at, how many will be, and "snapshots"; then, while files are
+                deleted, with "files".
 
         Returns: what went, what is left, and what keeps the oldest snapshot that is left.
 
@@ -139,7 +143,8 @@ class TableKeeping:
             self._schema.options, self._root.env.clock.millis(), "snapshot", count_min=retain_min,
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
-        return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run)
+        check_progress(progress)
+        return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
 
     def expire_changelogs(
         self,

@@ -15,7 +15,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.uncommitted import delete_handed_index, delete_made, uncommitted
-from paimon_py.doors import listed
+from paimon_py.doors import check_progress, listed
 from paimon_py.errors import UsageError
 from paimon_py.maintain.after_commit import cared_for
 from paimon_py.metadata.bucket_files import TableFiles
@@ -26,8 +26,10 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
+from paimon_py.tally import Progress
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
+from paimon_py.write.streams import counted_stream
 
 
 def writer(
@@ -54,29 +56,32 @@ def writer(
 
 def write(
     root: TableRoot, schema: TableSchema, data: object, *, overwrite: Mapping[str, object] | str | None = None,
-    watermark: int | None = None,
+    watermark: int | None = None, progress: Progress | None = None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.write_arrow`."""
+    check_progress(progress)
     mode = overwrite_of(schema, overwrite)
     request = CommitRequest(overwrite=mode, watermark=watermark, is_new=True)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        done = on_latest(root, lambda *_: _written(root, schema, data, request), rounds=ROUNDS)
+        done = on_latest(root, lambda *_: _written(root, schema, data, request, progress), rounds=ROUNDS)
     else:
-        done = _written(root, schema, data, request)
+        done = _written(root, schema, data, request, progress)
     return cared_for(root, schema, done, of_batch=True)
 
 
-def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> RowsResult:
+def upsert(
+    root: TableRoot, schema: TableSchema, data: object, on: object, progress: Progress | None = None
+) -> RowsResult:
     """See `Table.upsert`; a primary key replaces rows by itself."""
     if not schema.primary_keys or on is not None:
         from paimon_py.rows import verbs
 
-        return cared_for(root, schema, verbs.upsert(root, schema, data, on), of_batch=True)
+        return cared_for(root, schema, verbs.upsert(root, schema, data, on, progress), of_batch=True)
     from paimon_py.rows.rules import check_replacing
 
     check_replacing(schema, "upsert")
-    done = write(root, schema, data)
+    done = write(root, schema, data, progress=progress)
     ids, rows = done.snapshot_ids, done.row_count
     return RowsResult(snapshot_id=done.snapshot_id, snapshot_ids=ids, upserted=rows, files_added=done.file_count)
 
@@ -132,12 +137,14 @@ def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
     return Changes.concat(parts)
 
 
-def _written(root: TableRoot, schema: TableSchema, data: object, request: CommitRequest) -> CommitResult:
+def _written(
+    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None
+) -> CommitResult:
     replaces = request.overwrite is not None
     with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
-        session.write_arrow(data)
+        session.write_arrow(data if progress is None else counted_stream(data, schema.fields, progress))
         changes = session.changes(is_new=True)
         with uncommitted(lambda: session.discard(changes)):
             return commit(root, schema, changes, request)

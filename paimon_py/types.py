@@ -39,6 +39,7 @@ from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType
 from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
+from paimon_py.tally import Progress
 from paimon_py.write.session import Writer
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "Partition",
     "PartitionChoice",
     "Predicate",
+    "Progress",
     "Pushed",
     "RemovedEntries",
     "RemovedOrphans",

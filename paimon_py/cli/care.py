@@ -8,7 +8,7 @@ import click
 import msgspec
 import pyarrow as pa
 
-from paimon_py import CompactionProgress, Table, col
+from paimon_py import Table, col
 from paimon_py.cli.output import show_record, show_table, takes_format
 from paimon_py.cli.talk import ask, progress, takes_yes
 from paimon_py.cli.values import age, age_or_moment, partition, state, takes_table, typed_partition
@@ -26,11 +26,7 @@ def compact(table: Table, full: bool, chosen: tuple[dict[str, str], ...], where:
     """Merge the files of a table into fewer and larger ones; rows stay what they are."""
     partitions = [typed_partition(table, one) for one in chosen] or None
     with progress("compacting") as report:
-
-        def told(state: CompactionProgress) -> None:
-            report(state.bytes_done, state.bytes, f"bucket {state.tasks_done} of {state.tasks}")
-
-        done = table.compact(full=full, partitions=partitions, where=where, progress=told)
+        done = table.compact(full=full, partitions=partitions, where=where, progress=report)
     show_record(
         {
             "snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows_in_new_files": done.row_count,
@@ -62,7 +58,8 @@ def expire(
     if not yes:
         show_record(msgspec.structs.asdict(planned), "table")
         ask(f"Let {len(planned.snapshot_ids)} snapshots and {planned.data_files} data files go?", yes=yes)
-    done = table.expire_snapshots(**said)  # type: ignore[arg-type]
+    with progress("expiring") as report:
+        done = table.expire_snapshots(**said, progress=report)  # type: ignore[arg-type]
     show_record(msgspec.structs.asdict(done), form)
 
 

@@ -18,7 +18,6 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.commit.uncommitted import delete_compaction, uncommitted
 from paimon_py.compaction.plan import plan_compaction
-from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.compaction.run import run_task
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.compaction.together import compaction_budget
@@ -29,8 +28,7 @@ from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-
-Report = Callable[[CompactionProgress], object]
+from paimon_py.tally import Part, Progress, Tally
 
 
 class Overtaken(msgspec.Struct, frozen=True):
@@ -66,17 +64,17 @@ class Compactor:
         self._clustering = clustering
         self._carry = carry
 
-    def run(self, report: Report | None) -> CommitResult:
+    def run(self, progress: Progress | None) -> CommitResult:
         """Compact; a bucket whose files others replaced meanwhile is planned again once, then left as it is.
 
         Raises:
             CommitUnknownError: nothing was deleted. Any other error: no file is left behind, nothing was published.
         """
-        first = self._round(self.tasks(), report)
+        first = self._round(self.tasks(), progress)
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
-        return joined(first, self._round(again, report))
+        return joined(first, self._round(again, progress))
 
     def tasks(self) -> list[CompactionTask]:
         """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
@@ -92,10 +90,11 @@ class Compactor:
                     raise
                 seen = latest
 
-    def _round(self, tasks: Sequence[CompactionTask], report: Report | None) -> CommitResult:
+    def _round(self, tasks: Sequence[CompactionTask], progress: Progress | None) -> CommitResult:
         if not tasks:
             return CommitResult()
-        results = self._carried_out(tasks, report) if self._carry is None else self._carried_elsewhere(tasks, report)
+        carried = self._carried_out if self._carry is None else self._carried_elsewhere
+        results = carried(tasks, progress)
         done = [result for result in results if isinstance(result, BucketChanges)]
         overtaken = _Dropped.of(result for result in results if isinstance(result, Overtaken))
         changes = changes_of(self._root, tasks, done)
@@ -110,42 +109,37 @@ class Compactor:
         return overtaken.added_to(result)
 
     def _carried_elsewhere(
-        self, tasks: Sequence[CompactionTask], report: Report | None
+        self, tasks: Sequence[CompactionTask], progress: Progress | None
     ) -> Sequence[BucketChanges | Overtaken]:
         assert self._carry is not None
-        results, state = self._carry(tasks), _begun(tasks)
-        for task in tasks if report is not None else ():
-            state = _advanced(state, task)
-        if report is not None:
-            report(state)
+        results, tally = self._carry(tasks), _tally(tasks, progress)
+        tally.add(sum(task.row_count for task in tasks))
         return results
 
-    def _carried_out(self, tasks: Sequence[CompactionTask], report: Report | None) -> list[BucketChanges | Overtaken]:
+    def _carried_out(
+        self, tasks: Sequence[CompactionTask], progress: Progress | None
+    ) -> Sequence[BucketChanges | Overtaken]:
         made: list[BucketChanges] = []
-        state = _begun(tasks)
-        results: list[BucketChanges | Overtaken] = []
+        tally = _tally(tasks, progress)
 
         def run(task: CompactionTask) -> Iterator[BucketChanges | Overtaken]:
+            part = Part(tally, task.row_count)
             try:
-                changes = run_task(self._root, self._schema, task)
+                changes = run_task(self._root, self._schema, task, part=part)
             except FileMissingError as error:
                 yield Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
                 return
             made.append(changes)
+            part.end()
             yield changes
 
         try:
             budget = compaction_budget(lambda task: task.size_bytes)
             with closing(self._root.env.pool.streams(run, tasks, budget)) as done:
-                for task, result in zip(tasks, done, strict=True):
-                    results.append(result)
-                    state = _advanced(state, task)
-                    if report is not None:
-                        report(state)
+                return list(done)
         except BaseException:
             self._delete(made)
             raise
-        return results
 
     def _delete(self, buckets: Sequence[BucketChanges]) -> None:
         files = TableFiles(self._root, self._schema)
@@ -183,21 +177,5 @@ class _Dropped(msgspec.Struct, frozen=True):
         )
 
 
-def _begun(tasks: Sequence[CompactionTask]) -> CompactionProgress:
-    return CompactionProgress(
-        tasks_done=0,
-        tasks=len(tasks),
-        bytes_done=0,
-        bytes=sum(task.size_bytes for task in tasks),
-        rows_done=0,
-        rows=sum(task.row_count for task in tasks),
-    )
-
-
-def _advanced(state: CompactionProgress, task: CompactionTask) -> CompactionProgress:
-    return msgspec.structs.replace(
-        state,
-        tasks_done=state.tasks_done + 1,
-        bytes_done=state.bytes_done + task.size_bytes,
-        rows_done=state.rows_done + task.row_count,
-    )
+def _tally(tasks: Sequence[CompactionTask], progress: Progress | None) -> Tally:
+    return Tally(progress, sum(task.row_count for task in tasks), "rows")

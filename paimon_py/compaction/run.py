@@ -45,14 +45,18 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
+from paimon_py.tally import Part, counted
 
 
-def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True) -> BucketChanges:
+def run_task(
+    root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True, part: Part | None = None
+) -> BucketChanges:
     """Do what a task says.
 
     Args:
         schema: the table's schema of the id that the task names.
         tells: write the changelog that the table asks for; overwrites carry none.
+        part: is told of rows as they are read.
 
     Cost: reads every file that is not merely moved, once; memory does not depend on their size.
     Raises:
@@ -62,7 +66,7 @@ def run_task(root: TableRoot, schema: TableSchema, task: CompactionTask, *, tell
     """
     if task.schema_id != schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
-    work = _Work(root, schema, task, tells=tells)
+    work = _Work(root, schema, task, tells=tells, part=part)
     try:
         before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
         index = work.renew_index(before, after)
@@ -85,10 +89,13 @@ Compacted = tuple[tuple[DataFile, ...], tuple[DataFile, ...]]
 class _Work:
     """One task being carried out."""
 
-    def __init__(self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool) -> None:
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, part: Part | None
+    ) -> None:
         self._root = root
         self._schema = schema
         self._task = task
+        self._part = part
         ahead = FilesAhead(root.files, root.env)
         self._files = TableFiles(root, schema, ahead).bucket(task.partition, task.bucket)
         ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
@@ -195,6 +202,7 @@ class _Work:
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
         pieces = self._files.reader(file, self._stamps.stored(file, fields)).positions(batch_rows=batch_rows)
         batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
+        batches = batches if self._part is None else counted(batches, self._part)
         return self._expiry.alive(batches) if self._expiry else batches
 
     def _read_above(

@@ -14,6 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.doors import check_progress
 from paimon_py.errors import UsageError
 from paimon_py.files.stamps import Stamps
 from paimon_py.lazy import lazy_property
@@ -41,6 +42,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Part, Progress, Tally
 
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -71,9 +73,10 @@ class Lookups:
 
     def rows(
         self, schema: TableSchema, keys: object, columns: Sequence[str] | None, missing: str, *,
-        at: Snapshot | None = None,
+        at: Snapshot | None = None, progress: Progress | None = None,
     ) -> pa.Table:  # fmt: skip
         """See `Table.lookup`. `at`: the snapshot to look into, None for the latest."""
+        check_progress(progress)
         if missing not in ("drop", "null"):
             raise UsageError(f'missing is "drop" or "null", not {missing!r}')
         if schema is not self._readable:
@@ -85,7 +88,9 @@ class Lookups:
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
         snapshot = (at or self._root.latest()) if len(asked) else None
-        found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields))
+        tally = Part(Tally(progress, len(asked), "keys"), len(asked))
+        found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
+        tally.end()
         return _answer(asked, fields, found, with_missing=missing == "null")
 
     def rows_at(self, snapshot: Snapshot, schema: TableSchema, keys: pa.Table) -> pa.Table:
@@ -129,7 +134,9 @@ class _State:
         self._planner = LookupPlanner(root, schema, snapshot, every_level=every_level)
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
-    def rows(self, asked: AskedKeys, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, asked: AskedKeys, fields: Sequence[Field], tally: Part | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of keys: those of `fields` that are no part of the primary key, and `_LOOKUP_NUMBER`."""
         returned = tuple(field for field in fields if field not in asked.fields)
         for part in self._planner.plan(asked):
@@ -139,6 +146,8 @@ class _State:
                     yield from self._section(section, keys, returned)
             except FileMissingError as error:
                 raise self._root.missing(Base.of(self.snapshot), error) from error
+            if tally is not None:
+                tally.add(len(keys))
 
     def _section(
         self, runs: tuple[SortedRun, ...], keys: KeyRows, returned: tuple[Field, ...]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.result import CommitResult, joined
-from paimon_py.compaction.compact import Carry, Compactor, Report
+from paimon_py.compaction.compact import Carry, Compactor
 from paimon_py.doors import check_progress
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.after_commit import cared_for
@@ -18,6 +18,7 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_compactable
+from paimon_py.tally import Progress
 
 
 def compact_table(  # noqa: PLR0913
@@ -29,7 +30,7 @@ def compact_table(  # noqa: PLR0913
     where: Predicate | str | None,
     order_by: Sequence[str] | None,
     strategy: str | None,
-    progress: Report | None,
+    progress: Progress | None,
     carry: Carry | None = None,
 ) -> CommitResult:
     """See `Table.compact`; `carry`: who carries the tasks out, None: this process."""

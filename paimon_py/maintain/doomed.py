@@ -24,6 +24,10 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Progress, Tally
+
+_TOLD = 64
+"""Files that are deleted before a caller is told again."""
 
 
 class KeptBeside(NamedTuple):
@@ -242,10 +246,10 @@ class Doomed:
 
     # -- deleting -----------------------------------------------------------------------------------------------------
 
-    def delete(self, hands: Hands | None = None) -> int:
+    def delete(self, hands: Hands | None = None, progress: Progress | None = None) -> int:
         """Delete manifests first, then the files they name. What cannot be deleted stays as an orphan.
 
-        `hands`: who deletes; None: this process.
+        `hands`: who deletes; None: this process, which tells `progress` of files.
 
         With the option `snapshot.clean-empty-directories` the directories go that this leaves empty.
 
@@ -253,7 +257,13 @@ class Doomed:
         """
         data = [path for part in self._data.values() for path in part]
         paths = [*self._metadata.values(), *self._index.values(), *data]
-        remaining = (hands or OwnHands(self._root)).delete([(self._root.files, path) for path in paths])
+        targets = [(self._root.files, path) for path in paths]
+        step = max(1, len(targets)) if hands is not None or progress is None else _TOLD
+        tally, remaining = Tally(progress, len(targets), "files"), 0
+        for start in range(0, len(targets), step):
+            part = targets[start : start + step]
+            remaining += (hands or OwnHands(self._root)).delete(part)
+            tally.add(len(part))
         if self._removes_directories:
             below = self._root.path + "/"
             self._remove_directories({path.rpartition("/")[0] for path in data if path.startswith(below)})

@@ -22,10 +22,12 @@ from paimon_py.spec.layout import earliest_hint_path, snapshot_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.tally import Progress, Tally
 
 
 def expire_snapshots(
-    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None,
+    progress: Progress | None = None,
 ) -> ExpiredSnapshots:
     """Let snapshots go, and the files that only they name.
 
@@ -34,6 +36,7 @@ def expire_snapshots(
 
     Args:
         hands: who deletes files; None: this process.
+        progress: is told of snapshots that are looked at, then of files that are deleted.
 
     Cost: one list, a get for each snapshot that goes and for its lists, each manifest of its delta, and of its
         changelog; the manifests of tags among or right before them, and of each branch; a delete per file.
@@ -51,7 +54,7 @@ def expire_snapshots(
     if not going or not following:
         return _result(ids, kept, [], None, dry_run=dry_run)
     beside = kept_beside(root, going)
-    doomed = _doomed(root, schema, going, following[0], lasting)
+    doomed = _doomed(root, schema, going, following[0], lasting, Tally(progress, len(going), "snapshots"))
     doomed.spare(beside.near(going[0].id, kept.snapshot_id))
     doomed.spare_changes(beside.branches)
     if dry_run:
@@ -63,7 +66,7 @@ def expire_snapshots(
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(kept_beside(root, going).without(beside))
-    return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands))
+    return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands, progress))
 
 
 def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
@@ -74,12 +77,13 @@ def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, i
 
 
 def _doomed(
-    root: TableRoot, schema: TableSchema, going: Sequence[Snapshot], following: Snapshot, lasting: Lasting
+    root: TableRoot, schema: TableSchema, going: Sequence[Snapshot], following: Snapshot, lasting: Lasting, tally: Tally
 ) -> Doomed:
     """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer."""
     doomed = Doomed(root, schema)
     for snapshot in (*going[1:], following):
         doomed.add_deleted(snapshot, written=lasting is not Lasting.WRITTEN)
+        tally.add(1)
     for snapshot in going:
         doomed.add_indexes(snapshot)
         if lasting is not Lasting.WRITTEN:

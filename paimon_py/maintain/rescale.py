@@ -37,6 +37,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
+from paimon_py.tally import Part, Progress, Tally, counted
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -69,7 +70,8 @@ Rewrite = Callable[[Sequence[Sequence[Split]]], Rewritten]
 
 
 def rescale(
-    root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None, rewrite: Rewrite | None = None
+    root: TableRoot, schema: TableSchema, buckets: int, chosen: PartitionChoice | None, rewrite: Rewrite | None = None,
+    progress: Progress | None = None,
 ) -> CommitResult:
     """Write the partitions that have other numbers of buckets anew, as one overwrite.
 
@@ -77,6 +79,7 @@ def rescale(
 
     Args:
         rewrite: who writes; None: this process.
+        progress: is told of rows as they are written by this process.
 
     Cost: reads and writes all rows of these partitions; memory as a scan and a writer have it.
     Raises:
@@ -85,7 +88,9 @@ def rescale(
     """
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, buckets, snapshot, chosen).run(rewrite)
+        if snapshot is None:
+            return CommitResult()
+        return _Round(root, schema, buckets, snapshot, chosen).run(rewrite, progress)
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -112,15 +117,20 @@ def rewriter(root: TableRoot, schema: TableSchema, buckets: int) -> Writer:
     return Writer(root, schema, settings.without_changelog, ignore_existing=True)
 
 
-def rewrite_splits(root: TableRoot, schema: TableSchema, splits: Iterable[Split], writer: Writer) -> None:
+def rewrite_splits(
+    root: TableRoot, schema: TableSchema, splits: Iterable[Split], writer: Writer, tally: Tally | None = None
+) -> None:
     """Write the rows of splits again.
 
     Raises: whatever reading and writing raise
     """
     request = Request(schema=schema, columns=schema.names)
+    tally = tally or Tally(None, 0, "rows")
     for split in splits:
-        for batch in read_split(root, request, split):
+        part = Part(tally, split.row_count)
+        for batch in counted(read_split(root, request, split), part):
             writer.write_rows(batch, None)
+        part.end()
 
 
 def _goes_on_top(schema: TableSchema) -> bool:
@@ -144,7 +154,7 @@ class _Round:
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
 
-    def run(self, rewrite: Rewrite | None = None) -> CommitResult:
+    def run(self, rewrite: Rewrite | None = None, progress: Progress | None = None) -> CommitResult:
         if not self._partitions:
             return CommitResult()
         self.require_told()
@@ -159,7 +169,9 @@ class _Round:
             with uncommitted(made.discard):
                 return self._commit(made.changes)
         with rewriter(self._root, self._schema, self._buckets) as writer:
-            rewrite_splits(self._root, self._schema, self._splits(request), writer)
+            splits = list(self._splits(request))
+            tally = Tally(progress, sum(split.row_count for split in splits), "rows")
+            rewrite_splits(self._root, self._schema, splits, writer, tally)
             changes = writer.changes(is_new=True)
             with uncommitted(lambda: writer.discard(changes)):
                 return self._commit(changes)

@@ -39,6 +39,7 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Tally
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -71,8 +72,11 @@ class AppendRows:
         operations: Callable[[], Iterable[Operation]],
         *,
         alone: bool,
+        tally: Tally,
     ) -> None:
-        """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only."""
+        """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only; `tally`
+        counts rows looked at."""
+        self._tally = tally
         self._root = root
         self._schema = schema
         self._files = TableFiles(root, schema)
@@ -173,6 +177,7 @@ class AppendRows:
             for file in split.files:
                 dead = vectors.get(file.name, _NONE)
                 deleted, updated = self._decided(operation, split, file, dead)
+                self._tally.add(file.row_count)
                 if not len(deleted) and not len(updated):
                     continue
                 key = (split.partition, split.bucket, file.name)

@@ -38,6 +38,7 @@ from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.tally import Part, Tally, counted
 from paimon_py.write.align import kind_field
 from paimon_py.write.session import Writer
 
@@ -67,9 +68,11 @@ class KeyedRows:
     """One evaluation of operations on rows. `request`: what to read of splits."""
 
     def __init__(
-        self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]]
+        self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
+        tally: Tally,
     ) -> None:
-        """`operations` gives them to be checked, to change rows, and to add rows."""
+        """`operations` gives them to be checked, to change rows, and to add rows. `tally` counts rows looked at."""
+        self._tally = tally
         self._root = root
         self._request = request
         self._schema = schema
@@ -202,11 +205,12 @@ class KeyedRows:
             self._change(operation, gathered, writer)
 
     def _rows(self, splits: Sequence[Split]) -> Iterator[_Gathered]:
-        return _gathered(
-            ((split.partition, split.bucket), batch)
-            for split in splits
-            for batch in read_split(self._root, self._request, split)
-        )
+        return _gathered(((split.partition, split.bucket), batch) for split in splits for batch in self._read(split))
+
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        part = Part(self._tally, split.row_count)
+        yield from counted(read_split(self._root, self._request, split), part)
+        part.end()
 
     def _change(self, operation: Operation, gathered: _Gathered, writer: Writer) -> None:
         batch = gathered.rows

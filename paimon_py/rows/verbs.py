@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.doors import check_progress
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
@@ -31,6 +32,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
+from paimon_py.tally import Progress, Tally
 
 _SOURCE_MAX = 256 << 20
 _FEW = 200
@@ -44,30 +46,38 @@ class Work(NamedTuple):
         operations: gives the passes over the rows, as often as they are asked for.
         name: what the snapshot says that was done.
         alone: there is one pass only.
+        passes: how many passes there are.
     """
 
     predicate: Predicate | None
     operations: Callable[[], Iterable[Operation]]
     name: str
     alone: bool = True
+    passes: int = 1
 
 
-def delete(root: TableRoot, schema: TableSchema, where: Predicate | str) -> RowsResult:
+def delete(
+    root: TableRoot, schema: TableSchema, where: Predicate | str, progress: Progress | None = None
+) -> RowsResult:
     """Delete the rows for which a condition is true."""
-    return run(root, schema, delete_work(schema, where))
+    return run(root, schema, delete_work(schema, where), progress=progress)
 
 
-def update(root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object]) -> RowsResult:
+def update(
+    root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object],
+    progress: Progress | None = None,
+) -> RowsResult:
     """Set columns of the rows for which a condition is true."""
-    return run(root, schema, update_work(schema, where, values))
+    return run(root, schema, update_work(schema, where, values), progress=progress)
 
 
 def merge(
-    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge"
+    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge",
+    progress: Progress | None = None,
 ) -> RowsResult:
     """Change rows by those of a source, and add to them."""
     with merge_work(root, schema, data, on, asked, verb=verb) as work:
-        return run(root, schema, work)
+        return run(root, schema, work, progress=progress)
 
 
 def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
@@ -120,42 +130,52 @@ def merge_work(
         predicate = None if apart == Constant(True) else _reach(schema, source, keys)
         predicate = None if predicate is None else any_of([predicate, apart])
         blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
-        yield Work(predicate, blocks, "MERGE", alone=source.blocks == 1)
+        yield Work(predicate, blocks, "MERGE", alone=source.blocks == 1, passes=source.blocks)
     finally:
         source.close()
 
 
-def upsert(root: TableRoot, schema: TableSchema, data: object, on: object) -> RowsResult:
+def upsert(
+    root: TableRoot, schema: TableSchema, data: object, on: object, progress: Progress | None = None
+) -> RowsResult:
     """Replace the rows that have the keys of some data, and add the others."""
     if on is None:
         raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
-    return merge(root, schema, data, on, MergeClauses(matched_update=True, insert=True), verb="upsert")
+    clauses = MergeClauses(matched_update=True, insert=True)
+    return merge(root, schema, data, on, clauses, verb="upsert", progress=progress)
 
 
-def run(root: TableRoot, schema: TableSchema, work: Work, evaluate: Evaluate | None = None) -> RowsResult:
+def run(
+    root: TableRoot, schema: TableSchema, work: Work, evaluate: Evaluate | None = None, *,
+    progress: Progress | None = None,
+) -> RowsResult:
     """Evaluate work on the latest snapshot and publish what changes.
 
     Args:
         evaluate: who evaluates; None: this process.
+        progress: is told of the rows that this process looked at.
 
     Raises: as `Evaluation.run`
     """
+    check_progress(progress)
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
     evaluation = Evaluation(root, schema, work.predicate, work.name)
-    return evaluation.run(evaluate or evaluator(root, schema, work))
+    return evaluation.run(evaluate or evaluator(root, schema, work, progress))
 
 
-def evaluator(root: TableRoot, schema: TableSchema, work: Work) -> Evaluate:
+def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progress | None = None) -> Evaluate:
     """Who evaluates work in this process."""
     request = Evaluation(root, schema, work.predicate, work.name).request
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         only = list(work.operations()) if work.alone else None
         passes = work.operations if only is None else lambda: only
+        tally = Tally(progress, work.passes * sum(split.row_count for split in splits), "rows")
         if schema.primary_keys:
-            return KeyedRows(root, request, schema, passes).evaluate(snapshot, splits)
-        return AppendRows(root, schema, work.predicate, passes, alone=work.alone).evaluate(snapshot, splits)
+            return KeyedRows(root, request, schema, passes, tally).evaluate(snapshot, splits)
+        rows = AppendRows(root, schema, work.predicate, passes, alone=work.alone, tally=tally)
+        return rows.evaluate(snapshot, splits)
 
     return evaluate
 

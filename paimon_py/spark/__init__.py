@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from paimon_py.catalog import Catalog
 from paimon_py.commit.result import CommitResult
-from paimon_py.compaction.progress import CompactionProgress
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
@@ -185,7 +184,7 @@ def compact_spark(
     where: Predicate | str | None = None,
     order_by: Sequence[str] | None = None,
     strategy: str | None = None,
-    progress: Callable[[CompactionProgress], object] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
     spark: SparkSession | None = None,
 ) -> CommitResult:
     """Do `Table.compact` on executors: one task for each bucket that has something to merge, and one commit.
@@ -194,7 +193,7 @@ def compact_spark(
 
     Args:
         full, partitions, where, order_by, strategy: as in `Table.compact`.
-        progress: called once, when all tasks are done.
+        progress: called once, when all tasks are done, with rows as in `Table.compact`.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.compact`.

@@ -9,7 +9,7 @@ from typing import Any, Union
 
 from pyspark.sql import SparkSession
 
-from paimon_py import Changes, CommitResult, CompactionProgress, CompactionTask, ExpiredSnapshots, Predicate, Table
+from paimon_py import Changes, CommitResult, CompactionTask, ExpiredSnapshots, Predicate, Table
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
@@ -53,7 +53,7 @@ def require_table(table: object, verb: str) -> Table:
 def compact(
     table: Table, spark: SparkSession | None, *, full: bool, partitions: Sequence[Mapping[str, object]] | None,
     where: Predicate | str | None, order_by: Sequence[str] | None, strategy: str | None,
-    progress: Callable[[CompactionProgress], object] | None,
+    progress: Callable[[int, int, str], object] | None,
 ) -> CommitResult:  # fmt: skip
     """See `compact_spark`."""
     require_table(table, "compact_spark")

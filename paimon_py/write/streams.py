@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from paimon_py.errors import UsageError
 from paimon_py.spec.types import Field
+from paimon_py.tally import Progress, Tally, counted
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
@@ -43,6 +44,19 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
         raise
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}") from error
+
+
+def counted_stream(data: object, fields: Sequence[Field], progress: Progress) -> pa.RecordBatchReader:
+    """The same rows, which tell how many of them were taken.
+
+    Raises: as `open_stream`.
+    """
+    rows = getattr(data, "num_rows", 0)
+    reader = open_stream(data, fields)
+    tally = Tally(progress, rows if isinstance(rows, int) else 0, "rows")
+    return pa.RecordBatchReader.from_batches(
+        reader.schema, counted((piece for batch in reader for piece in pieces(batch)), tally)
+    )
 
 
 def _open_items(data: list[object] | tuple[object, ...] | Iterator[object], fields: Sequence[Field]) -> Any:

@@ -103,7 +103,7 @@ def compact_beside(life, rng):
     """Others do something while a compaction runs, before it is committed."""
     table, other = life.current(rng), Other(life, rng)
 
-    def meanwhile(progress):
+    def meanwhile(*_):
         if not other.is_taken:
             life.content.publish()
         other.take()

@@ -94,7 +94,7 @@ def test_of_two_compactions_that_move_the_same_file_only_one_leaves_an_index_fil
     store = built(Scene(loads=loads, raised=1, options={**VECTORS, "bucket": "1", "write-only": "true"}))[0]
     faster = []
 
-    def meanwhile(_progress):
+    def meanwhile(*_):
         if not faster:
             faster.append(table_on(store, "faster").compact())
 

@@ -137,10 +137,10 @@ def compacted(kind, pool):
         table.write_arrow(rows(2000, seed))
     tasks = [task.files for task in plan_compaction(table._root, table._schema, full=True, chosen=None)]
     seen = []
-    result = table.compact(full=True, progress=seen.append)
+    result = table.compact(full=True, progress=lambda *far: seen.append(far))
     splits = sorted(table.scan().splits(), key=lambda split: (split.partition, split.bucket))
     return (
-        len(tasks), seen, result.snapshot_id, [len(split.files) for split in splits],
+        len(tasks), seen[-1], result.snapshot_id, [len(split.files) for split in splits],
         [table.scan().read(split).read_all() for split in splits],
     )  # fmt: skip
 
