@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
 
 Progress = Callable[[int, int, str], object]
 """Takes how much is done, how much there is (0: nobody knows), and what is counted."""
-
-
-class Counted(Protocol):
-    """A batch, of which rows are counted."""
-
-    @property
-    def num_rows(self) -> Any:
-        """How many rows there are."""
-
-
-B = TypeVar("B", bound=Counted)
 
 
 class Tally:
@@ -32,7 +22,7 @@ class Tally:
         self._turns: deque[None] = deque((None,))
 
     def add(self, count: int) -> None:
-        """So much more is done.
+        """Count what more is done.
 
         Raises: whatever the caller's function raises, so that the work ends.
         """
@@ -53,25 +43,25 @@ class Tally:
                 self._turns.append(turn)
 
 
-class Part:
+class TallyPart:
     """A share of the work of a tally that is known before; what was not counted on the way counts at the end."""
 
     def __init__(self, tally: Tally, total: int) -> None:
         self._tally, self._left = tally, total
 
     def add(self, count: int) -> None:
-        """So much more of the share is done; no more than all of it counts."""
+        """Count what more of the share is done, up to all of the share."""
         count = min(count, self._left)
         self._left -= count
         self._tally.add(count)
 
     def end(self) -> None:
-        """All of the share is done."""
+        """Count the rest of the share."""
         self.add(self._left)
 
 
-def counted(batches: Iterable[B], tally: Tally | Part) -> Iterator[B]:
+def counted(batches: Iterable[pa.RecordBatch], tally: Tally | TallyPart) -> Iterator[pa.RecordBatch]:
     """The same batches; the rows of each count when the next one is asked for."""
     for batch in batches:
         yield batch
-        tally.add(int(batch.num_rows))
+        tally.add(batch.num_rows)

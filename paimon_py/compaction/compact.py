@@ -28,7 +28,7 @@ from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Part, Progress, Tally
+from paimon_py.tally import Progress, Tally, TallyPart
 
 
 class Overtaken(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ class Compactor:
         tally = _tally(tasks, progress)
 
         def run(task: CompactionTask) -> Iterator[BucketChanges | Overtaken]:
-            part = Part(tally, task.row_count)
+            part = TallyPart(tally, task.row_count)
             try:
                 changes = run_task(self._root, self._schema, task, part=part)
             except FileMissingError as error:

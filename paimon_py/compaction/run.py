@@ -45,11 +45,11 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.tally import Part, counted
+from paimon_py.tally import TallyPart, counted
 
 
 def run_task(
-    root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True, part: Part | None = None
+    root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True, part: TallyPart | None = None
 ) -> BucketChanges:
     """Do what a task says.
 
@@ -90,7 +90,7 @@ class _Work:
     """One task being carried out."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, part: Part | None
+        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, part: TallyPart | None
     ) -> None:
         self._root = root
         self._schema = schema

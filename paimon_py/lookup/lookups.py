@@ -42,7 +42,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Part, Progress, Tally
+from paimon_py.tally import Progress, Tally, TallyPart
 
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -88,7 +88,7 @@ class Lookups:
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
         snapshot = (at or self._root.latest()) if len(asked) else None
-        tally = Part(Tally(progress, len(asked), "keys"), len(asked))
+        tally = TallyPart(Tally(progress, len(asked), "keys"), len(asked))
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
         tally.end()
         return _answer(asked, fields, found, with_missing=missing == "null")
@@ -135,7 +135,7 @@ class _State:
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
     def rows(
-        self, asked: AskedKeys, fields: Sequence[Field], tally: Part | None = None
+        self, asked: AskedKeys, fields: Sequence[Field], tally: TallyPart | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of keys: those of `fields` that are no part of the primary key, and `_LOOKUP_NUMBER`."""
         returned = tuple(field for field in fields if field not in asked.fields)

@@ -37,7 +37,7 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.visibility import skips_level_zero
-from paimon_py.tally import Part, Progress, Tally, counted
+from paimon_py.tally import Progress, Tally, TallyPart, counted
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -127,7 +127,7 @@ def rewrite_splits(
     request = Request(schema=schema, columns=schema.names)
     tally = tally or Tally(None, 0, "rows")
     for split in splits:
-        part = Part(tally, split.row_count)
+        part = TallyPart(tally, split.row_count)
         for batch in counted(read_split(root, request, split), part):
             writer.write_rows(batch, None)
         part.end()

@@ -38,7 +38,7 @@ from paimon_py.spec.engine_rules import sequence_groups
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.tally import Part, Tally, counted
+from paimon_py.tally import Tally, TallyPart, counted
 from paimon_py.write.align import kind_field
 from paimon_py.write.session import Writer
 
@@ -208,7 +208,7 @@ class KeyedRows:
         return _gathered(((split.partition, split.bucket), batch) for split in splits for batch in self._read(split))
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        part = Part(self._tally, split.row_count)
+        part = TallyPart(self._tally, split.row_count)
         yield from counted(read_split(self._root, self._request, split), part)
         part.end()
 

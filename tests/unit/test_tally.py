@@ -10,7 +10,7 @@ from unit.public import new_catalog
 
 from paimon_py import Schema, Table, UsageError
 from paimon_py.env import Env
-from paimon_py.tally import Part, Tally, counted
+from paimon_py.tally import Tally, TallyPart, counted
 
 COLUMNS = [("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")]
 ROWS = pa.table({"p": pa.array([1, 2] * 50, pa.int32()), "k": range(100), "v": ["x"] * 100})
@@ -64,11 +64,11 @@ def test_what_is_counted_is_told_at_once(told):
 
 def test_a_part_counts_no_more_than_all_of_it(told):
     tally = Tally(told, 10, "rows")
-    part = Part(tally, 6)
+    part = TallyPart(tally, 6)
     part.add(4)
     part.add(4)
     part.end()
-    Part(tally, 4).end()
+    TallyPart(tally, 4).end()
     assert [done for done, _, _ in told] == [4, 6, 10]
 
 
