@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -57,7 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns: 0, 1 for an error (one line on stderr), 2 for wrong usage, 130 after an interrupt.
     """
-    logging.getLogger("paimon_py").addHandler(logging.NullHandler())
     try:
         with _short_warnings():
             code = commands.main(arguments, prog_name=NAME, complete_var=_COMPLETE, standalone_mode=False)

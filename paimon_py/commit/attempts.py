@@ -23,6 +23,7 @@ from paimon_py.errors import (
     PaimonError,
     SnapshotExpiredError,
 )
+from paimon_py.logs import COMMITS
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.manifest_merge import ManifestSettings
@@ -127,14 +128,17 @@ class Attempts:
                 raise
             match outcome:
                 case Published():
+                    self._log(outcome, seconds=clock.elapsed() - began)
                     return outcome
                 case Already():
                     drafts.discard()
                     return outcome
                 case Conflict(reason):
                     drafts.discard()
+                    COMMITS.warning("%s: a conflict, nothing was committed: %s", self._root.path, reason)
                     raise CommitConflictError(f"nothing was committed: {reason}", table=self._root.path)
                 case Unknown(reason, snapshot_id):
+                    COMMITS.warning("%s: was snapshot %d published? %s", self._root.path, snapshot_id, reason)
                     raise CommitUnknownError(
                         f"it is not known whether snapshot {snapshot_id} was published: {reason}. No file was deleted;"
                         " look whether its rows are in the table, or commit the changes of this error again"
@@ -149,12 +153,23 @@ class Attempts:
             lost += 1
             if self._limits.are_exhausted(lost, clock.elapsed() - began):
                 drafts.discard()
+                COMMITS.warning("%s: given up, others were faster %d times: %s", self._root.path, lost, reason)
                 raise CommitRetriesExhaustedError(
                     f"other writers were faster {lost} times (last: {reason}); nothing was committed."
                     " Try again, or raise commit.max-retries or commit.timeout",
                     table=self._root.path,
                 )
-            clock.sleep(self._limits.wait_seconds(lost, ids.jitter()))
+            wait = self._limits.wait_seconds(lost, ids.jitter())
+            COMMITS.info("%s: attempt %d lost, the next one in %.2f s: %s", self._root.path, lost, wait, reason)
+            clock.sleep(wait)
+
+    def _log(self, done: Published, *, seconds: float) -> None:
+        snapshot, part = done.snapshot, done.part
+        COMMITS.info(
+            "%s: snapshot %d, %s by %s: %d files came, %d went, %s rows; attempt %d, %.2f s",
+            self._root.path, snapshot.id, snapshot.commit_kind.value, snapshot.commit_user, len(part.adds),
+            len(part.deletes), snapshot.delta_record_count, self.count, seconds,
+        )  # fmt: skip
 
     def _attempt(
         self, plan: Callable[[State], Planned], drafts: Drafts

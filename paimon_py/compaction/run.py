@@ -30,6 +30,7 @@ from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.stamps import Stamps
 from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout
+from paimon_py.logs import COMPACTIONS
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
 from paimon_py.lsm.external_sort import ExternalSort
@@ -74,6 +75,10 @@ def run_task(
     except BaseException:
         work.discard()
         raise
+    COMPACTIONS.info(
+        "%s: %d files became %d on level %d (%d rows, %d bytes were read)", work.directory, len(before), len(after),
+        task.output_level, task.row_count, task.size_bytes,
+    )  # fmt: skip
     return BucketChanges(
         partition=task.partition,
         bucket=task.bucket,
@@ -110,6 +115,11 @@ class _Work:
         self._changelog: RollingWriter | None = None
         self._stamps = Stamps.of(schema)
         self._expiry = RecordExpiry.of(schema, root.env.clock.millis())
+
+    @property
+    def directory(self) -> str:
+        """The directory of the bucket."""
+        return self._files.directory
 
     def compact_keyed(self) -> Compacted:
         """Move what can be moved and merge the rest."""

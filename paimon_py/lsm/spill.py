@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import OptionError, StorageError
+from paimon_py.logs import SPILLS
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.merge import Plan, RunSource, merge
 from paimon_py.lsm.spill_errors import spilling
@@ -115,7 +116,9 @@ class SpilledRuns:
         Shapes: batches ordered by key, then oldest first, with the same columns in every run.
         Raises: StorageError: the local disk failed.
         """
-        self._runs.append(self._written(batches))
+        run = self._written(batches)
+        self._runs.append(run)
+        SPILLS.info("%d rows went to disk, %d bytes in %s", run.row_count, run.size_bytes, run.file.path)
 
     def merged(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """Merge all runs; they are there until `clear`.

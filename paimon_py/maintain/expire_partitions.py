@@ -10,7 +10,6 @@ Source: format.md §16.7; Java `NormalPartitionExpire`, `PartitionValuesTimeExpi
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
@@ -29,6 +28,7 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
 from paimon_py.env import Clock
 from paimon_py.errors import OptionError, UsageError
+from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import ExpiredPartitions
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
@@ -37,7 +37,6 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
-_LOG = logging.getLogger("paimon_py")
 _STRATEGY = "partition.expiration-strategy"
 _MILLI_NANOS = 1_000_000
 
@@ -129,7 +128,7 @@ def expire_partitions(
     found = on_latest(root, lambda latest, _: _found(root, schema, expiry, latest), rounds=ROUNDS)
     total = min(expiry.max_num, len(found.expired))
     if found.undated.num_rows:
-        _LOG.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)
+        EXPIRY.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)
     if dry_run:
         gone = found.expired[:total]
     while not dry_run and len(gone) < total:
@@ -142,6 +141,8 @@ def expire_partitions(
         ids += [] if number is None else [number]
         if progress is not None:
             progress(len(gone), total, "partitions")
+    if ids:
+        EXPIRY.info("%s: %d partitions went", root.path, len(gone))
     return ExpiredPartitions(
         partitions=tuple(partition_columns(schema, gone).to_pylist()),
         snapshot_ids=tuple(ids),

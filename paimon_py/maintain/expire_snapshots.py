@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredSnapshots
 from paimon_py.maintain.hands import Hands
@@ -66,7 +67,12 @@ def expire_snapshots(
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(kept_beside(root, going).without(beside))
-    return _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands, progress))
+    done = _result(ids, kept, going, doomed, dry_run=False, left_files=doomed.delete(hands, progress))
+    EXPIRY.info(
+        "%s: snapshots %d to %d went, with %d data files; %s", root.path, done.snapshot_ids[0], done.snapshot_ids[-1],
+        done.data_files, done.reason,
+    )  # fmt: skip
+    return done
 
 
 def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:

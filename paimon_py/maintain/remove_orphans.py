@@ -16,6 +16,7 @@ import numpy as np
 
 from paimon_py.env import Clock
 from paimon_py.errors import StorageError, UsageError
+from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
 from paimon_py.maintain.hands import Hands, OwnHands, is_older
@@ -73,7 +74,11 @@ def remove_orphans(
         limit_millis -= _lag(root)
     search = _Search(root, limit_millis, hands or OwnHands(root), dry_run=dry_run)
     search.run(progress)
-    return search.result()
+    found = search.result()
+    if not dry_run:
+        gone = found.files - found.left_files
+        EXPIRY.info("%s: %d orphans were deleted, %d bytes", root.path, gone, found.size_bytes)
+    return found
 
 
 class _Search:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import warnings
 from collections.abc import Mapping
 
 from paimon_py.errors import PaimonWarning
+from paimon_py.logs import GENERAL
 from paimon_py.metadata.registration import CountsPartitions, KeepsPartitions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.idle_options import OF_METASTORES, PARTITIONED, idle_options
-
-_LOG = logging.getLogger("paimon_py")
 
 
 def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
@@ -41,7 +39,7 @@ def warn(message: str) -> None:
 
     Raises: PaimonWarning where warnings are errors.
     """
-    _LOG.warning(message)
+    GENERAL.warning(message)
     warnings.warn(message, PaimonWarning, stacklevel=_frames_inside() + 1)
 
 

@@ -13,6 +13,7 @@ from paimon_py.codec.binary_row import hash_rows
 from paimon_py.codec.columns import Mask, from_numpy
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.logs import SPILLS
 from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
@@ -132,6 +133,7 @@ class Source:
                 with _explained(whole.path):
                     stack.close()
             self.blocks = 2 * (size // self._limit + 1)
+            SPILLS.info("the source of a merge went to disk, %d bytes in %d blocks", size, self.blocks)
             for start in range(0, self.blocks, _OPEN_MAX):
                 self._part(whole, range(start, min(start + _OPEN_MAX, self.blocks)))
         finally:

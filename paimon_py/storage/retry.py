@@ -7,6 +7,8 @@ from typing import BinaryIO, TypeVar
 
 from paimon_py.env import Clock, Ids, SystemClock, SystemIds
 from paimon_py.errors import StorageError
+from paimon_py.logs import RETRIES
+from paimon_py.spec.shown import shown_text
 from paimon_py.storage.store import FileStatus, ReadRange, Store, range_reader
 
 T = TypeVar("T")
@@ -93,12 +95,13 @@ class RetryStore:
 
     def _retried(self, action: Callable[[], T]) -> T:
         wait = self._first
-        for _ in range(self._attempts - 1):
+        for number in range(1, self._attempts):
             try:
                 return action()
             except StorageError as error:
                 if not error.transient:
                     raise
+                RETRIES.warning("try %d of %d failed: %s", number, self._attempts, shown_text(str(error)))
             self._clock.sleep(wait * self._ids.jitter())
             wait = min(2 * wait, self._longest)
         return action()

@@ -11,7 +11,6 @@ Source: Java `HiveCatalogLock`, release 2.0.
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,13 +23,13 @@ from paimon_py.catalogs.metastore import TableName
 from paimon_py.catalogs.options import LockOptions
 from paimon_py.env import Env
 from paimon_py.errors import LockTimeoutError, PaimonError, StorageError, StorageUnknownError
+from paimon_py.logs import GENERAL
 from paimon_py.metadata.idle_warning import warn
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.options import parse_duration
 
 ACQUIRED, WAITING = 1, 2
 EXCLUSIVE, OF_TABLE = 3, 2
-_LOG = logging.getLogger("paimon_py")
 _LOOK_PART = 0.25
 _FIRST_SLEEP = 0.1
 _UNLOCK_ATTEMPTS = 3
@@ -176,11 +175,11 @@ class HiveLock:
             last = thrift.number(lock, 8)
             if now is None or last is None or number is None or thrift.number(lock, 7) or now - last <= timeout * 1000:
                 continue
-            _LOG.warning("lock %d of %s.%s is stale and is given back", number, self._name.database, table)
+            GENERAL.warning("lock %d of %s.%s is stale and is given back", number, self._name.database, table)
             try:
                 self._client.call("unlock", (STRUCT, {1: (I64, number)}), target=f"{self._name.database}.{table}")
             except (PaimonError, RefusedError) as error:
-                _LOG.warning("the stale lock %d stays: %s", number, error)
+                GENERAL.warning("the stale lock %d stays: %s", number, error)
 
     def _holder(self, table: str) -> str:
         try:
