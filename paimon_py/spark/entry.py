@@ -28,16 +28,28 @@ def travelling(work: Given) -> Given:
         import pickle
 
         way_out = "install paimon_py there as it is here, or call paimon_py.ship(spark) before"
+
+        def lacking(error: ModuleNotFoundError) -> RuntimeError:
+            name = str(error.name)
+            own = name.partition(".")[0] == "paimon_py"
+            advice = way_out if own else "install there what paimon_py needs here; paimon_py.ship(spark) does not bring it"
+            return RuntimeError(f"the Python of the executors lacks the module {name!r}; {advice}")
+
+        def guarded(found: Iterator[Any]) -> Iterator[Any]:
+            try:
+                yield from found
+            except ModuleNotFoundError as error:
+                raise lacking(error) from error
+
         try:
             import paimon_py as there
 
             if there.__version__ != version:
                 message = f"the executors have paimon_py {there.__version__}, the driver has {version}; {way_out}"
                 raise RuntimeError(message)
-            run = pickle.loads(payload)
+            found = pickle.loads(payload)(*given)
         except ModuleNotFoundError as error:
-            name = error.name
-            raise RuntimeError(f"the Python of the executors lacks the module {name!r}; {way_out}") from error
-        return run(*given)
+            raise lacking(error) from error
+        return guarded(found) if hasattr(found, "__next__") else found
 
     return cast(Given, entered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,14 +52,8 @@ def gathered(df: DataFrame, make: Make) -> list[bytes]:
         Failed: a task met an error that another attempt would meet as well.
         PaimonError: the store failed in all attempts that Spark makes, or the executors lack paimon_py.
     """
-    try:
+    with errors_as_ours():
         rows = mapped(df, TellingErrors(_Told(make)), _RESULT_SQL).collect()
-    except PySparkException as error:
-        raise _as_ours(error) from error
-    except Exception as error:  # Py4JJavaError, which older versions let through
-        if type(error).__module__.partition(".")[0] != "py4j":
-            raise
-        raise _as_ours(error) from error
     done = [bytes(data) for failed, data in rows if not failed]
     for failed, data in rows:
         if failed:
@@ -126,6 +121,22 @@ class TellingErrors:
 def told(error: PaimonError) -> RuntimeError:
     """An error that tells the driver which error of ours it stands for."""
     return RuntimeError(f"{error} (paimon-error {base64.b64encode(pickle.dumps(error)).decode()})")
+
+
+@contextlib.contextmanager
+def errors_as_ours() -> Iterator[None]:
+    """Run a query of Spark in this block: errors of ours on its executors are raised as what they are.
+
+    Raises: PaimonError
+    """
+    try:
+        yield
+    except PySparkException as error:
+        raise _as_ours(error) from error
+    except Exception as error:  # Py4JJavaError, which older versions let through
+        if type(error).__module__.partition(".")[0] != "py4j":
+            raise
+        raise _as_ours(error) from error
 
 
 def _as_ours(error: Exception) -> Exception:

@@ -33,6 +33,7 @@ Overwrite = Union[Mapping[str, object], str, None]
 
 _WRITER = "write_spark"
 _QUERY = "sql.streaming.queryId"
+_BATCH = "streaming.sql.batchId"
 
 _MODES: dict[str, Overwrite] = {"append": None, "overwrite": {}, "dynamic": "dynamic"}
 
@@ -47,6 +48,7 @@ def write(
     user = user if identifier is None else user or _writer_of(df)
     CommitRequest(user=user, identifier=identifier)
     if user is not None and identifier is not None and not table.filter_committed(user, [identifier]):
+        _require_replay(table, df, user, identifier)
         return table.commit(nothing(table, overwrite), user=user, identifier=identifier, overwrite=overwrite)
     done = _written(table, df, target, overwrite, tasks)
     changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
@@ -59,11 +61,32 @@ def _writer_of(df: DataFrame) -> str:
 
     Spark keeps the id of a query in its checkpoint, so that the query has the same one when it comes back.
     """
-    try:
-        query = df.sparkSession.sparkContext.getLocalProperty(_QUERY)
-    except (PySparkException, AttributeError):  # Spark Connect
-        query = None
+    query = _told_by_query(df, _QUERY)
     return f"{_WRITER}-{query}" if query else _WRITER
+
+
+def _told_by_query(df: DataFrame, name: str) -> str | None:
+    """A property of the streaming query that runs now; None if none runs, and on Spark Connect."""
+    try:
+        told: str | None = df.sparkSession.sparkContext.getLocalProperty(name)
+    except (PySparkException, AttributeError):  # Spark Connect
+        return None
+    return told
+
+
+def _require_replay(table: Table, df: DataFrame, user: str, identifier: int) -> None:
+    """Take a batch whose number was committed for a replay only where Spark replays: a query's last batch alone.
+
+    Raises: UsageError for an earlier batch, which may hold other rows than what was committed under its number
+    """
+    last = table.committed(user)
+    if last is not None and identifier < last and _told_by_query(df, _BATCH) == str(identifier):
+        raise UsageError(
+            f"{user!r} committed batch {last}, and now comes batch {identifier}: the checkpoint of the query is lost, "
+            "or older than the table, and its batches may hold other rows than those that were committed. Bring the "
+            "newest checkpoint back; or let the source begin after what the table has, under a new name as user=. A "
+            "table with a primary key that keeps the last row takes all batches again, under a new name"
+        )
 
 
 def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:

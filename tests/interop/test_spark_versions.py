@@ -101,3 +101,89 @@ def test_all_works_on_spark_connect(tmp_path):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"Spark Connect needs the module {module}")
     assert "done" in run("4.3.0", "-c", CONNECT, str(tmp_path))
+
+
+LACKING = '''
+import os, sys
+place, remote = sys.argv[1], sys.argv[2] == "connect"
+with open(f"{place}/sitecustomize.py", "w") as file:
+    file.write("""
+import os, sys
+
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        with open(os.path.join(os.environ["LACKING"], "lacking")) as file:
+            if name.partition(".")[0] == file.read():
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Lacking())
+""")
+os.environ["LACKING"] = place
+os.environ["PYTHONPATH"] = place + os.pathsep + os.environ["PYTHONPATH"]
+
+def lack(name):
+    with open(f"{place}/lacking", "w") as file:
+        file.write(name)
+
+lack("nothing")
+import pyarrow as pa
+from pyspark.sql import SparkSession
+import paimon_py
+from paimon_py import Catalog, UsageError
+
+builder = SparkSession.builder.remote("local[2]") if remote else SparkSession.builder.master("local[2]")
+builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.python.worker.reuse", "false")
+spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+catalog = Catalog.open(place)
+catalog.create_database("db")
+schema = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
+keyed = catalog.create_table("db.t", schema, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "2"})
+plain = catalog.create_table("db.a", schema)
+rows = pa.table({"p": pa.array([0, 1] * 20, pa.int32()), "k": range(40), "v": ["v"] * 40}, schema=schema)
+for table in (keyed, plain):
+    table.write_arrow(rows)
+    table.write_arrow(rows)
+df = spark.range(0, 40).selectExpr("cast(id % 2 as int) p", "id k", "concat('v', id) v")
+
+OURS = {
+    "write": lambda: paimon_py.write_spark(keyed, df),
+    "append": lambda: paimon_py.write_spark(plain, df),
+    "merge": lambda: paimon_py.merge_spark(keyed, df, ["p", "k"], when_matched_update=True),
+    "delete": lambda: paimon_py.delete_spark(plain, "k > 30", spark=spark),
+    "update": lambda: paimon_py.update_spark(keyed, "k > 30", {"v": "u"}, spark=spark),
+    "compact": lambda: paimon_py.compact_spark(keyed, full=True, spark=spark),
+    "rescale": lambda: paimon_py.rescale_spark(keyed, 4, spark=spark),
+    "analyze": lambda: paimon_py.analyze_spark(plain, ["v"], spark=spark),
+    "orphans": lambda: paimon_py.remove_orphans_spark(plain, spark=spark),
+    "arrow": lambda: paimon_py.convert_from_spark(df).read_all(),
+    "back": lambda: paimon_py.convert_from_spark(paimon_py.convert_to_spark(keyed, spark)).read_all(),
+}
+SPARKS = {
+    "read": lambda: paimon_py.convert_to_spark(keyed, spark).collect(),
+    "lookup": lambda: paimon_py.lookup_spark(df.select("p", "k"), keyed, columns=["v"]).collect(),
+}
+for missing, advice in (("paimon_py", "paimon_py.ship(spark)"), ("msgspec", "install there what paimon_py needs here")):
+    lack(missing)
+    for kind, verbs in ((UsageError, OURS), (Exception, SPARKS)):
+        for name, verb in verbs.items():
+            try:
+                verb()
+            except kind as error:
+                said = f"the Python of the executors lacks the module '{missing}'"
+                assert said in str(error) and advice in str(error), (missing, name, str(error)[-3000:])
+            else:
+                raise AssertionError(f"{name} needs no {missing}")
+lack("nothing")
+assert paimon_py.write_spark(plain, df).row_count == 40
+assert len(keyed.snapshots()) == 2 and len(plain.snapshots()) == 3
+spark.stop()
+print("done")
+'''
+
+
+@pytest.mark.parametrize(("version", "way"), [("4.3.0", "connect"), ("4.1.4", "classic")])
+def test_executors_that_lack_a_module_name_the_way_out(version, way, tmp_path):
+    for module in ("grpc", "grpc_status"):
+        if way == "connect" and importlib.util.find_spec(module) is None:
+            pytest.skip(f"Spark Connect needs the module {module}")
+    assert "done" in run(version, "-c", LACKING, str(tmp_path), way)
