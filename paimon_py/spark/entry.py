@@ -32,7 +32,7 @@ def travelling(work: Given) -> Given:
         def lacking(error: ModuleNotFoundError) -> RuntimeError:
             name = str(error.name)
             own = name.partition(".")[0] == "paimon_py"
-            advice = way_out if own else "install there what paimon_py needs here; paimon_py.ship(spark) does not bring it"
+            advice = way_out if own else "install there what paimon_py needs; paimon_py.ship(spark) does not bring that"
             return RuntimeError(f"the Python of the executors lacks the module {name!r}; {advice}")
 
         def guarded(found: Iterator[Any]) -> Iterator[Any]:

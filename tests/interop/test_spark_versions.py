@@ -162,7 +162,7 @@ SPARKS = {
     "read": lambda: paimon_py.convert_to_spark(keyed, spark).collect(),
     "lookup": lambda: paimon_py.lookup_spark(df.select("p", "k"), keyed, columns=["v"]).collect(),
 }
-for missing, advice in (("paimon_py", "paimon_py.ship(spark)"), ("msgspec", "install there what paimon_py needs here")):
+for missing, advice in (("paimon_py", "paimon_py.ship(spark)"), ("msgspec", "install there what paimon_py needs")):
     lack(missing)
     for kind, verbs in ((UsageError, OURS), (Exception, SPARKS)):
         for name, verb in verbs.items():
