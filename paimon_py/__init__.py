@@ -37,6 +37,7 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.sql_values import sql
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
@@ -185,6 +186,7 @@ __all__ = [
     "remove_orphans_spark",
     "rescale_spark",
     "ship",
+    "sql",
     "update_spark",
     "write_spark",
 ]

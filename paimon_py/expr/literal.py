@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from paimon_py.errors import UsageError
+from paimon_py.expr.calculation import Calculable
 
 EPOCH_ORDINAL = 719_163
 SECONDS_PER_DAY = 86_400
@@ -82,7 +83,7 @@ class TimestampValue(msgspec.Struct, frozen=True, tag="timestamp"):
         return f'timestamp("{date_text(days)} {clock}{"Z" if self.zoned else ""}")'
 
 
-class Lit(msgspec.Struct, frozen=True):
+class Lit(Calculable, msgspec.Struct, frozen=True):
     """A value that stands for itself, whatever its text looks like."""
 
     value: object
@@ -122,8 +123,8 @@ def to_literal(value: object) -> LiteralValue | None:
     """
     if isinstance(value, Lit):
         value = value.value
-    if value is None:
-        return None
+    if value is None or isinstance(value, (BinaryValue, DecimalValue, DateValue, TimeValue, TimestampValue)):
+        return value
     if isinstance(value, np.generic):
         return _from_numpy(value)
     if type(value).__module__.startswith("pyarrow") and hasattr(value, "as_py"):

@@ -16,6 +16,7 @@ import msgspec
 
 from paimon_py.doors import listed
 from paimon_py.errors import UsageError
+from paimon_py.expr.calculation import Calculable, Calculation
 from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
 from paimon_py.spec.types import DataType
 
@@ -175,7 +176,7 @@ Predicate = Union[Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Consta
 Comparison = Union[Compare, CompareColumns]
 
 
-class Column:
+class Column(Calculable):
     """A column by name, from which predicates are written: `col("a") > 1`, `col("a") < col("b")`."""
 
     __slots__ = ("_ref",)
@@ -251,6 +252,10 @@ class Column:
             raise UsageError(
                 f"{self!r} {operator} {value!r}: a column is compared with a literal or a column; when combining with "
                 "& and |, put each comparison in parentheses"
+            )
+        if isinstance(value, Calculation):
+            raise UsageError(
+                f"{self!r} {operator} {value!r}: conditions have no arithmetic; compare with a literal or a column"
             )
         literal = to_literal(value)
         if literal is None:

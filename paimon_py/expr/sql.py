@@ -59,7 +59,7 @@ _OPERATORS: dict[str, Operator] = {
     "=": "==", "==": "==", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
 _MIRROR: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_CALCULATING = frozenset(["(", "+", "-", "*", "/"])
+_CALCULATING = frozenset(["(", "+", "-", "*", "/", "||"])
 _RESERVED = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "LIKE", "ESCAPE", "TRUE", "FALSE"])
 _TYPED: dict[str, tuple[Callable[[str], LiteralValue | None], str]] = {
     "DATE": (parse_date, "yyyy-mm-dd"),
@@ -74,7 +74,7 @@ def parse_where(text: str) -> Predicate:
     Cost: linear in the text.
     Raises: UsageError with the position and a caret under it.
     """
-    parser = _Conditions(text)
+    parser = Conditions(text)
     predicate = parser.disjunction(0)
     parser.expect_end()
     return predicate
@@ -199,7 +199,7 @@ class _Terms:
         raise point_at(self._text, (token or self._token).start, message)
 
 
-class _Conditions(_Terms):
+class Conditions(_Terms):
     """Recursive descent over the tokens; every level of parentheses or NOT counts as depth."""
 
     def disjunction(self, depth: int) -> Predicate:

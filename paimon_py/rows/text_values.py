@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _CALL = re.compile(rf"{_PATH}\(")
+_SIDE = re.compile(rf"\b({'|'.join(SIDES)})\.(?=[^\W\d]|[`\"])", re.IGNORECASE)
 _PARENTHESES = re.compile(r"[()]")
 _BEGIN = frozenset(("call", "column", "literal", "open", "sign"))
 _GO_ON = frozenset(("sign", "operator", "comma", "close"))
@@ -45,22 +46,29 @@ def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
 
     A *reference* is a name after `source.` or `target.`, in any case, or after `src.`, `tgt.`, `s.` or `t.` if one of
     `columns` is called so. A text reads like an expression if names, literals, operators and calls make it up with a
-    reference among them, or a column inside a call; or if it is one call and speaks of a reference.
+    reference among them, or a column inside a call or beside `||`; or if it is one call and speaks of a reference.
 
     Cost: linear in the text.
     Returns: the path, after "source" or "target" where the text names a side; None for any other text.
     """
-    if "." not in text and "(" not in text:
+    if not any(sign in text for sign in (".", "(", "||")):
         return None
     text = text.strip()
     known = {name.casefold(): name for name in columns}
-    for path, in_call in _operands(text) or _inside_of_call(text):
-        meant = _reference(path, known)
-        if meant is None and in_call and path.casefold() in known:
-            meant = (known[path.casefold()],)
-        if meant is not None:
-            return meant
-    return None
+    found = _operands(text) or _inside_of_call(text)
+    references = (_reference(path, known) for path, _ in found)
+    meant = next((path for path in references if path is not None), None)
+    names = (path.casefold() for path, in_call in found if in_call or "||" in text)
+    return meant or next(((known[name],) for name in names if name in known), None)
+
+
+def corrected(text: str, *, sided: bool) -> str:
+    """An expression with the right names of both sides, or with none."""
+
+    def right(found: re.Match[str]) -> str:
+        return f"{SIDES[found[1].casefold()]}." if sided else ""
+
+    return _SIDE.sub(right, text.strip())
 
 
 def is_path(text: str) -> bool:

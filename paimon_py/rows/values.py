@@ -1,13 +1,14 @@
 """What columns are set to, and conditions, over rows of the table and of a merge's source.
 
-A value is a literal, a column (`col("a")`, in a merge `col("source", "a")` or the text `"source.a"`), or a function
-that takes a record batch and returns an Arrow array. A text that reads like a column or an expression and is none is
-refused (`text_values.column_meant`); `lit("source.a")` is the text itself. What types can tell is refused before a row
-is read.
+A value is a literal, a column (`col("a")`, in a merge `col("source.a")` or the text `"source.a"`), a calculation
+(`col("a") + 1`, `sql("upper(a)")`), or a function that takes a record batch and returns an Arrow array. A text that
+reads like a column or an expression and is none is refused (`text_values.column_meant`); `lit("source.a")` is the text
+itself. What types can tell is refused before a row is read.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,11 +23,14 @@ from paimon_py.codec.python_values import python_array
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.calculate import calculated
+from paimon_py.expr.calculation import Calculation
 from paimon_py.expr.literal import Lit
 from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_column
-from paimon_py.rows.text_values import column_meant, is_path
+from paimon_py.rows.fractions import without_fractions
+from paimon_py.rows.text_values import column_meant, corrected, is_path
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
 from paimon_py.write.convert import Refusal, place_of, plan
@@ -58,6 +62,9 @@ class Scope(msgspec.Struct, frozen=True):
         """
         if not self.is_merge:
             return (self._known(TARGET, path[0]), *path[1:])
+        if path[0] not in self.names and path[0].startswith((f"{SOURCE}.", f"{TARGET}.")):
+            side, _, name = path[0].partition(".")
+            return (self._known(side, name), *path[1:])
         if path[0] in (SOURCE, TARGET) and len(path) > 1:
             return (self._known(path[0], path[1]), *path[2:])
         sides = [side for side in (SOURCE, TARGET) if path[0] in self._names(side)]
@@ -94,6 +101,22 @@ class Scope(msgspec.Struct, frozen=True):
                 raise UsageError(f"{'.'.join(path)}: there is no field {step!r} in {kind}")
             kind = kind.field(step).type
         return kind
+
+    def column(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], pa.DataType]:
+        """The name in `columns` of a column as a caller writes the column, the fields inside, and their type.
+
+        Raises: as `path` and `arrow_type`.
+        """
+        found = self.path(path)
+        return found, self.arrow_type(found)
+
+    def mask(self, condition: Predicate) -> tuple[frozenset[str], Filter]:
+        """The names that a condition reads, and the rows for which the condition is true.
+
+        Raises: as `condition`.
+        """
+        found = self.condition(condition)
+        return found.names, found.mask
 
     def condition(self, condition: object) -> Condition:
         """A predicate, or its SQL text, as a mask over `columns`.
@@ -225,6 +248,8 @@ def _assignment(field: Field, value: object, scope: Scope) -> Assignment:
             return step(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array)
 
         return Assignment(field, column, frozenset([path[0]]))
+    if isinstance(value, Calculation) or (isinstance(value, Lit) and isinstance(value.value, msgspec.Struct)):
+        return _calculated(field, value, scope)
     if callable(value):
         return Assignment(field, _computed(field, value), None)
     single = _literal(field, value.value if isinstance(value, Lit) else value)
@@ -256,11 +281,15 @@ def _reference(field: Field, value: object, scope: Scope) -> tuple[str, ...] | N
 
 def _mistaken(field: Field, value: str, meant: Sequence[str], scope: Scope) -> str:
     named = meant if scope.is_merge or meant[0] not in (SOURCE, TARGET) else meant[1:]
-    column = ", ".join(f'"{step}"' for step in named)
+    column = f'col("{".".join(named)}") for the column'
+    if is_path(value):
+        meant_by = column
+    else:
+        text = json.dumps(corrected(value, sided=scope.is_merge), ensure_ascii=False)
+        meant_by = f"sql({text}) for the value, {column}"
     return (
-        f"{field.name}: the text {value!r} reads like a column or an expression, which it is not: write col({column})"
-        f" for a column, a function such as lambda rows: pc.add(rows[{'.'.join(named)!r}], 1) for a sum or a call, and"
-        f" lit({value!r}) for the text itself"
+        f"{field.name}: the text {value!r} reads like a column or an expression, but would be stored as a text: write"
+        f" {meant_by}, and lit({json.dumps(value, ensure_ascii=False)}) to store the text"
     )
 
 
@@ -278,6 +307,25 @@ def _computed(field: Field, function: Callable[..., object]) -> Value:
         return _step(made.type, field)(made)
 
     return value
+
+
+def _calculated(field: Field, what: Calculation | Lit, scope: Scope) -> Assignment:
+    try:
+        found = calculated(what, scope)
+    except SchemaError as error:
+        raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
+    before = without_fractions(found.type, field)
+    step = _step(before.type, field)
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        try:
+            return step(before.step(found.value(columns, rows)))
+        except SchemaError as error:
+            if error.fields:
+                raise
+            raise SchemaError(f"{field.name}: {error}", fields=(field.name,)) from error
+
+    return Assignment(field, value, found.names)
 
 
 def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:

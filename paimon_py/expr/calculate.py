@@ -1,0 +1,390 @@
+"""Calculations over Arrow columns.
+
+Integers are calculated as BIGINT, decimals exactly with up to 76 digits, all others as DOUBLE; `/` of integers is a
+DOUBLE. NULL makes NULL. As in ANSI SQL and Spark, a sum beyond BIGINT and a division by zero are errors; the branches
+of CASE are calculated only for rows that take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.errors import SchemaError
+from paimon_py.expr.arrays import literal_array
+from paimon_py.expr.calculation import Arithmetic, Case, FunctionCall, Negative, Sign
+from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, LiteralValue, TimestampValue, to_literal
+from paimon_py.expr.predicate import Column, Predicate
+from paimon_py.spec.types import Atomic, Root
+
+Columns = Mapping[str, pa.Array]
+Value = Callable[[Columns, int], pa.Array]
+
+_DIGITS = 76
+_OF_LONG = 19
+_LONG = 1 << 63
+_CHECKED: dict[Sign, str] = {
+    "+": "add_checked", "-": "subtract_checked", "*": "multiply_checked", "/": "divide_checked",
+}  # fmt: skip
+_TEXT = {name: f"utf8_{name}" for name in ("upper", "lower", "trim", "ltrim", "rtrim")}
+
+
+class Surroundings(Protocol):
+    """What a calculation is made in."""
+
+    def column(self, path: tuple[str, ...]) -> tuple[tuple[str, ...], pa.DataType]:
+        """The name of a column and the fields inside the column, and their type."""
+
+    def mask(self, condition: Predicate) -> tuple[frozenset[str], Callable[[Columns], pa.Array]]:
+        """The columns of a condition, and the rows for which the condition is true."""
+
+
+class Calculated(NamedTuple):
+    """How to get a value, the columns that the value takes, and the type of the value."""
+
+    value: Value
+    names: frozenset[str]
+    type: pa.DataType
+
+
+def calculated(what: object, around: Surroundings) -> Calculated:
+    """A calculation, ready for many batches.
+
+    Cost: one pass per sign, function and branch.
+    Raises:
+        UsageError: an unknown column, a value that no column holds.
+        SchemaError: types that do not go together. The value raises the same for a row that cannot be calculated.
+    """
+    if isinstance(what, Column):
+        return _of_column(what, around)
+    if isinstance(what, Arithmetic):
+        return _arithmetic(what, around)
+    if isinstance(what, Negative):
+        return _of_numbers("-", [calculated(what.value, around)])
+    if isinstance(what, FunctionCall):
+        return _call(what, around)
+    if isinstance(what, Case):
+        return _case(what, around)
+    return _constant(to_literal(what))
+
+
+def _of_column(column: Column, around: Surroundings) -> Calculated:
+    path, kind = around.column(column.is_null().column.path)
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        del rows
+        array = columns[path[0]]
+        return _plain(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array)
+
+    return Calculated(value, frozenset([path[0]]), _plain(pa.array([], kind)).type)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Numbers as BIGINT, DOUBLE or a decimal of 256 bits, and texts without views."""
+    kind, types = array.type, pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(array.storage)
+    if types.is_dictionary(kind):
+        return _plain(array.dictionary_decode())
+    if types.is_uint64(kind):
+        return array.cast(pa.decimal256(20, 0))
+    if types.is_integer(kind):
+        return array.cast(pa.int64())
+    if types.is_floating(kind):
+        return array.cast(pa.float32()).cast(pa.float64()) if types.is_float16(kind) else array.cast(pa.float64())
+    if types.is_decimal(kind):
+        return array.cast(pa.decimal256(kind.precision, kind.scale))
+    return array.cast(pa.string()) if types.is_large_string(kind) or types.is_string_view(kind) else array
+
+
+def _constant(literal: LiteralValue | None) -> Calculated:
+    one = _one(literal)
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        del columns
+        return pa.repeat(one[0], rows)
+
+    return Calculated(value, frozenset(), one.type)
+
+
+def _one(literal: LiteralValue | None) -> pa.Array:
+    if literal is None:
+        return pa.nulls(1)
+    if isinstance(literal, DecimalValue):
+        return _of_decimal(Decimal(literal.text))
+    if isinstance(literal, BinaryValue):
+        return pa.array([literal.data], pa.binary())
+    if isinstance(literal, (bool, int, float, str)):
+        return pa.array([literal])
+    if isinstance(literal, TimestampValue):
+        root = Root.TIMESTAMP_LTZ if literal.zoned else Root.TIMESTAMP
+        return literal_array([literal], Atomic(root, precision=9 if literal.nanos % 1_000 else 6))
+    return literal_array([literal], Atomic(Root.DATE if isinstance(literal, DateValue) else Root.TIME))
+
+
+def _of_decimal(number: Decimal) -> pa.Array:
+    """A number with the digits that it is written with, a whole one as BIGINT if possible."""
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    if exponent == 0 and -_LONG <= number < _LONG:
+        return pa.array([int(number)], pa.int64())
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    if precision > _DIGITS:
+        raise SchemaError(f"{number} has more than {_DIGITS} digits")
+    return pa.array([number], pa.decimal256(precision, scale))
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(what: Arithmetic, around: Surroundings) -> Calculated:
+    sides = [calculated(side, around) for side in (what.left, what.right)]
+    for at, side in enumerate((what.left, what.right)):
+        if pa.types.is_decimal(sides[1 - at].type) and isinstance(side, float):
+            sides[at] = _constant(DecimalValue(repr(side)))
+    return _of_numbers(what.sign, sides)
+
+
+def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
+    """A sum, difference, product or quotient of two numbers, or a number with the other sign."""
+    for side in sides:
+        if not (_is_number(side.type) or pa.types.is_null(side.type)):
+            hint = "; texts are put together with concat(…) or ||" if pa.types.is_string(side.type) else ""
+            raise SchemaError(f"{sign} takes numbers, not {side.type}{hint}")
+    kind = _common([side.type for side in sides])
+    if pa.types.is_null(kind) or (sign == "/" and pa.types.is_integer(kind)):
+        kind = pa.float64()
+    name = _CHECKED[sign] if len(sides) == 2 else "negate_checked"
+
+    def of(arrays: Sequence[pa.Array]) -> pa.Array:
+        given = [_as(array, _exact(array.type, kind)) for array in arrays]
+        return pc.call_function(name, given)
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        arrays = [side.value(columns, rows) for side in sides]
+        if sign == "/":
+            _refuse_zero(arrays)
+        try:
+            return of(arrays)
+        except pa.ArrowInvalid as error:
+            row = _first_failing(of, arrays, rows)
+            shown = [str(array[row]) for array in arrays]
+            text = f" {sign} ".join(shown) if len(shown) > 1 else f"{sign}({shown[0]})"
+            raise SchemaError(f"{text} (row {row} of a batch) goes beyond BIGINT") from error
+
+    try:
+        made = of([pa.array([], side.type) for side in sides])
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"{sign}: the result has more than {_DIGITS} digits; round(…) its parts first") from error
+    return Calculated(value, _names(sides), made.type)
+
+
+def _exact(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
+    """The type in which a number is calculated: decimals keep digits of their own."""
+    if not pa.types.is_decimal(kind):
+        return kind
+    return given if pa.types.is_decimal(given) else pa.decimal256(_OF_LONG, 0)
+
+
+def _refuse_zero(arrays: Sequence[pa.Array]) -> None:
+    divisor = arrays[1]
+    if pa.types.is_null(divisor.type):
+        return
+    zero = pc.and_(pc.equal(_as(divisor, pa.float64()), 0.0), arrays[0].is_valid())
+    if pc.any(zero).as_py():
+        row = pc.index(zero, True).as_py()
+        raise SchemaError(
+            f"{arrays[0][row]} / {divisor[row]} (row {row} of a batch) divides by zero; write a / nullif(b, 0) for NULL"
+        )
+
+
+def _first_failing(of: Callable[[Sequence[pa.Array]], pa.Array], arrays: Sequence[pa.Array], count: int) -> int:
+    """The first row for which `of` raises, of rows for which `of` does."""
+    first = 0
+    while count > 1:
+        half = count // 2
+        try:
+            of([array.slice(first, half) for array in arrays])
+        except pa.ArrowInvalid:
+            count = half
+        else:
+            first, count = first + half, count - half
+    return first
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _common(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """The type that holds values of all types.
+
+    Raises: SchemaError if there is none.
+    """
+    found = [kind for kind in kinds if not pa.types.is_null(kind)]
+    if not found:
+        return pa.null()
+    if all(kind.equals(found[0]) for kind in found):
+        return found[0]
+    if not all(map(_is_number, found)):
+        raise SchemaError(f"{' and '.join(sorted({str(kind) for kind in found}))} have no type in common")
+    if any(pa.types.is_floating(kind) for kind in found):
+        return pa.float64()
+    decimals = [kind if pa.types.is_decimal(kind) else pa.decimal256(_OF_LONG, 0) for kind in found]
+    scale = max(kind.scale for kind in decimals)
+    return pa.decimal256(min(_DIGITS, max(kind.precision - kind.scale for kind in decimals) + scale), scale)
+
+
+def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array if array.type.equals(kind) else array.cast(kind, safe=not pa.types.is_floating(kind))
+
+
+def _names(parts: Sequence[Calculated]) -> frozenset[str]:
+    return frozenset().union(*(part.names for part in parts))
+
+
+# -- functions and branches -------------------------------------------------------------------------------------------
+
+
+def _call(what: FunctionCall, around: Surroundings) -> Calculated:
+    name = what.function
+    given = [calculated(argument, around) for argument in what.arguments]
+    kinds = [each.type for each in given]
+    if name in _OF_TEXT:
+        for kind in kinds[:1] if name in ("substring", "replace") else kinds:
+            if not (pa.types.is_string(kind) or pa.types.is_null(kind)):
+                raise SchemaError(f"{name} takes texts, not {kind}")
+        common = pa.string()
+    else:
+        common = _common(kinds[:1] if name == "round" else kinds)
+    if name in _OF_NUMBERS and not (_is_number(common) or pa.types.is_null(common)):
+        raise SchemaError(f"{name} takes numbers, not {common}")
+    constants = [] if name not in _WITH_CONSTANTS else [_fixed(name, each) for each in given[1:]]
+    taken = given[:1] if name in _WITH_CONSTANTS else given
+    kernel = _kernel(name, common, constants)
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        arrays = [_as(each.value(columns, rows), common) for each in taken]
+        try:
+            return kernel(arrays)
+        except pa.ArrowInvalid as error:
+            row = _first_failing(kernel, arrays, rows)
+            raise SchemaError(f"{name}({arrays[0][row]}) (row {row} of a batch): {error}") from error
+
+    try:
+        made = kernel([pa.array([], common) for _ in taken])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"{name} of {common}: {error}") from error
+    return Calculated(value, _names(given), made.type)
+
+
+_OF_TEXT = frozenset(("concat", "length", "replace", "substring", *_TEXT))
+_OF_NUMBERS = frozenset(("abs", "ceil", "floor", "round"))
+_WITH_CONSTANTS = frozenset(("replace", "round", "substring"))
+
+
+def _fixed(name: str, argument: Calculated) -> object:
+    """The value of an argument that is the same for all rows."""
+    if argument.names:
+        raise SchemaError(f"{name}: only the first argument may be a column; write the others as literals")
+    found = argument.value({}, 1)[0].as_py()
+    if isinstance(found, (str, int)) and isinstance(found, str) == (name == "replace"):
+        return found
+    raise SchemaError(f"{name} does not take {found!r}")
+
+
+def _kernel(name: str, kind: pa.DataType, fixed: Sequence[object]) -> Callable[[Sequence[pa.Array]], pa.Array]:
+    if name in ("trim", "ltrim", "rtrim"):
+        return lambda given: pc.call_function(_TEXT[name], [given[0]], pc.TrimOptions(characters=" "))
+    if name in _TEXT:
+        return lambda given: pc.call_function(_TEXT[name], [given[0]])
+    if name == "round":
+        return lambda given: _rounded(given[0], int(str(fixed[0])) if fixed else 0)
+    if name == "substring":
+        numbers = [int(str(number)) for number in fixed]
+        return lambda given: _substring(given[0], *numbers)
+    if name == "replace":
+        old, new = map(str, fixed)
+        return lambda given: pc.replace_substring(given[0], old, new) if old else given[0]
+    if name in ("greatest", "least"):
+        function = pc.max_element_wise if name == "greatest" else pc.min_element_wise
+        return lambda given: function(*given)
+    return {
+        "abs": lambda given: given[0] if pa.types.is_null(kind) else pc.abs_checked(given[0]),
+        "ceil": lambda given: given[0] if pa.types.is_integer(kind) else pc.ceil(given[0]),
+        "coalesce": lambda given: pc.coalesce(*given),
+        "concat": lambda given: pc.binary_join_element_wise(*given, "", null_handling="emit_null"),
+        "floor": lambda given: given[0] if pa.types.is_integer(kind) else pc.floor(given[0]),
+        "length": lambda given: pc.utf8_length(given[0]).cast(pa.int64()),
+        "nullif": lambda given: pc.if_else(
+            pc.fill_null(pc.equal(*given), False), pa.nulls(len(given[0]), given[0].type), given[0]
+        ),
+    }[name]
+
+
+def _rounded(array: pa.Array, digits: int) -> pa.Array:
+    """Halves go away from zero, as in SQL."""
+    kind = array.type
+    if pa.types.is_integer(kind) and digits >= 0:
+        return array
+    if pa.types.is_decimal(kind):
+        if digits >= kind.scale:
+            return array
+        wider = pa.decimal256(min(_DIGITS, kind.precision + 1), kind.scale)
+        found = pc.round(array.cast(wider), digits, "half_towards_infinity")
+        scale = max(0, digits)
+        return found.cast(pa.decimal256(min(_DIGITS, wider.precision - kind.scale + scale), scale))
+    found = pc.round(array, digits, "half_towards_infinity")
+    return found.cast(kind) if pa.types.is_integer(kind) else found
+
+
+def _substring(array: pa.Array, start: int, length: int | None = None) -> pa.Array:
+    """Characters from `start` on, counted from 1, or from the end if `start` is negative."""
+    if length is not None and length <= 0:
+        return pc.utf8_slice_codeunits(array, 0, 0)
+    begin = start - 1 if start > 0 else start
+    stop = None if length is None else begin + length
+    return pc.utf8_slice_codeunits(array, begin, None if begin < 0 and stop is not None and stop >= 0 else stop)
+
+
+def _case(what: Case, around: Surroundings) -> Calculated:
+    branches = [
+        (around.mask(condition), calculated(value, around))  # type: ignore[arg-type]
+        for condition, value in what.branches
+    ]
+    otherwise = calculated(what.otherwise, around)
+    values = [*(value for _, value in branches), otherwise]
+    kind = _common([value.type for value in values])
+    names = _names(values).union(*(mask[0] for mask, _ in branches))
+
+    def value(columns: Columns, rows: int) -> pa.Array:
+        columns = {name: columns[name] for name in names}
+        at = pa.array(np.arange(rows, dtype=np.int64))
+        places: list[pa.Array] = []
+        parts: list[pa.Array] = []
+
+        def take(branch: Calculated, columns: Columns, at: pa.Array) -> None:
+            places.append(at)
+            parts.append(_as(branch.value(columns, len(at)), kind))
+
+        for (_, mask), branch in branches:
+            true = mask(columns) if columns else _always(mask, len(at))
+            take(branch, {name: array.filter(true) for name, array in columns.items()}, at.filter(true))
+            rest = pc.invert(true)
+            columns, at = {name: array.filter(rest) for name, array in columns.items()}, at.filter(rest)
+        take(otherwise, columns, at)
+        order = pc.sort_indices(pa.concat_arrays(places))
+        return pa.concat_arrays(parts).take(order)
+
+    return Calculated(value, names, kind)
+
+
+def _always(mask: Callable[[Columns], pa.Array], rows: int) -> pa.Array:
+    """A condition without columns, such as TRUE."""
+    return mask({"": pa.nulls(rows)})
