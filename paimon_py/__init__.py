@@ -37,7 +37,6 @@ from paimon_py.errors import (
 )
 from paimon_py.expr.literal import lit
 from paimon_py.expr.predicate import Predicate, col
-from paimon_py.expr.sql_values import sql
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
@@ -78,6 +77,7 @@ from paimon_py.table import Table
 from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
+    from paimon_py.expr.sql_values import sql
     from paimon_py.lsm.writer import LSMWriter
     from paimon_py.spark import (
         analyze_spark,
@@ -197,6 +197,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.lsm.writer import LSMWriter
 
         return LSMWriter
+    if name == "sql":
+        from paimon_py.expr.sql_values import sql
+
+        return sql
     if name == "Step":
         from paimon_py.stream.step import Step
 
