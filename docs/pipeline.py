@@ -51,14 +51,28 @@ def events(df: DataFrame) -> pa.RecordBatchReader | Iterator[Event]:
     return of_lines(line for _, text in files for line in text.removesuffix("\n").split("\n"))
 
 
-def take(catalog: Catalog, df: DataFrame, number: int) -> Synced:
-    """Bring a batch into the tables. A batch that comes again, whole or in part, changes nothing more.
+def user_of(df: DataFrame) -> str:
+    """The user of the commits: the streaming query, by the id in its checkpoint.
 
-    The user of the commits is the streaming query: with a new checkpoint all events come again under another name,
-    and end in the same rows.
+    With a new checkpoint all events come again under another name, and end in the same rows.
     """
-    query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    return Sink(catalog, "shop", user=f"shop-{query}", options=ORDERS).write(events(df), identifier=number)
+    return f"shop-{df.sparkSession.sparkContext.getLocalProperty('sql.streaming.queryId')}"
+
+
+def check_checkpoint(catalog: Catalog, user: str, number: int) -> None:
+    """Refuse an old copy of the checkpoint: its numbers stand for other events than those that were committed.
+
+    One batch behind is what a crash leaves.
+    """
+    tables = [catalog.table(f"shop.{name}") for name in catalog.tables("shop")]
+    newest = max((table.committed(user=user) or 0 for table in tables), default=0)
+    if newest > number:
+        raise RuntimeError(f"the checkpoint begins with {number}, tables have {newest}: begin with a new checkpoint")
+
+
+def take(catalog: Catalog, df: DataFrame, number: int) -> Synced:
+    """Bring a batch into the tables. A batch that comes again, whole or in part, changes nothing more."""
+    return Sink(catalog, "shop", user=user_of(df), options=ORDERS).write(events(df), identifier=number)
 
 
 def follow(catalog: Catalog, spark: SparkSession) -> int:
@@ -103,7 +117,12 @@ def main(warehouse: str, checkpoint: str, place: str) -> None:
     if "orders" in catalog.tables("shop"):
         catalog.table("shop.orders").compact()  # what a crash left between rows and their changelog
 
+    begun: list[int] = []
+
     def step(df: DataFrame, number: int) -> None:
+        if not begun:
+            check_checkpoint(catalog, user_of(df), number)
+            begun.append(number)
         print(number, take(catalog, df, number), follow(catalog, spark), flush=True)
 
     written = source(spark, place).writeStream.foreachBatch(step).option("checkpointLocation", checkpoint)

@@ -214,6 +214,29 @@ def test_from_files_the_report_is_what_the_database_says_whatever_is_killed(chan
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.timeout(3000)
+def test_an_old_copy_of_the_checkpoint_is_refused_and_a_lost_one_loses_nothing(changing, tmp_path):
+    rng = random.Random(5)
+    play, copy, given, files = Play(tmp_path, rng), tmp_path / "copy", 0, 0
+    for number in range(len(EVOLVE)):
+        changing.change(life(rng, number, 40))
+        files = parts(rng, changing.told()[given:], tmp_path / "lines", files)
+        given = len(changing.told())
+        play.round(tmp_path / "lines", kills=0)
+        if number == 0:
+            shutil.copytree(play.checkpoint, copy)
+    shutil.rmtree(play.checkpoint)
+    copy.rename(play.checkpoint)
+    code, said = play.python(DYING, 0, PROGRAM, play.warehouse, play.checkpoint, tmp_path / "lines")
+    assert code == 1 and "begin with a new checkpoint" in said, said[-3000:]
+    shutil.rmtree(play.checkpoint)
+    play.round(tmp_path / "lines")
+    play.check(changing)
+
+
+@pytest.mark.full
+@pytest.mark.server
+@pytest.mark.spark
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("seed", [10, 11])
 def test_through_kafka_the_report_is_what_the_database_says_whatever_is_killed(changing, tmp_path, seed):
     try:
