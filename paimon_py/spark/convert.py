@@ -13,6 +13,7 @@ from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import TellingErrors, errors_as_ours, mapped, numbered_tasks
 from paimon_py.spark.session import session
+from paimon_py.spark.sharing import shares
 from paimon_py.spark.types import arrow_schema, spark_schemas
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
@@ -58,8 +59,8 @@ def _scan_to_spark(scan: Scan | Step, spark: SparkSession, truncate_nanos: bool)
     splits = scan.splits()
     if not splits:
         return spark.createDataFrame([], spark_schema)
-    read = _ReadSplits(scan, list(map(bytes, splits)), target, truncate_nanos)
-    df = mapped(numbered_tasks(spark, len(splits)), read, spark_schema)
+    tasks = [list(map(bytes, share)) for share in shares(spark, splits)]
+    df = mapped(numbered_tasks(spark, len(tasks)), _ReadSplits(scan, tasks, target, truncate_nanos), spark_schema)
     limit = None if isinstance(scan, Step) or len(splits) == 1 else scan.limit
     return df if limit is None else df.limit(limit)
 
@@ -125,19 +126,20 @@ def _fit_column(column: pa.ChunkedArray, field: pa.Field, truncate_nanos: bool) 
 
 
 class _ReadSplits:
-    """Runs on an executor: numbers of splits in, their rows out."""
+    """Runs on an executor: numbers of tasks in, the rows of their splits out."""
 
-    def __init__(self, scan: Scan | Step, splits: list[bytes], target: pa.Schema, truncate_nanos: bool) -> None:
+    def __init__(self, scan: Scan | Step, tasks: list[list[bytes]], target: pa.Schema, truncate_nanos: bool) -> None:
         self.scan = scan
-        self.splits = splits
+        self.tasks = tasks
         self.target = target
         self.truncate_nanos = truncate_nanos
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0):
-                for part in self.scan.read(Split.from_bytes(self.splits[number.as_py()])):
-                    yield from fit(part, self.target, self.truncate_nanos)
+                for split in self.tasks[number.as_py()]:
+                    for part in self.scan.read(Split.from_bytes(split)):
+                        yield from fit(part, self.target, self.truncate_nanos)
 
 
 class _Serialise:

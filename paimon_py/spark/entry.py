@@ -21,12 +21,19 @@ def travelling(work: Given) -> Given:
     """`work` in a form that an executor without paimon_py, or with another version, refuses with the way out.
 
     An inner function travels by its code, so that the executor imports nothing before the function runs.
+
+    Before each task the worker looks anew what lies in the archives of Spark on its path, which costs Python before
+    3.12 a tenth of a second: the function makes the worker forget that it imports from them, until it does again.
     """
     payload, version = cloudpickle.dumps(work), paimon_py.__version__
 
     def entered(*given: Any) -> Any:
         import pickle
+        import sys
 
+        for path, finder in list(sys.path_importer_cache.items()):
+            if getattr(finder, "archive", "").endswith(("pyspark.zip", "-src.zip", ".jar")):
+                del sys.path_importer_cache[path]
         way_out = "install paimon_py there as it is here, or call paimon_py.ship(spark) before"
 
         def lacking(error: ModuleNotFoundError) -> RuntimeError:

@@ -1,0 +1,55 @@
+"""Which splits one of Spark's tasks reads: as many as Spark itself would put into a task of small files.
+
+Source: Spark `FilePartition.maxSplitBytes`, `FilePartition.getFilePartitions`; Java `ScanHelper.getInputPartitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from paimon_py.scan.split import Split
+from paimon_py.spec.options import parse_size
+
+_TASK_BYTES = "spark.sql.files.maxPartitionBytes"
+_OPEN_BYTES = "spark.sql.files.openCostInBytes"
+_TASKS_MIN = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
+
+
+def shares(spark: SparkSession, splits: Sequence[Split]) -> list[list[Split]]:
+    """The splits of each task, in their order."""
+    opening = _bytes(spark, _OPEN_BYTES, 4 << 20)
+    limit = _bytes(spark, _TASK_BYTES, 128 << 20)
+    sizes = [split.size_bytes + len(split.files) * opening for split in splits]
+    return shared(splits, sizes, min(limit, max(opening, sum(sizes) // _tasks_min(spark))))
+
+
+def shared(splits: Sequence[Split], sizes: Sequence[int], limit: int) -> list[list[Split]]:
+    """Neighbours together until they would exceed a size. Pure."""
+    found: list[list[Split]] = []
+    room = 0
+    for split, size in zip(splits, sizes, strict=True):
+        if not found or size > room:
+            found.append([])
+            room = limit
+        found[-1].append(split)
+        room -= size
+    return found
+
+
+def _bytes(spark: SparkSession, name: str, otherwise: int) -> int:
+    size = parse_size(spark.conf.get(name, None) or "")
+    return otherwise if size is None else size
+
+
+def _tasks_min(spark: SparkSession) -> int:
+    for name in _TASKS_MIN:
+        said = spark.conf.get(name, None)
+        if said:
+            return max(1, int(said))
+    try:
+        return max(1, spark.sparkContext.defaultParallelism)
+    except (PySparkException, AttributeError):  # Spark Connect does not tell
+        return int(spark.conf.get("spark.sql.shuffle.partitions", None) or 1)
