@@ -1,9 +1,10 @@
 """`python -m benchmarks.spark`: one Spark, `local[2]`, that reads, writes, compacts and merges in turns: ours, the Java
 connector's way ("java") and Spark's own Parquet ("parquet").
 
-Figures are CPU seconds of the whole tree of processes (the JVM with its compiler and collector, the Python workers and this
-process) of one action, medians of rounds in which all take their turn, after a round that does not count. Ratios are
-medians of each round's ratios. Rows: `data.py`; every peer has a table of its own with the same rows, and counts and sums are compared.
+Figures are CPU seconds of the whole tree of processes (the JVM with its compiler and collector, the Python workers and
+this process) of one action, medians of rounds in which all take their turn, after a round that does not count. Ratios
+are medians of each round's ratios. Rows: `data.py`; every peer has a table of its own with the same rows, and counts
+and sums are compared.
 
 - "read": all columns into Spark's `noop`; of a keyed table, three runs in each bucket to be merged.
 - "write": rows that Spark reads from Parquet; keyed: four buckets, sorted, with one bucket in one task.

@@ -9,23 +9,19 @@ Source: Java `ChannelComputer`, `RowAssignerChannelComputer`; Spark `HashPartiti
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions
-from pyspark.sql import types as st
+from pyspark.sql import DataFrame
 
 from paimon_py.codec.binary_row.hash import hash_row
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import from_numpy, numpy_values
-from paimon_py.errors import PaimonError
-from paimon_py.spark.convert import fit
-from paimon_py.spark.entry import travelling
-from paimon_py.spark.jobs import TellingErrors, mapped, told
+from paimon_py.codec.columns import numpy_values
+from paimon_py.spark.jobs import TellingErrors, mapped
+from paimon_py.spark.parcels import PARCEL_SQL, Parcels
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -38,22 +34,20 @@ Numbers = npt.NDArray[Any]
 
 _NO_FIELDS = struct.pack("<i", 0)
 _OPTIONS = ("bucket", "dynamic-bucket")
+_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int) -> DataFrame:
-    """The rows of `df` with one more column, by which they are spread over `tasks`; the rest of the columns stays.
+    """The rows of `df` in parcels, each with the task that it was sent to.
 
     Args:
         target: the columns of `df` by the names and types that the table knows them by; of those that the table has
-            not, the names matter alone.
+            not, the types matter alone.
     """
-    place = _Place(schema, target, tasks)
-    if hasattr(functions, "arrow_udf"):  # from Spark 4.1 on: the columns that say the bucket go to Python, no others
-        task_of = functions.arrow_udf(travelling(place.of_columns), st.IntegerType(), functions.ArrowUDFType.SCALAR)
-        keys = [df[df.columns[at]] for at in place.columns]
-        return df.withColumn("task", task_of(*keys)).repartition(tasks, "task")
-    kind = st.StructType([*df.schema.fields, st.StructField("task", st.IntegerType(), False)])
-    return mapped(df, TellingErrors(place), kind).repartition(tasks, "task")
+    number = _Number(schema, target, tasks)
+    at_once = int(df.sparkSession.conf.get(_AT_ONCE, None) or 10_000)
+    parcels = Parcels(target, number, np.array(places(tasks), np.int32), at_once)
+    return mapped(df, TellingErrors(parcels), PARCEL_SQL).repartition(tasks, "task")
 
 
 def tasks_of(schema: TableSchema, wanted: int) -> int:
@@ -117,33 +111,16 @@ def _loose(field: Field) -> Field:
     return msgspec.structs.replace(field, type=msgspec.structs.replace(field.type, nullable=True), default=None)
 
 
-class _Place:
-    """Runs on an executor: rows in, the same rows with the place of their task out."""
+class _Number:
+    """Runs on an executor: rows in, the number of the task of each out."""
 
     def __init__(self, schema: TableSchema, target: pa.Schema, tasks: int) -> None:
         self.slots = TaskNumbers(schema, tasks)
         self.columns = [at for at, name in enumerate(target.names) if name in self.slots.schema.names]
-        self.target = pa.schema([target.field(at) for at in self.columns])
-        self.places = np.array(places(tasks), np.int32)
+        self.names = [target.names[at] for at in self.columns]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kinds = [*batch.schema, pa.field("task", pa.int32(), False)]
-            own = self._of(batch.select(self.columns))
-            yield pa.RecordBatch.from_arrays([*batch.columns, own], schema=pa.schema(kinds))
-
-    def of_columns(self, *columns: pa.Array) -> pa.Array:
-        """The place of the task of each row, from the columns that say the bucket.
-
-        Raises: RuntimeError, see `told`
-        """
-        try:
-            return self._of(pa.RecordBatch.from_arrays(list(columns), names=self.target.names))
-        except PaimonError as error:
-            raise told(error) from error
-
-    def _of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The place of the task of each row."""
-        parts = [self.slots.of_rows(part) for part in fit(batch, self.target, False)]
-        numbers = np.concatenate([*parts, np.empty(0, np.int64)]).astype(np.int64)
-        return from_numpy(self.places[numbers], pa.int32())
+    def __call__(self, rows: pa.RecordBatch) -> Numbers:
+        if self.slots.tasks == 1:
+            return np.zeros(rows.num_rows, np.int64)
+        own = [rows.column(at) for at in self.columns]
+        return self.slots.of_rows(pa.RecordBatch.from_arrays(own, names=self.names)).astype(np.int64)

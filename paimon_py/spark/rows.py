@@ -20,8 +20,8 @@ from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.scan.split import Split
 from paimon_py.spark.care import require_table
-from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gathered, run_tasks
+from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import TaskNumbers, placed, places, tasks_of
 from paimon_py.spark.session import session
 from paimon_py.spark.types import arrow_schema
@@ -60,7 +60,7 @@ def merge(table: Table, source: DataFrame, on: object, asked: MergeClauses, task
         slots = TaskNumbers(schema, tasks_of(schema, wanted) if routed else 1)
         plain = source.toDF(*map(str, range(len(target))))
         renamed = pa.schema([field.with_name(names.get(field.name, f"source.{field.name}")) for field in target])
-        rows = placed(plain, schema, renamed, slots.tasks) if slots.tasks > 1 else plain.repartition(1)
+        rows = placed(plain, schema, renamed, slots.tasks)
         by_source = asked.by_source_update is not None or asked.by_source_delete is not None
 
         def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
@@ -227,20 +227,19 @@ class _MergePart:
         self.asked = asked
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        found = (batch for batch in batches if batch.num_rows)
-        first = next(found, None)
-        if first is not None:
-            number = first.column(first.num_columns - 1)[0].as_py() if len(self.splits) > 1 else 0
-            yield self.merged(places(len(self.splits)).index(number), chain([first], found))
+        found = opened(batches, self.target)
+        place, first = next(found, (None, None))
+        if place is not None and first is not None:
+            rows = chain([first], (rows for _, rows in found))
+            yield self.merged(places(len(self.splits)).index(place), rows)
 
     def without_rows(self, slot: bytes) -> bytes:
         """The work of a task that Spark left out, since the source has no row for it."""
         return self.merged(int(slot), ())
 
-    def merged(self, slot: int, batches: Iterable[pa.RecordBatch]) -> bytes:
+    def merged(self, slot: int, rows: Iterable[pa.RecordBatch]) -> bytes:
         """What one task does."""
         root, schema = self.table._root, self.table.schema
-        rows = (part for batch in batches for part in fit(batch, self.target, False))
         reader = pa.RecordBatchReader.from_batches(self.target, rows)
         splits = [Split.from_bytes(one) for one in self.splits[slot]]
         with verbs.merge_work(root, schema, reader, self.on, self.asked) as work:

@@ -50,6 +50,6 @@ def _tasks_min(spark: SparkSession) -> int:
         if said:
             return max(1, int(said))
     try:
-        return max(1, spark.sparkContext.defaultParallelism)
+        return max(1, int(spark.sparkContext.defaultParallelism))
     except (PySparkException, AttributeError):  # Spark Connect does not tell
         return int(spark.conf.get("spark.sql.shuffle.partitions", None) or 1)

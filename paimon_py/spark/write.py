@@ -6,19 +6,18 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Union
 
-import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from paimon_py import Changes, CommitResult, Table
-from paimon_py.codec.columns import numpy_values
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gathered
+from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import placed, places, tasks_of
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -152,7 +151,7 @@ def _written(
     if bucket_mode(table.schema) not in (BucketMode.NONE, BucketMode.POSTPONED):
         wanted = tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
         count = tasks_of(table.schema, wanted)
-        plain = plain.repartition(1) if count == 1 else placed(plain, table.schema, target, count)
+        plain = placed(plain, table.schema, target, count)
     elif tasks is not None:
         plain = plain.repartition(tasks)
     try:
@@ -166,7 +165,9 @@ def _written(
 class WriteRows:
     """Runs on an executor: the rows of one task in, what was written out.
 
-    Where several tasks fill dynamic buckets, each row says by its place which of their shares it belongs to.
+    Args:
+        tasks: how many tasks there are, to which rows were sent in parcels; 0: rows come as they are. Where several
+            tasks fill dynamic buckets, a parcel says which of their shares it belongs to.
     """
 
     def __init__(self, table: Table, target: pa.Schema, overwrite: Overwrite, tasks: int) -> None:
@@ -176,18 +177,26 @@ class WriteRows:
         self.tasks = tasks
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Results:
-        shared = self.tasks > 1 and bucket_mode(self.table.schema) is BucketMode.DYNAMIC
-        number_of = {place: number for number, place in enumerate(places(self.tasks))} if shared else {}
-        with contextlib.ExitStack() as opened:
+        with contextlib.ExitStack() as used:
             writers: dict[int | None, Writer] = {}
-            for batch in batches:
-                for number, rows in _shares(batch, number_of):
-                    if number not in writers:
-                        writers[number] = opened.enter_context(self._writer(number))
-                    for part in fit(rows, self.target, False):
-                        writers[number].write_arrow(part)
+            for number, rows in self._rows(batches):
+                if number not in writers:
+                    writers[number] = used.enter_context(self._writer(number))
+                writers[number].write_arrow(rows)
             for writer in writers.values():
                 yield bytes(writer.changes())
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int | None, pa.RecordBatch]]:
+        """Rows, with the number of their share; None if nothing is shared."""
+        if not self.tasks:
+            for batch in batches:
+                for part in fit(batch, self.target, False):
+                    yield None, part
+            return
+        shared = self.tasks > 1 and bucket_mode(self.table.schema) is BucketMode.DYNAMIC
+        number_of = {place: number for number, place in enumerate(places(self.tasks))} if shared else {}
+        for place, rows in opened(batches, self.target):
+            yield number_of.get(place), rows
 
     def _writer(self, number: int | None) -> Writer:
         share = None if number is None else (number, self.tasks)
@@ -195,15 +204,3 @@ class WriteRows:
         if self.overwrite and isinstance(self.overwrite, Mapping):
             writer.restrict(self.overwrite)
         return writer
-
-
-def _shares(
-    batch: pa.RecordBatch, number_of: Mapping[int, int]
-) -> Iterator[tuple[int | None, pa.RecordBatch]]:
-    """The rows of each share, by its number; None if nothing is shared."""
-    if not number_of:
-        yield None, batch
-        return
-    own = numpy_values(batch.column(batch.num_columns - 1))
-    for place in np.unique(own).tolist():
-        yield number_of[place], batch.filter(pa.array(own == place))

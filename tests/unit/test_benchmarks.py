@@ -8,7 +8,18 @@ import os
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import cleaning, clustering, cores, frames, indexes, memory, streams, system_tables, versions
+from benchmarks import (
+    cleaning,
+    clustering,
+    cores,
+    frames,
+    indexes,
+    large_commit,
+    memory,
+    streams,
+    system_tables,
+    versions,
+)
 
 
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
@@ -160,6 +171,13 @@ def test_cores_are_compared_on_the_same_rows(tmp_path, capsys):
     assert [line.step for line in lines] == ["in order, keyed wide"]
     assert lines[0].one.rows == lines[0].several.rows == 2000 and lines[0].ratio > 0
     assert "in order, keyed wide" in capsys.readouterr().out
+
+
+def test_one_commit_of_many_tasks_names_all_their_files(tmp_path):
+    large_commit.make(str(tmp_path), 6)
+    lines = [large_commit.measure(str(tmp_path), 3, 2, 4, step) for step in large_commit.STEPS]
+    assert [line.files for line in lines] == [24, 24, 54]
+    assert all(line.handed_over > 500 and line.calls > 10 and line.manifests for line in lines)
 
 
 def test_queries_of_frames_find_what_scans_find(capsys):

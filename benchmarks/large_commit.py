@@ -1,0 +1,172 @@
+"""`python -m benchmarks.large_commit`: what one commit of a large job costs its driver.
+
+So many tasks hand over changes of so many buckets each, with so many files a bucket; the files are made up, their
+statistics are those of six columns. "handed over" is what Spark collects, all tasks together. The driver reads the
+changes of all tasks, puts them together and commits once. "again" is a commit of the same size on top of the first,
+"replaced" one that takes the files of the first two away and adds one for each bucket, as a full compaction does. Each
+line is CPU seconds, what the peak of memory lies above the start of the process's work, calls of the store (a commit
+asks for each new file whether the file is there; the store of the measure says so), and the manifest files of the new
+snapshot with their bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from benchmarks import data
+from paimon_py import Catalog, Changes, Table
+from paimon_py.commit.changes import BucketChanges, Edit
+from paimon_py.env import Env
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.data_file import DataFile
+from paimon_py.storage.store import FileStatus
+from paimon_py.testing.counting_store import CountingStore
+
+_MADE_UP = "-0000-4000-8000-"
+STEPS = ("first", "again", "replaced")
+
+
+class Line(NamedTuple):
+    """One commit."""
+
+    step: str
+    files: int
+    handed_over: int
+    seconds: float
+    megabytes: float
+    calls: int
+    manifests: int
+    manifest_bytes: int
+
+
+class Complete:
+    """A store that holds files which nobody wrote."""
+
+    def __init__(self, store: Any, size: int) -> None:
+        self._store = store
+        self._size = size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def stat(self, path: str) -> FileStatus | None:
+        """What is there, and files that are not."""
+        found: FileStatus | None = self._store.stat(path)
+        if found is None and _MADE_UP in path:
+            name = path.rpartition("/")[2]
+            return FileStatus(path=path, name=name, size_bytes=self._size, is_directory=False, modified_millis=0)
+        return found
+
+
+def make(directory: str, buckets: int) -> None:
+    """A table, and beside it changes with one real file, like which all others are."""
+    catalog = Catalog.open(directory, {"fs.local.fsync": "false"})
+    catalog.create_database("db")
+    options = {"bucket": str(buckets), "write-only": "true"}
+    table = catalog.create_table("db.t", data.SCHEMA, primary_key=["k"], options=options)
+    with table.writer() as writer:
+        writer.write_arrow(data.narrow(np.arange(100), 1))
+        Path(directory, "model").write_bytes(bytes(writer.changes()))
+        writer.abort()
+
+
+def made_up(model: Changes, tasks: int, buckets: int, files: int, step: str) -> list[bytes]:
+    """What the tasks hand over."""
+    bucket = model.buckets[0]
+    file = bucket.written.added[0]
+
+    def of_bucket(number: int, label: str, count: int) -> tuple[DataFile, ...]:
+        names = (f"data-{label}{number:05d}{_MADE_UP}{at:012d}-0.parquet" for at in range(count))
+        return tuple(msgspec.structs.replace(file, name=name) for name in names)
+
+    def changed(number: int) -> BucketChanges:
+        if step != "replaced":
+            edit = Edit(added=of_bucket(number, {"first": "aaa", "again": "bbb"}[step], files))
+            return msgspec.structs.replace(bucket, bucket=number, written=edit)
+        old = (*of_bucket(number, "aaa", files), *of_bucket(number, "bbb", files))
+        top = tuple(msgspec.structs.replace(one, level=5) for one in of_bucket(number, "ccc", 1))
+        return msgspec.structs.replace(bucket, bucket=number, written=Edit(), compacted=Edit(added=top, deleted=old))
+
+    return [
+        bytes(msgspec.structs.replace(model, buckets=tuple(map(changed, range(task * buckets, (task + 1) * buckets)))))
+        for task in range(tasks)
+    ]
+
+
+def measure(directory: str, tasks: int, buckets: int, files: int, step: str) -> Line:
+    """The commit of one step in this process; the steps before are done."""
+    table = Catalog.open(directory).table("db.t")
+    with table.writer() as writer:
+        buckets_of = Changes.from_bytes(Path(directory, "model").read_bytes()).buckets
+        model = msgspec.structs.replace(writer.changes(), buckets=buckets_of)
+    handed = made_up(model, tasks, buckets, files, step)
+    Path(directory, "handed").write_bytes(b"".join(handed))
+    sizes = list(map(len, handed))
+    size = Changes.from_bytes(handed[0]).buckets[0].made_files[0].size_bytes
+    del handed
+    store = CountingStore(table._root.store)
+    whole: Any = Complete(store, size)
+    table = Table(TableRoot(whole, table.location, Env()), table.schema, "db.t")
+    with open(Path(directory, "handed"), "rb") as source:
+        collected = [source.read(size) for size in sizes]
+    had = _resident()
+    start = time.process_time()
+    done = table.commit(Changes.concat(map(Changes.from_bytes, collected)))
+    seconds = time.process_time() - start
+    calls = sum(store.calls.values())
+    assert done.snapshot_id is not None
+    manifests = table.system("manifests").scan(columns=["file_size"]).to_arrow()["file_size"].to_pylist()
+    count = tasks * buckets * (files if step != "replaced" else 2 * files + 1)
+    grown = max(0.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - had)
+    return Line(step, count, sum(sizes), seconds, grown, calls, len(manifests), sum(manifests))
+
+
+def _resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1024**2
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Line]:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large_commit", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=1000)
+    parser.add_argument("--buckets", type=int, default=10, help="of each task")
+    parser.add_argument("--files", type=int, default=10, help="of each bucket")
+    parser.add_argument("--measure", nargs=2, metavar=("DIRECTORY", "STEP"), help="one line, as JSON")
+    given = parser.parse_args(arguments)
+    if given.measure:
+        line = measure(given.measure[0], given.tasks, given.buckets, given.files, given.measure[1])
+        print(json.dumps(line))
+        return [line]
+    lines = []
+    with tempfile.TemporaryDirectory() as directory:
+        make(directory, given.tasks * given.buckets)
+        for step in STEPS:
+            asked = [f"--{name}={getattr(given, name)}" for name in ("tasks", "buckets", "files")]
+            command = [sys.executable, "-m", "benchmarks.large_commit", *asked, "--measure", directory, step]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            line = Line(*json.loads(done.stdout.splitlines()[-1]))
+            print(
+                f"{step:<10}{line.files:>9,} entries {line.handed_over / 2**20:>8.1f} MB handed over "
+                f"{line.seconds:>7.2f} s {line.megabytes:>6.0f} MB {line.calls:>7,} calls "
+                f"{line.manifests:>4} manifests {line.manifest_bytes / 2**20:>7.1f} MB",
+                flush=True,
+            )
+            lines.append(line)
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Parcels: rows of one task as Arrow bytes in one row of Spark, so that a shuffle moves bytes and looks at no value.
+
+A parcel is followed by rows that hold nothing. Spark hands rows to Python by their number, ten thousand at once unless
+it is told otherwise, and never looks at their bytes: the empty rows keep what it hands over at once small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.arrays import Ints
+from paimon_py.spark.convert import fit
+
+PARCEL_SQL = "task int, rows binary"
+_PARCEL = pa.schema([pa.field("task", pa.int32()), pa.field("rows", pa.binary())])
+_BYTES = 256 << 10
+"""Of one parcel, about."""
+_HELD_MIN, _HELD_MAX = 4 << 20, 64 << 20
+"""What is held before parcels are made: as much as gives each task a parcel, within these."""
+_HANDED_OVER = 64 << 20
+"""What Spark may hand over at once."""
+
+
+class Parcels:
+    """Runs on an executor: rows in, parcels out.
+
+    Args:
+        target: the types of the rows.
+        number: the task of each row.
+        places: what the column `task` holds for each task, by its number.
+        at_once: how many rows Spark hands over at once; less than 1 for all of a task.
+    """
+
+    def __init__(
+        self, target: pa.Schema, number: Callable[[pa.RecordBatch], Ints], places: Ints, at_once: int
+    ) -> None:
+        self.target = target
+        self.number = number
+        self.places = places
+        self.at_once = at_once
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        limit = min(max(_HELD_MIN, len(self.places) * _BYTES), _HELD_MAX)
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            held += fit(batch, self.target, False)
+            size += batch.nbytes
+            if size >= limit:
+                yield from self._made(held)
+                held, size = [], 0
+        if held:
+            yield from self._made(held)
+
+    def _made(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        numbers = np.concatenate([self.number(batch) for batch in held])
+        rows = pa.Table.from_batches(held).combine_chunks()
+        if len(self.places) > 1:
+            rows = rows.take(pa.array(np.argsort(numbers, kind="stable")))
+        step = max(1, _BYTES * rows.num_rows // max(1, rows.nbytes))
+        ends = np.cumsum(np.bincount(numbers, minlength=len(self.places))).tolist()
+        for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            for at in range(start, end, step):
+                for part in rows.slice(at, min(step, end - at)).to_batches():
+                    yield self._parcel(number, part.serialize())
+
+    def _parcel(self, number: int, data: pa.Buffer) -> pa.RecordBatch:
+        empty = max(0, self.at_once * len(data) // _HANDED_OVER)
+        task = pa.array(np.full(1 + empty, self.places[number], np.int32))
+        rows = pa.array([data.to_pybytes(), *[None] * empty], pa.binary())
+        return pa.RecordBatch.from_arrays([task, rows], schema=_PARCEL)
+
+
+def opened(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of parcels, with what their column `task` holds."""
+    for batch in batches:
+        for task, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            if data.is_valid:
+                yield task, pa.ipc.read_record_batch(data.as_buffer(), target)

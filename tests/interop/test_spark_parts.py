@@ -1,0 +1,69 @@
+"""What travels between Spark's tasks: parcels of rows, and splits that share a task. No Java runs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
+pytestmark = pytest.mark.spark
+
+from paimon_py.spark.parcels import Parcels, opened  # noqa: E402
+from paimon_py.spark.sharing import shared  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+
+
+def sent(rows, places, at_once=10_000, batch_rows=10_000):
+    parcels = Parcels(rows.schema, lambda batch: batch.column(0).to_numpy() % len(places), np.array(places, np.int32), at_once)
+    return list(parcels(rows.to_batches(max_chunksize=batch_rows)))
+
+
+@pytest.mark.parametrize("places", [[0], [7, 3, 11], list(range(100, 300))])
+@pytest.mark.parametrize("rows", [1, 999, 40_000])
+def test_parcels_bring_every_row_to_the_place_of_its_task_in_order(places, rows):
+    given = pa.table({
+        "k": pa.array(range(rows), pa.int64()), "s": pa.array([f"text {i % 17}" if i % 5 else None for i in range(rows)]),
+        "l": pa.array([[i] * (i % 3) for i in range(rows)], pa.list_(pa.int32())),
+    })  # fmt: skip
+    found: dict[int, list[pa.RecordBatch]] = {}
+    for place, part in opened(sent(given, places), given.schema):
+        found.setdefault(place, []).append(part)
+    for number, place in enumerate(places):
+        mine = given.filter(pa.array(np.arange(rows) % len(places) == number))
+        assert pa.Table.from_batches(found.pop(place, []), given.schema).to_pylist() == mine.to_pylist()
+    assert not found
+
+
+def test_spark_hands_over_at_most_some_megabytes_of_parcels_at_once():
+    given = pa.table({"k": pa.array(range(200_000), pa.int64()), "s": pa.array(["x" * 500] * 200_000)})
+    lengths = [len(data) for batch in sent(given, [0, 1]) for data in batch.column(1).to_pylist() if data is not None]
+    assert sum(lengths) > 100e6 and max(lengths) < 2 << 20
+    rows = [data for batch in sent(given, [0, 1]) for data in batch.column(1).to_pylist()]
+    at_once = [sum(len(data or b"") for data in rows[start : start + 10_000]) for start in range(0, len(rows), 10_000)]
+    assert max(at_once) < 80 << 20 and len(at_once) > 1
+    assert all(data is not None for batch in sent(given, [0], at_once=0) for data in batch.column(1).to_pylist())
+
+
+def test_small_splits_share_a_task_and_large_ones_do_not():
+    assert shared(["a", "b", "c", "d"], [4, 4, 4, 4], 9) == [["a", "b"], ["c", "d"]]
+    assert shared(["a", "b", "c"], [20, 1, 20], 9) == [["a"], ["b"], ["c"]]
+    assert shared([], [], 9) == []
+
+
+@pytest.mark.full
+def test_what_is_timed_beside_other_ways_has_the_same_rows(tmp_path):
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17")
+    asked = ["--rows", "2000", "--merged", "4000", "--rounds", "1", "--memory", "1g"]
+    command = [sys.executable, "-m", "benchmarks.spark", *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=1800)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for step in ("read, append", "read, keyed", "write, append", "write, keyed", "compact", "merge", "splits"):
+        assert f"{step:<16}ours" in done.stdout
