@@ -17,11 +17,11 @@ from paimon_py.spark.convert import fit
 PARCEL_SQL = "task int, rows binary"
 _PARCEL = pa.schema([pa.field("task", pa.int32()), pa.field("rows", pa.binary())])
 _BYTES = 256 << 10
-"""Of one parcel, about."""
+"""About the size of one parcel."""
 _HELD_MIN, _HELD_MAX = 4 << 20, 64 << 20
-"""What is held before parcels are made: as much as gives each task a parcel, within these."""
+"""Bytes held before parcels are made: as much as gives each task a parcel, within these."""
 _HANDED_OVER = 64 << 20
-"""What Spark may hand over at once."""
+"""Bytes that Spark may hand over at once."""
 
 
 class Parcels:
