@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
-from paimon_py.errors import CorruptionError, PaimonError, UsageError
+from paimon_py.errors import CorruptionError, NotFoundError, PaimonError, TableNotFoundError, UsageError
 
 C = TypeVar("C", bound=type)
 
@@ -72,7 +72,7 @@ def check_progress(given: object) -> None:
         raise UsageError(f"progress is a function that is told how far the work has come, not {given!r}")
 
 
-def names_place(place: Callable[[Any], str]) -> Callable[[C], C]:
+def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | None = None) -> Callable[[C], C]:
     """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
 
     Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. All other
@@ -80,6 +80,7 @@ def names_place(place: Callable[[Any], str]) -> Callable[[C], C]:
 
     Args:
         place: where the object lies: a directory or URL.
+        there: called if something was not found; raises TableNotFoundError if there is no table any more.
     """
 
     def decorated(cls: C) -> C:
@@ -87,15 +88,17 @@ def names_place(place: Callable[[Any], str]) -> Callable[[C], C]:
             if name.startswith("_"):
                 continue
             if isinstance(member, FunctionType):
-                setattr(cls, name, _at_door(member, place))
+                setattr(cls, name, _at_door(member, place, there))
             elif isinstance(member, classmethod):
-                setattr(cls, name, classmethod(_at_door(member.__func__, lambda _: "")))
+                setattr(cls, name, classmethod(_at_door(member.__func__, lambda _: "", None)))
         return cls
 
     return decorated
 
 
-def _at_door(verb: Callable[..., Any], place: Callable[[Any], str]) -> Callable[..., Any]:
+def _at_door(
+    verb: Callable[..., Any], place: Callable[[Any], str], there: Callable[[Any], object] | None
+) -> Callable[..., Any]:
     @functools.wraps(verb)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -105,6 +108,10 @@ def _at_door(verb: Callable[..., Any], place: Callable[[Any], str]) -> Callable[
                 raise
             here = place(self)
             raise CorruptionError(f"{here}: {error}", path=error.path or here, offset=error.offset) from error
+        except NotFoundError as error:
+            if there is not None and not isinstance(error, TableNotFoundError):
+                there(self)
+            raise
         except RecursionError as error:
             raise UsageError(
                 f"{verb.__qualname__}: an argument is nested too deeply, or the call is made inside too many others"

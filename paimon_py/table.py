@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from paimon_py.write.session import Writer
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class Table(
     TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableReading, TableStatistics,
     TableStreams,
@@ -245,12 +245,13 @@ class Table(
 
         Raises:
             UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
+            NotFoundError: one of the partitions has no file; nothing was removed.
         """
         from paimon_py import table_writing
 
         given = () if partitions is None else partitions
         chosen = choice_of(self._schema, "drop_partitions", given) or PartitionChoice()
-        return table_writing.remove(self._root, self._schema, chosen)
+        return table_writing.remove(self._root, self._schema, chosen, given)
 
     # -- single rows ------------------------------------------------------------------------------------------------
 
@@ -479,7 +480,8 @@ class Table(
 
     def snapshots(self) -> list[Snapshot]:
         """All snapshots that are left, oldest first."""
-        return [Snapshot(self._root, self._root.snapshots.get(number)) for number in self._root.snapshots.ids()]
+        numbers = self._root.known(self._root.snapshots.ids())
+        return [Snapshot(self._root, self._root.snapshots.get(number)) for number in numbers]
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._root, self._schema, self._name)

@@ -16,7 +16,7 @@ from paimon_py.spec.snapshot import Snapshot
 _Table = TypeVar("_Table", bound="TableBranches")
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableBranches:
     """What `Table` offers to make branches, to work on one, and to take over what became of one.
 
@@ -50,7 +50,7 @@ class TableBranches:
 
     def branches(self) -> list[str]:
         """The names of all branches beside main, sorted. Cost: a list, and one for each branch."""
-        return branch_names(self._root)
+        return self._root.known(branch_names(self._root))
 
     def branch(self: _Table, name: str) -> _Table:
         """A branch as a table: all verbs work on the branch. "main" is the table itself. Cost: two lists and a get.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from paimon_py.maintain.rescale import Rewrite
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableCare(ABC):
     """What `Table` offers to keep its files in shape; rows stay what they are."""
 

@@ -15,7 +15,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_writable
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableCleaning(ABC):
     """What `Table` offers to get rid of what nobody needs."""
 

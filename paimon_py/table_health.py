@@ -12,7 +12,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableHealth:
     """What `Table` offers to see how a table does."""
 

@@ -15,7 +15,7 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.views import Tag
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableKeeping:
     """What `Table` offers to keep states of the table, to go back to one, and to let old ones go."""
 
@@ -39,7 +39,7 @@ class TableKeeping:
         from paimon_py.maintain.tags import make_tag
 
         check_name("tag", name)
-        value = self._root.snapshots.latest() if snapshot_id is None else self._kept(snapshot_id)
+        value = self._root.latest() if snapshot_id is None else self._kept(snapshot_id)
         if value is None:
             raise UsageError(f"{self._root.path} has no snapshot to tag yet")
         if retain is not None and (not isinstance(retain, timedelta) or retain <= timedelta(0)):
@@ -48,7 +48,7 @@ class TableKeeping:
 
     def tags(self) -> list[Tag]:
         """All tags, by name."""
-        return [Tag(self._root, value) for value in self._root.tags.list()]
+        return [Tag(self._root, value) for value in self._root.known(self._root.tags.list())]
 
     def delete_tag(self, name: str) -> None:
         """Remove a tag, and if its snapshot has expired, the files that only the tag kept.
@@ -75,7 +75,7 @@ class TableKeeping:
         """
         from paimon_py.maintain.tags import expire_tags
 
-        return expire_tags(self._root, self._schema, older_than)
+        return self._root.known(expire_tags(self._root, self._schema, older_than))
 
     # -- going back ---------------------------------------------------------------------------------------------------
 

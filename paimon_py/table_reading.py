@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Table = TypeVar("_Table", bound="TableReading")
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableReading:
     """What `Table` offers to read all columns of the latest snapshot under the latest schema; `Table.scan` does more.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from paimon_py.maintain.analyze import Measure
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableStatistics:
     """What `Table` offers to count its rows and the values of its columns, for those who plan queries."""
 

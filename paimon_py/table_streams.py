@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class TableStreams:
     """What `Table` offers beside reading states: streams, consumers, and what a writer has committed."""
 
@@ -76,7 +76,7 @@ class TableStreams:
         Raises:
             CorruptionError: the file of one is damaged.
         """
-        return self._root.consumers.all()
+        return self._root.known(self._root.consumers.all())
 
     def reset_consumer(self, name: str, next_snapshot_id: int) -> Consumer:
         """Let a consumer go on at another snapshot; a damaged one is written anew.
@@ -119,7 +119,8 @@ class TableStreams:
             if not isinstance(older_than, timedelta) or older_than < timedelta():
                 raise UsageError(f"older_than is a timedelta, not {older_than!r}")
             millis = older_than // timedelta(milliseconds=1)
-        return [] if millis is None else self._root.consumers.expire(self._root.env.clock.millis() - millis)
+        found = [] if millis is None else self._root.consumers.expire(self._root.env.clock.millis() - millis)
+        return self._root.known(found)
 
     # -- writers that come back ---------------------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
 
+from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import commit
@@ -14,9 +15,10 @@ from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
 from paimon_py.commit.rounds import ROUNDS, on_latest
+from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import delete_handed_index, delete_made, uncommitted
 from paimon_py.doors import check_progress, listed
-from paimon_py.errors import UsageError
+from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.after_commit import cared_for
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.idle_warning import warn_of_idle_options
@@ -114,12 +116,28 @@ def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
     delete_made(files, changes.buckets)
 
 
-def remove(root: TableRoot, schema: TableSchema, chosen: PartitionChoice) -> CommitResult:
-    """See `Table.truncate` and `Table.drop_partitions`; as in Java nothing expires by such a commit."""
+def remove(
+    root: TableRoot, schema: TableSchema, chosen: PartitionChoice, specs: Sequence[Mapping[str, object]] = ()
+) -> CommitResult:
+    """See `Table.truncate` and `Table.drop_partitions`; as in Java nothing expires by such a commit.
+
+    `specs`: partitions that must be there. Java commits an empty snapshot where they are not.
+    """
     check_writable(schema)
     warn_of_idle_options(root, schema.options)
     changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=(), branch=root.branch)
-    request = CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True)
+    choices = [PartitionChoice.of_specs(schema, [spec]) for spec in specs]
+
+    def check(state: State) -> None:
+        partitions = binary_array(sorted({entry.partition for entry in state.live(chosen)}))
+        absent = [spec for spec, choice in zip(specs, choices, strict=True) if not choice(partitions).any()]
+        if absent:
+            shown = ", ".join(str(dict(spec)) for spec in absent)
+            raise NotFoundError(
+                f"nothing was dropped: {root.path} has no partition {shown}; table.partitions() lists those there are"
+            )
+
+    request = CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True, check=check if specs else None)
     return commit(root, schema, changes, request)
 
 

@@ -25,6 +25,8 @@ def expire_changelogs(
     """
     ids, earliest = root.changelogs.ids(), root.snapshots.earliest_id()
     latest = root.snapshots.latest_id()
+    if latest is None:
+        root.schemas.latest()
     if not ids or latest is None or earliest is None:
         return ExpiredChangelogs(reason="no changelog is kept longer than its snapshot", dry_run=dry_run)
     found: dict[int, Snapshot | None] = {}

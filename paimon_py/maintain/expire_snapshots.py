@@ -44,7 +44,7 @@ def expire_snapshots(
     Raises:
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
-    ids = root.snapshots.ids()
+    ids = root.known(root.snapshots.ids())
     if not ids:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
     known = _Known(root)

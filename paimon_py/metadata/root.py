@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
@@ -27,6 +27,8 @@ from paimon_py.storage.store import FileMissingError, Store
 if TYPE_CHECKING:
     from paimon_py.metadata.registration import Registration
     from paimon_py.spec.schema import TableSchema
+
+T = TypeVar("T")
 
 
 class TableRoot:
@@ -117,6 +119,15 @@ class TableRoot:
         if snapshot is None:
             self.schemas.latest()
         return snapshot
+
+    def known(self, found: list[T]) -> list[T]:
+        """What was listed of the table. Cost: a list if nothing was found.
+
+        Raises: TableNotFoundError if nothing was found because there is no table any more.
+        """
+        if not found:
+            self.schemas.latest()
+        return found
 
     def kept(self, snapshot_id: int) -> Snapshot:
         """A snapshot, or what outlives it for those who read its changes (options `changelog.*`).

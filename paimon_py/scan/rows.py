@@ -28,7 +28,14 @@ _OF_DATASETS = ("scanner", "to_batches", "to_table")
 """What others ask a dataset of pyarrow for, and may ask a scan for by mistake."""
 
 
-@names_place(lambda rows: rows._place)
+def _require_table(rows: Rows) -> None:
+    """Raises: TableNotFoundError if the rows are of a table, and the table is gone."""
+    root = getattr(rows, "_root", None)
+    if root is not None:
+        root.schemas.latest()
+
+
+@names_place(lambda rows: rows._place, _require_table)
 class Rows(ABC):
     """Rows that are read when they are asked for, as batches of one schema."""
 

@@ -46,7 +46,7 @@ _OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "i
 """What options of a single scan that choose a state or a span begin with; the others change the table's own."""
 
 
-@names_place(lambda scan: scan._root.path)
+@names_place(lambda scan: scan._root.path, lambda scan: scan._root.schemas.latest())
 class Scan(Rows):
     """Rows of a table as of one snapshot: some columns, the rows that match, perhaps at most so many.
 

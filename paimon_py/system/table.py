@@ -55,7 +55,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return not self.top_level or not schema.primary_keys
 
 
-@names_place(lambda table: table._root.path)
+@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class SystemTable:
     """A table seen in another way: read like a table, never written. Can be pickled; secrets are left out."""
 

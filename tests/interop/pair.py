@@ -15,6 +15,7 @@ A script is a list of actions in the notation of the oracle:
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import json
@@ -27,7 +28,7 @@ from filters import predicate
 from values import arrow_rows, canonical_rows, difference, ours
 
 import paimon_py
-from paimon_py import Catalog, Schema, Table
+from paimon_py import Catalog, NotFoundError, Schema, Table
 from paimon_py.spec.type_text import print_type
 
 TURNS = ("o", "j", "oj", "jo")
@@ -191,7 +192,8 @@ class Pair:
     def _drop_ours(self, partitions: list[dict]) -> None:
         names = dict(self.columns())
         typed = [{k: int(v) if names[k].startswith(("INT", "BIGINT")) else v for k, v in p.items()} for p in partitions]
-        self.table().drop_partitions(typed)
+        with contextlib.suppress(NotFoundError):
+            self.table().drop_partitions(typed)
 
     def _drop_java(self, partitions: list[dict]) -> None:
         self.step("truncate", partitions=partitions)

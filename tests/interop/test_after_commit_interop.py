@@ -109,7 +109,8 @@ def live(java, version: str, seed: int, directory) -> None:
         watermark += rng.randrange(0, 5 * 3_600_000)
         rows = [{"p": rng.randrange(2), "q": rng.choice("ab"), "k": rng.randrange(5), "v": f"{step}"}]
         if parts and step > 2 and version != "0.9.0" and rng.random() < 0.3:
-            gone = {name: rows[0][name] for name in parts[: rng.randrange(1, len(parts) + 1)]}
+            held = rng.choice(ours.table().partitions()).partition
+            gone = {name: held[name] for name in parts[: rng.randrange(1, len(parts) + 1)]}
             ours.table().drop_partitions([gone])
             theirs.step("truncate", partitions=[gone])
         else:

@@ -8,7 +8,15 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 from model.table_life import Held, Open, partition_of
 
-from paimon_py import AddColumn, CommitConflictError, SchemaError, UnsupportedError, UpdateColumnType, UsageError
+from paimon_py import (
+    AddColumn,
+    CommitConflictError,
+    NotFoundError,
+    SchemaError,
+    UnsupportedError,
+    UpdateColumnType,
+    UsageError,
+)
 
 HELD_MAX = 4
 WRITERS_MAX = 2
@@ -57,7 +65,12 @@ def replaced(life, pairs, emptied):
 def truncate(life, rng):
     table = life.pick(rng)
     if life.mode.parted and rng.random() < 0.7:
+        held = {partition.partition["p"] for partition in table.partitions()}
         gone = rng.sample(life.parts, rng.choice([1, 2]))
+        if not held.issuperset(gone):
+            with life.refused(NotFoundError):
+                table.drop_partitions([{"p": value} for value in gone])
+            return
         table.drop_partitions([{"p": value} for value in gone])
         replaced(life, [], lambda partition: partition in gone)
     else:

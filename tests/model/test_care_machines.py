@@ -6,6 +6,7 @@ is there that nothing names, but for those of rollbacks and of branches that wen
 
 from __future__ import annotations
 
+import contextlib
 import random
 import warnings
 from datetime import timedelta
@@ -16,7 +17,7 @@ from unit.commit.support import Clock, Ids
 
 from paimon_py import Catalog, PaimonWarning, SetOption
 from paimon_py.env import Env, SerialPool
-from paimon_py.errors import AlreadyExistsError
+from paimon_py.errors import AlreadyExistsError, NotFoundError
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.root import TableRoot
 from paimon_py.storage.memory_store import MemoryStore
@@ -102,7 +103,8 @@ class Life:
         self.table.compact(full=self.rng.random() < 0.5)
 
     def drop(self):
-        self.table.drop_partitions([{"p": self.rng.randrange(2)}])
+        with contextlib.suppress(NotFoundError):
+            self.table.drop_partitions([{"p": self.rng.randrange(2)}])
 
     def tag(self):
         latest = self.table.snapshots()

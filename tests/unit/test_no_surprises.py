@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import pandas as pd
 import polars as pl
@@ -15,7 +15,9 @@ from paimon_py import (
     DatabaseNotFoundError,
     NotFoundError,
     SchemaError,
+    SetOption,
     SnapshotNotFoundError,
+    Table,
     TableNotFoundError,
     UsageError,
     col,
@@ -135,3 +137,108 @@ def test_a_warehouse_that_is_a_file_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match="no warehouse"):
         Catalog.open(tmp_path / "file", create=False)
     assert (tmp_path / "file").read_text() == "x"
+
+
+@pytest.fixture
+def parted(catalog):
+    columns = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False)])
+    table = catalog.create_table("sales.parted", columns, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "1"})
+    table.write_arrow(pa.table({"p": [1, 2], "k": [1, 2]}))
+    return table
+
+
+@pytest.mark.parametrize("absent", [[{"p": 7}], [{"p": 1}, {"p": 7}]], ids=["one", "one-of-two"])
+def test_dropping_a_partition_that_is_not_there_says_so_and_commits_nothing(parted, absent):
+    with pytest.raises(NotFoundError, match=r"nothing was dropped: .* has no partition \{'p': 7\}; table.partitions\(\)"):
+        parted.drop_partitions(absent)
+    assert [snapshot.id for snapshot in parted.snapshots()] == [1] and parted.count() == 2
+    parted.drop_partitions([{"p": 1}])
+    assert parted.to_arrow()["p"].to_pylist() == [2]
+    with pytest.raises(NotFoundError):
+        parted.drop_partitions([{"p": 1}])
+    parted.truncate()
+    assert [snapshot.id for snapshot in parted.snapshots()] == [1, 2, 3]
+
+
+AFTER_A_DROP = {
+    "alter": lambda t, _: t.alter(SetOption("bucket-append-ordered", "true")),
+    "analyze": lambda t, _: t.analyze(),
+    "branch": lambda t, _: t.branch("b"),
+    "branches": lambda t, _: t.branches(),
+    "changes": lambda t, _: t.changes(1).to_arrow(),
+    "commit": lambda t, held: t.commit(held["changes"]),
+    "committed": lambda t, _: t.committed("me"),
+    "compact": lambda t, _: t.compact(full=True),
+    "compaction_tasks": lambda t, _: t.compaction_tasks(full=True),
+    "compact_manifests": lambda t, _: t.compact_manifests(),
+    "consumers": lambda t, _: t.consumers(),
+    "count": lambda t, _: t.count(),
+    "create_branch": lambda t, _: t.create_branch("b"),
+    "create_tag": lambda t, _: t.create_tag("x"),
+    "delete": lambda t, _: t.delete("k = 1"),
+    "delete_branch": lambda t, _: t.delete_branch("b"),
+    "delete_consumer": lambda t, _: t.delete_consumer("c"),
+    "delete_tag": lambda t, _: t.delete_tag("x"),
+    "doctor": lambda t, _: t.doctor(),
+    "drop_partitions": lambda t, _: t.drop_partitions([{"p": 1}]),
+    "expire_changelogs": lambda t, _: t.expire_changelogs(retain_min=1, retain_max=1),
+    "expire_consumers": lambda t, _: t.expire_consumers(timedelta(1)),
+    "expire_partitions": lambda t, _: t.expire_partitions(older_than=timedelta(1), timestamp_pattern="2000-01-0$p"),
+    "expire_snapshots": lambda t, _: t.expire_snapshots(retain_min=1, retain_max=1),
+    "expire_tags": lambda t, _: t.expire_tags(),
+    "fast_forward": lambda t, _: t.fast_forward("b"),
+    "filter_committed": lambda t, _: t.filter_committed("me", [1]),
+    "head": lambda t, _: t.head(),
+    "levels": lambda t, _: t.levels(),
+    "lookup": lambda t, _: t.lookup(pa.table({"p": [1], "k": [1]})),
+    "mark_partitions_done": lambda t, _: t.mark_partitions_done([{"p": 1}]),
+    "merge": lambda t, _: t.merge(pa.table({"p": [1], "k": [1]}), ["p", "k"], when_not_matched_insert=True),
+    "partitions": lambda t, _: t.partitions(),
+    "purge_files": lambda t, _: t.purge_files(),
+    "refresh": lambda t, _: t.refresh(),
+    "remove_orphans": lambda t, _: t.remove_orphans(),
+    "remove_unexisting_files": lambda t, _: t.remove_unexisting_files(),
+    "rename_branch": lambda t, _: t.rename_branch("b", "c"),
+    "rescale": lambda t, _: t.rescale(2),
+    "reset_consumer": lambda t, _: t.reset_consumer("c", 1),
+    "rollback_to": lambda t, _: t.rollback_to(1),
+    "scan": lambda t, _: t.scan().to_arrow(),
+    "scan of a snapshot": lambda t, _: t.scan(snapshot_id=1).to_arrow(),
+    "scan of a tag": lambda t, _: t.scan(tag="x").to_arrow(),
+    "scan at a time": lambda t, _: t.scan(timestamp="2030-01-01").to_arrow(),
+    "scan from before": lambda _, held: held["scan"].to_arrow(),
+    "snapshot": lambda t, _: t.snapshot(),
+    "snapshot of an id": lambda t, _: t.snapshot(1),
+    "snapshots": lambda t, _: t.snapshots(),
+    "statistics": lambda t, _: t.statistics(),
+    "stream": lambda t, _: t.stream().poll(),
+    "system": lambda t, _: t.system("files").scan().to_arrow(),
+    "system snapshots": lambda t, _: t.system("snapshots").scan().to_arrow(),
+    "tags": lambda t, _: t.tags(),
+    "to_arrow": lambda t, _: t.to_arrow(),
+    "to_pandas": lambda t, _: t.to_pandas(),
+    "to_polars": lambda t, _: t.to_polars(),
+    "truncate": lambda t, _: t.truncate(),
+    "update": lambda t, _: t.update("k = 1", {"v": 1}),
+    "upsert": lambda t, _: t.upsert(pa.table({"p": [1], "k": [1]})),
+    "write_arrow": lambda t, _: t.write_arrow(pa.table({"p": [1], "k": [1]})),
+}
+
+
+@pytest.mark.parametrize("verb", AFTER_A_DROP)
+def test_after_a_drop_every_verb_says_that_the_table_is_gone(catalog, verb):
+    columns = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
+    table = catalog.create_table("sales.gone", columns, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "1"})
+    table.write_arrow(pa.table({"p": [1], "k": [1]}))
+    with table.writer() as writer:
+        writer.write_arrow(pa.table({"p": [1], "k": [2]}))
+        held = {"scan": table.scan(), "changes": writer.changes()}
+    catalog.drop_table("sales.gone")
+    with pytest.raises(TableNotFoundError, match="gone"):
+        AFTER_A_DROP[verb](table, held)
+
+
+def test_every_verb_of_a_table_is_tried_after_a_drop():
+    no_store = {"open", "run_compaction", "rewrite_file_index", "writer", "writer_numbers", "name", "schema", "options", "location", "comment"}
+    verbs = {name for name in dir(Table) if not name.startswith("_") and callable(getattr(Table, name))}
+    assert verbs - no_store <= set(AFTER_A_DROP)
