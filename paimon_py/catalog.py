@@ -5,7 +5,7 @@ Source: format.md §1; Java `Catalog`, `AbstractCatalog`, release 2.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import PurePath
 from typing import cast
@@ -21,7 +21,7 @@ from paimon_py.catalogs.metastore import Database, Metastore, TableName
 from paimon_py.catalogs.open import open_metastore
 from paimon_py.catalogs.options import METASTORE, TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import mapped, names_place
+from paimon_py.doors import NameList, mapped, names_place
 from paimon_py.env import Env
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -152,7 +152,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
             raise AlreadyExistsError(f"database {name!r} exists already")
 
     def databases(self) -> list[str]:
-        """Names of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
+        """NameList of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
         return self._metastore.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
@@ -184,8 +184,8 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
         name: str,
         schema: Schema | pa.Schema | Iterable[object],
         *,
-        primary_key: Sequence[str] = (),
-        partition_by: Sequence[str] = (),
+        primary_key: NameList = (),
+        partition_by: NameList = (),
         options: Mapping[str, str] | None = None,
         comment: str | None = None,
         exist_ok: bool = False,
@@ -220,7 +220,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
         return self.table(name)
 
     def tables(self, database: str) -> list[str]:
-        """Names of all tables of a database, sorted. Cost: one list, and one per directory in it.
+        """NameList of all tables of a database, sorted. Cost: one list, and one per directory in it.
 
         Raises:
             DatabaseNotFoundError: there is no such database.
@@ -302,8 +302,8 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
     def _new_schema(
         self,
         columns: Schema | pa.Schema | Iterable[object],
-        primary_key: Sequence[str],
-        partition_by: Sequence[str],
+        primary_key: NameList,
+        partition_by: NameList,
         options: Mapping[str, str] | None,
         comment: str | None,
     ) -> TableSchema:
@@ -421,7 +421,7 @@ def _check_options(options: Mapping[str, str], root: TableRoot) -> None:
     warn_of_idle_options(root, options)
 
 
-def _names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
+def _names(argument: str, names: NameList) -> tuple[str, ...]:
     if isinstance(names, str):
         raise UsageError(f"{argument} is a list of column names; write [{names!r}]")
     given = tuple(names or ())

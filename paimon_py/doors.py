@@ -9,11 +9,24 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from paimon_py.errors import CorruptionError, NotFoundError, PaimonError, TableNotFoundError, UsageError
 
 C = TypeVar("C", bound=type)
+
+
+class NameList(Protocol):
+    """NameList in their order: a list or a tuple of texts. One text alone is none, also for type checkers."""
+
+    def __contains__(self, value: object, /) -> bool:
+        """Whether a name is among these; of a text type checkers know that it asks for texts."""
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+
+    def __len__(self) -> int:
+        """How many there are."""
 
 
 UNFORESEEN: tuple[type[Exception], ...] = (

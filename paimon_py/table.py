@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice, choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import names_place
+from paimon_py.doors import NameList, names_place
 from paimon_py.env import Env
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
@@ -294,7 +294,7 @@ class Table(
         return cared_for(self._root, self._schema, done, of_batch=True)
 
     def upsert(
-        self, data: object, *, on: Sequence[str] | Mapping[str, str] | None = None, progress: Progress | None = None
+        self, data: object, *, on: NameList | Mapping[str, str] | None = None, progress: Progress | None = None
     ) -> RowsResult:
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
 
@@ -311,7 +311,7 @@ class Table(
     def merge(
         self,
         source: object,
-        on: Sequence[str] | Mapping[str, str],
+        on: NameList | Mapping[str, str],
         *,
         when_matched_update: object = None,
         when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
@@ -355,7 +355,7 @@ class Table(
         tag: str | None = None,
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
         order_by: object = None,
@@ -392,7 +392,7 @@ class Table(
         start: int | str | datetime,
         end: int | str | datetime | None = None,
         *,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         mode: str = "auto",
         limit: int | None = None,
@@ -422,6 +422,12 @@ class Table(
         span = between(start, end, mode, self._schema)
         return Scan(self._root, self._schema, columns=columns, where=where, limit=limit, between=span)
 
+    @overload
+    def system(self, name: Literal["audit_log", "binlog", "ro"]) -> SystemTable: ...
+
+    @overload
+    def system(self, name: str) -> SystemTable | MadeTable: ...
+
     def system(self, name: str) -> SystemTable | MadeTable:
         """A system table of this table, such as "audit_log" or "snapshots"; read like a table, never written.
 
@@ -434,7 +440,7 @@ class Table(
         return system_table(self._root, self._schema, self._name, name)
 
     def lookup(
-        self, keys: object, *, columns: Sequence[str] | None = None, missing: str = "drop",
+        self, keys: object, *, columns: NameList | None = None, missing: str = "drop",
         progress: Progress | None = None,
     ) -> pa.Table:
         """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.

@@ -10,7 +10,7 @@ from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.doors import check_progress, names_place
+from paimon_py.doors import NameList, check_progress, names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -42,7 +42,7 @@ class TableCare(ABC):
         full: bool = False,
         partitions: Sequence[Mapping[str, object]] | None = None,
         where: Predicate | str | None = None,
-        order_by: Sequence[str] | None = None,
+        order_by: NameList | None = None,
         strategy: str | None = None,
         progress: Callable[[int, int, str], object] | None = None,
     ) -> CommitResult:
@@ -127,7 +127,7 @@ class TableCare(ABC):
         full: bool = False,
         partitions: Sequence[Mapping[str, object]] | None = None,
         where: Predicate | str | None = None,
-        order_by: Sequence[str] | None = None,
+        order_by: NameList | None = None,
         strategy: str | None = None,
     ) -> list[CompactionTask]:
         """What `compact` would do, as tasks that do not depend on each other and can be sent to other processes.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import check_progress, names_place
+from paimon_py.doors import NameList, check_progress, names_place
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.statistics import Statistics
@@ -24,7 +24,7 @@ class TableStatistics:
 
     def analyze(
         self,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         *,
         all_columns: bool = False,
         progress: Callable[[int, int, str], object] | None = None,
@@ -50,7 +50,7 @@ class TableStatistics:
         return self._analyzed(columns, all_columns, progress)
 
     def _analyzed(
-        self, columns: Sequence[str] | None, all_columns: bool,
+        self, columns: NameList | None, all_columns: bool,
         progress: Callable[[int, int, str], object] | None = None, measure: Measure | None = None,
     ) -> Statistics | None:  # fmt: skip
         """See `analyze`; `measure`: who looks at rows, given what to look at; None: this process."""

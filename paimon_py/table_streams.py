@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import listed, names_place
+from paimon_py.doors import NameList, listed, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
@@ -32,7 +32,7 @@ class TableStreams:
         self,
         *,
         from_: int | str | datetime | None = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         until: int | str | datetime | None = None,
         options: Mapping[str, str] | None = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from paimon_py.catalogs.server import KeptPartition
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
+from paimon_py.doors import NameList
 from paimon_py.env import Clock, Env, Ids, SerialPool
 from paimon_py.expr.literal import Lit
 from paimon_py.expr.predicate import (
@@ -82,6 +83,7 @@ __all__ = [
     "ManifestFile",
     "MapType",
     "MultisetType",
+    "NameList",
     "Not",
     "Or",
     "Partition",

@@ -14,7 +14,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.doors import check_progress
+from paimon_py.doors import NameList, check_progress
 from paimon_py.errors import UsageError
 from paimon_py.files.stamps import Stamps
 from paimon_py.lazy import lazy_property
@@ -72,7 +72,7 @@ class Lookups:
         return self._frames.nbytes if self._frames is not None else 0
 
     def rows(
-        self, schema: TableSchema, keys: object, columns: Sequence[str] | None, missing: str, *,
+        self, schema: TableSchema, keys: object, columns: NameList | None, missing: str, *,
         at: Snapshot | None = None, progress: Progress | None = None,
     ) -> pa.Table:  # fmt: skip
         """See `Table.lookup`. `at`: the snapshot to look into, None for the latest."""

@@ -22,6 +22,7 @@ from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.parts import Part
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.doors import NameList
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.metadata.partition_files import partition_files
 from paimon_py.metadata.root import TableRoot
@@ -46,7 +47,7 @@ _ROUNDS = 3
 """How often the table is read if the snapshot expires meanwhile."""
 
 
-def columns_to_analyze(schema: TableSchema, columns: Sequence[str] | None, *, all_columns: bool) -> tuple[Field, ...]:
+def columns_to_analyze(schema: TableSchema, columns: NameList | None, *, all_columns: bool) -> tuple[Field, ...]:
     """The columns that a caller wants to know of: some, or all that can be analyzed.
 
     Raises:

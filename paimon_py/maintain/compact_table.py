@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.compact import Carry, Compactor
-from paimon_py.doors import check_progress
+from paimon_py.doors import NameList, check_progress
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.after_commit import cared_for
 from paimon_py.maintain.expire_partitions import unexpired
@@ -28,7 +28,7 @@ def compact_table(  # noqa: PLR0913
     full: bool,
     partitions: Sequence[Mapping[str, object]] | None,
     where: Predicate | str | None,
-    order_by: Sequence[str] | None,
+    order_by: NameList | None,
     strategy: str | None,
     progress: Progress | None,
     carry: Carry | None = None,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.doors import listed
+from paimon_py.doors import NameList, listed
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import near_names
 from paimon_py.spec.schema import TableSchema
@@ -67,7 +67,7 @@ def listed_names(columns: object) -> tuple[str, ...] | None:
     return None if columns is None else tuple(listed("columns must be a list of names", columns))
 
 
-def projection_of(columns: Sequence[str] | None, schema: TableSchema) -> Projection:
+def projection_of(columns: NameList | None, schema: TableSchema) -> Projection:
     """What `columns` names, None for all: `"a"` is the column of that name if there is one, `"pos.x"` else the field
     `x` of the ROW `pos`.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
-from paimon_py.doors import names_place
+from paimon_py.doors import NameList, names_place
 from paimon_py.errors import UsageError
 from paimon_py.notebook import scan_page
 from paimon_py.scan import convert
@@ -42,7 +42,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Names and types of the columns that are returned."""
+        """NameList and types of the columns that are returned."""
 
     @property
     @abstractmethod
@@ -147,7 +147,7 @@ class Rows(ABC):
         """Whether rows may be left out before others are counted or ordered."""
 
     @abstractmethod
-    def _narrowed(self, columns: Sequence[str] | None, where: Predicate | None) -> Rows:
+    def _narrowed(self, columns: NameList | None, where: Predicate | None) -> Rows:
         """The same rows with some of their columns (None: all), of those rows only that match, if that may be."""
 
     if not TYPE_CHECKING:

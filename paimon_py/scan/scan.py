@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import names_place
+from paimon_py.doors import NameList, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
@@ -68,7 +68,7 @@ class Scan(Rows):
         tag: str | None = None,
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
         order_by: object = None,
@@ -106,7 +106,7 @@ class Scan(Rows):
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns that are returned."""
+        """NameList and types of the columns that are returned."""
         return self._projection.arrow_schema
 
     @property
@@ -415,7 +415,7 @@ class Scan(Rows):
     def _takes_conditions(self) -> bool:
         return self._limit is None and not self._order
 
-    def _narrowed(self, columns: Sequence[str] | None, where: Predicate | None) -> Scan:
+    def _narrowed(self, columns: NameList | None, where: Predicate | None) -> Scan:
         _ = self._resolved
         scan = object.__new__(type(self))
         scan.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _DERIVED})

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_py.catalog import Catalog
 from paimon_py.commit.result import CommitResult
+from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
@@ -144,7 +145,7 @@ def update_spark(
 def merge_spark(  # noqa: PLR0913
     table: Table,
     source: DataFrame,
-    on: Sequence[str] | Mapping[str, str],
+    on: NameList | Mapping[str, str],
     *,
     when_matched_update: object = None,
     when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
@@ -182,7 +183,7 @@ def compact_spark(
     full: bool = False,
     partitions: Sequence[Mapping[str, object]] | None = None,
     where: Predicate | str | None = None,
-    order_by: Sequence[str] | None = None,
+    order_by: NameList | None = None,
     strategy: str | None = None,
     progress: Callable[[int, int, str], object] | None = None,
     spark: SparkSession | None = None,

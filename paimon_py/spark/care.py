@@ -13,7 +13,7 @@ from paimon_py import Changes, CommitResult, CompactionTask, ExpiredSnapshots, P
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
-from paimon_py.doors import check_progress
+from paimon_py.doors import NameList, check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.analyze import Measured, columns_to_analyze, measured
 from paimon_py.maintain.compact_table import compact_table
@@ -52,7 +52,7 @@ def require_table(table: object, verb: str) -> Table:
 
 def compact(
     table: Table, spark: SparkSession | None, *, full: bool, partitions: Sequence[Mapping[str, object]] | None,
-    where: Predicate | str | None, order_by: Sequence[str] | None, strategy: str | None,
+    where: Predicate | str | None, order_by: NameList | None, strategy: str | None,
     progress: Callable[[int, int, str], object] | None,
 ) -> CommitResult:  # fmt: skip
     """See `compact_spark`."""

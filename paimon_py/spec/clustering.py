@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paimon_py.doors import listed
+from paimon_py.doors import NameList, listed
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.option_names import did_you_mean
@@ -45,7 +45,7 @@ def is_incremental(schema: TableSchema) -> bool:
     return not schema.primary_keys and Options(schema.options).get_bool(INCREMENTAL)
 
 
-def sort_clustering(schema: TableSchema, order_by: Sequence[str] | None, strategy: str | None) -> Clustering | None:
+def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: str | None) -> Clustering | None:
     """The clustering that a caller of `compact` asks for; None: none.
 
     Columns that are not given are those of the table's options; without a strategy rows are sorted column by column.

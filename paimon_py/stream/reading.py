@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
@@ -32,7 +33,7 @@ class Reading:
         self,
         root: TableRoot,
         schema: TableSchema,
-        columns: Sequence[str] | None,
+        columns: NameList | None,
         where: Predicate | str | None,
         view: View | None = None,
     ) -> None:
@@ -50,7 +51,7 @@ class Reading:
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns of a step; `_row_kind` last in a stream of a table."""
+        """NameList and types of the columns of a step; `_row_kind` last in a stream of a table."""
         return self._shown[0].arrow_schema
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from numbers import Integral
 
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import names_place
+from paimon_py.doors import NameList, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -55,7 +55,7 @@ class Stream:
         schema: TableSchema,
         *,
         from_: object = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         until: object = None,
         options: Mapping[str, str] | None = None,
@@ -85,7 +85,7 @@ class Stream:
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns of a step, `_row_kind` last."""
+        """NameList and types of the columns of a step, `_row_kind` last."""
         return self._reading.schema
 
     @property

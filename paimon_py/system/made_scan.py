@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import decoding_metadata, names_place
+from paimon_py.doors import NameList, decoding_metadata, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind, predicate_of
@@ -95,7 +95,7 @@ class MadeScan(Rows):
         made: Made,
         source: Origin,
         *,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
     ) -> None:
@@ -110,7 +110,7 @@ class MadeScan(Rows):
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns that are returned."""
+        """NameList and types of the columns that are returned."""
         return self._projection.arrow_schema
 
     @property
@@ -217,7 +217,7 @@ class MadeScan(Rows):
     def _takes_conditions(self) -> bool:
         return self._limit is None
 
-    def _narrowed(self, columns: Sequence[str] | None, where: Predicate | None) -> MadeScan:
+    def _narrowed(self, columns: NameList | None, where: Predicate | None) -> MadeScan:
         _ = self._state
         scan = MadeScan.__new__(MadeScan)
         scan.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _DERIVED})

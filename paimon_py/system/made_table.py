@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
-from paimon_py.doors import mapped, names_place
+from paimon_py.doors import NameList, mapped, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.notebook import system_page
@@ -61,7 +61,7 @@ class MadeTable:
         tag: str | None = None,
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
         options: Mapping[str, str] | None = None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from paimon_py.doors import mapped, names_place
+from paimon_py.doors import NameList, mapped, names_place
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -106,7 +106,7 @@ class SystemTable:
         tag: str | None = None,
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
         options: Mapping[str, str] | None = None,
@@ -132,7 +132,7 @@ class SystemTable:
         start: int | str | datetime,
         end: int | str | datetime | None = None,
         *,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         mode: str = "auto",
         limit: int | None = None,
@@ -152,7 +152,7 @@ class SystemTable:
         self,
         *,
         from_: int | str | datetime | None = None,
-        columns: Sequence[str] | None = None,
+        columns: NameList | None = None,
         where: Predicate | str | None = None,
         until: int | str | datetime | None = None,
         options: Mapping[str, str] | None = None,
