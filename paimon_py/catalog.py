@@ -152,7 +152,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
             raise AlreadyExistsError(f"database {name!r} exists already")
 
     def databases(self) -> list[str]:
-        """NameList of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
+        """Names of all databases, sorted. Cost: one list of the warehouse, or one question to the metastore."""
         return self._metastore.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
@@ -220,7 +220,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
         return self.table(name)
 
     def tables(self, database: str) -> list[str]:
-        """NameList of all tables of a database, sorted. Cost: one list, and one per directory in it.
+        """Names of all tables of a database, sorted. Cost: one list, and one per directory in it.
 
         Raises:
             DatabaseNotFoundError: there is no such database.

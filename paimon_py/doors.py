@@ -17,7 +17,7 @@ C = TypeVar("C", bound=type)
 
 
 class NameList(Protocol):
-    """NameList in their order: a list or a tuple of texts. One text alone is none, also for type checkers."""
+    """Names in their order: a list or a tuple of texts. One text alone is none, also for type checkers."""
 
     def __contains__(self, value: object, /) -> bool:
         """Whether a name is among these; of a text type checkers know that it asks for texts."""

@@ -20,6 +20,7 @@ from paimon_py.expr.predicate import Compare, Constant, In, IsNull, Not, Operato
 
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _DOUBLE_DIGITS, _FLOAT_DIGITS = 53, 24
+_FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -139,7 +140,7 @@ def _is_exact(kind: pa.DataType, given: pa.DataType, number: Any) -> bool:
     is_double = pa.types.is_float64(kind)
     if pa.types.is_integer(given):
         return bool(abs(number) <= 1 << (_DOUBLE_DIGITS if is_double else _FLOAT_DIGITS))
-    if not pa.types.is_floating(given) or number != number or abs(number) > np.finfo(np.float32).max:
+    if not pa.types.is_floating(given) or number != number or abs(number) > _FLOAT_MAX:
         return bool(is_double and pa.types.is_floating(given) and number == number)
     return is_double or bool(float(np.float32(number)) == number)
 
