@@ -390,7 +390,7 @@ def test_polars_frames_are_data():
     assert values == {"a": ["x", None], "b": [[1], None]}
 
 
-@pytest.mark.parametrize("data", [None, 1, "a", [1], {"a": [1]}, [{"a": 1}], np.array([1]), pa.array([1]), object()])
+@pytest.mark.parametrize("data", [None, 1, "a", [1], {"a": [1]}, [{1: 1}], np.array([1]), pa.array([1]), object()])
 def test_anything_else_is_refused(data):
     with pytest.raises(UsageError):
         open_stream(data).read_all()
