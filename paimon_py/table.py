@@ -424,10 +424,8 @@ class Table(
 
     @overload
     def system(self, name: Literal["audit_log", "binlog", "ro"]) -> SystemTable: ...
-
     @overload
     def system(self, name: str) -> SystemTable | MadeTable: ...
-
     def system(self, name: str) -> SystemTable | MadeTable:
         """A system table of this table, such as "audit_log" or "snapshots"; read like a table, never written.
 
