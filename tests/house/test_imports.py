@@ -30,6 +30,8 @@ RARE = {
     "paimon_py.rows.live_keys", "paimon_py.lookup.lookups", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
     "paimon_py.spark", "paimon_py.spec.changed_schema", "paimon_py.spec.validation", "paimon_py.storage.fsspec_store",
     "paimon_py.scan.change_plan", "paimon_py.scan.diff_plan", "paimon_py.scan.diff_read", "paimon_py.system.table",
+    "paimon_py.expr.foreign", "paimon_py.expr.from_arrow", "paimon_py.scan.dataset", "paimon_py.scan.lazy_polars",
+    "paimon_py.scan.seen_plan", "paimon_py.types", "paimon_py.write.listed_rows",
     "paimon_py.testing", "paimon_py.write.dynamic", "paimon_py.write.moving", "paimon_py.write.waiting",
 }  # fmt: skip
 WRITING = {
