@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice, choice_of
+from paimon_py.codec.typed_changes import typed
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.doors import NameList, names_place
@@ -111,7 +112,7 @@ class Table(
         return self._schema.comment
 
     def alter(self, *changes: SchemaChange) -> TableSchema:
-        """Apply all changes as one new schema and move to it.
+        """Apply all changes as one new schema and move to it. Types are texts, or those of Paimon or Arrow.
 
         Returns: the new schema.
 
@@ -120,6 +121,7 @@ class Table(
             CommitRetriesExhaustedError: others changed the schema at every attempt.
             LockTimeoutError: others hold the table's lock in the catalog; nothing is written.
         """
+        changes = typed(changes)
         options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
             from paimon_py.maintain.publish_waiting import require_none_waiting
@@ -297,6 +299,9 @@ class Table(
         self, data: object, *, on: NameList | Mapping[str, str] | None = None, progress: Progress | None = None
     ) -> RowsResult:
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
+
+        With `on`, columns that `data` lacks keep their values in rows that are there. Without `on`, which needs a
+        primary key, no old row is looked at: such columns become NULL or their default, as in `write_arrow`.
 
         Args:
             on: the columns that make the key. A table with a primary key needs none, and looks at no old row.

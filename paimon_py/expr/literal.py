@@ -97,6 +97,11 @@ def lit(value: object) -> Lit:
     return value if isinstance(value, Lit) else Lit(value)
 
 
+def is_na(value: object) -> bool:
+    """Whether a value is the NULL of pandas, which compares with nothing; pandas need not be there."""
+    return type(value).__name__ == "NAType" and type(value).__module__.startswith("pandas")
+
+
 LiteralValue = Union[bool, int, float, str, BinaryValue, DecimalValue, DateValue, TimeValue, TimestampValue]
 
 
@@ -123,6 +128,8 @@ def to_literal(value: object) -> LiteralValue | None:
     """
     if isinstance(value, Lit):
         value = value.value
+    if is_na(value):
+        return None
     if value is None or isinstance(value, (BinaryValue, DecimalValue, DateValue, TimeValue, TimestampValue)):
         return value
     if isinstance(value, np.generic):

@@ -80,7 +80,7 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
     if unknown:
         shown = ", ".join(map(repr, unknown))
         inner = any(str(name).partition(".")[0] in schema.names for name in unknown)
-        hint = "; a ROW is set as a whole" if inner else ""
+        hint = "; a ROW is set as a whole" if inner else "; table.refresh() sees columns that others added"
         raise UsageError(f"{verb} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}{hint}")
     kinds = Options(schema.options).find_str("rowkind.field")
     if schema.primary_keys and kinds in wanted:

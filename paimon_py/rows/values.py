@@ -25,7 +25,7 @@ from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.calculate import calculated
 from paimon_py.expr.calculation import Calculation
-from paimon_py.expr.literal import Lit
+from paimon_py.expr.literal import Lit, is_na
 from paimon_py.expr.predicate import And, Column, CompareColumns, Constant, Not, Or, Predicate, Ref
 from paimon_py.expr.split import columns_of
 from paimon_py.expr.sql import parse_column
@@ -337,6 +337,7 @@ def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:
 
 def _literal(field: Field, value: object) -> pa.Array:
     """An array of one value."""
+    value = None if is_na(value) else value
     wanted = f"{field.name}: {value!r} given, {sql_type(field.type)} needed"
     if value is None and not field.type.nullable:
         raise SchemaError(f"{wanted}; it may not be NULL", fields=(field.name,))

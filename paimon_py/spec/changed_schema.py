@@ -48,7 +48,7 @@ from paimon_py.spec.schema_changes import (
     UpdateComment,
 )
 from paimon_py.spec.type_text import contains, parse_type, sql_type, with_nullability
-from paimon_py.spec.types import Atomic, DataType, Field, Root, VectorType
+from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType, VectorType
 from paimon_py.spec.validation import validate
 
 _DIRECTIVES = ("__BLOB", "__VECTOR")
@@ -76,6 +76,19 @@ def apply(
     changed = draft.finish(time_millis)
     validate(changed, schema)
     return changed
+
+
+def _refuse_dots(fields: Sequence[Field], column: object) -> None:
+    """Refuse a text such as "pos.z" that may mean a field inside the ROW "pos", or a column with a dot in its name."""
+    if not isinstance(column, str):
+        return
+    row, _, rest = column.partition(".")
+    if rest and any(field.name == row and isinstance(field.type, RowType) for field in fields):
+        raise SchemaError(
+            f"column {column!r}: write AddColumn({[row, rest]!r}, …) for a field inside {row}, or"
+            f" AddColumn({[column]!r}, …) for a column whose name holds the dot",
+            fields=(column,),
+        )
 
 
 class _Draft:
@@ -144,6 +157,7 @@ class _Draft:
 
     def add(self, change: AddColumn) -> None:
         path = column_path(change.column)
+        _refuse_dots(self.fields, change.column)
         _check_comment(change.column, change.comment)
         data_type = _type(path, change.type)
         check_column_names([Field(-1, path[-1], data_type)])
@@ -293,7 +307,10 @@ def _check_comment(column: Path, comment: str | None) -> None:
 
 def _check_free(fields: Sequence[Field], path: tuple[str, ...], name: str) -> None:
     if any(field.name == name for field in fields):
-        raise SchemaError(f"there is already a column {path_text((*path[:-1], name))}", fields=(name,))
+        raise SchemaError(
+            f"there is already a column {path_text((*path[:-1], name))}; table.refresh() shows what columns there are",
+            fields=(name,),
+        )
 
 
 def _indexed_columns(options: dict[str, str]) -> tuple[str, ...]:

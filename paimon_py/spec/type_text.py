@@ -164,7 +164,7 @@ def _parse(value: Any) -> DataType:
         return _parse_object(value)
     if isinstance(value, (Atomic, ArrayType, MultisetType, MapType, RowType, VectorType)):
         return value
-    raise SchemaError(f"a type is text such as 'INT NOT NULL', an object or a DataType, not {type(value).__name__}")
+    raise SchemaError(f"a type is text such as 'INT NOT NULL', a type of pyarrow or of paimon_py, not {value!r}")
 
 
 def _quoted(name: str) -> str:

@@ -125,6 +125,8 @@ def row_bytes(batch: pa.RecordBatch) -> int:
 
 def _way_to_arrow(data: object) -> str:
     """What makes Arrow data of things that are nearly that."""
+    if type(data).__module__.startswith("pyspark."):
+        return "paimon_py.convert_from_spark(df) makes Arrow data of a DataFrame, write_spark(table, df) writes it; or "
     way = next((name for name in ("collect", "scan") if hasattr(data, name)), None)
     return "" if way is None else f"call {way}() first, or "
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import (
+    AddColumn,
     Catalog,
     DatabaseNotFoundError,
     NotFoundError,
@@ -19,6 +20,7 @@ from paimon_py import (
     SnapshotNotFoundError,
     Table,
     TableNotFoundError,
+    UpdateColumnType,
     UsageError,
     col,
 )
@@ -242,3 +244,72 @@ def test_every_verb_of_a_table_is_tried_after_a_drop():
     no_store = {"open", "run_compaction", "rewrite_file_index", "writer", "writer_numbers", "name", "schema", "options", "location", "comment"}
     verbs = {name for name in dir(Table) if not name.startswith("_") and callable(getattr(Table, name))}
     assert verbs - no_store <= set(AFTER_A_DROP)
+
+
+class SparkFrame:
+    """What a DataFrame of Spark looks like from outside."""
+
+
+SparkFrame.__module__ = "pyspark.sql.dataframe"
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda t: t.scan(where=col("amount") == pd.NA), UsageError, r'col\("amount"\).is_null\(\)'),
+        (lambda t: t.scan(where=col("amount") == pd.NaT), UsageError, r'col\("amount"\).is_null\(\)'),
+        (lambda t: t.write_arrow(SparkFrame()), UsageError, r"paimon_py.convert_from_spark\(df\)"),
+        (lambda t: t.write_arrow(7), UsageError, "is not Arrow data"),
+        (lambda t: t.alter(AddColumn("x", int)), SchemaError, "a type of pyarrow or of paimon_py, not <class 'int'>"),
+        (lambda t: t.alter(AddColumn("x", pa.uint64())), SchemaError, r"use decimal128\(20, 0\)"),
+        (lambda t: t.alter(AddColumn("pos.z", "INT")), SchemaError, r"AddColumn\(\['pos', 'z'\], …\) for a field .* AddColumn\(\['pos.z'\], …\)"),
+        (lambda t: t.alter(AddColumn("price", "INT")), SchemaError, r"already a column 'price'; table.refresh\(\)"),
+        (lambda t: t.update("id = 1", {"price": "source.price"}), UsageError, r'write col\("price"\)'),
+        (lambda t: t.update("id = 1", {"price": col("price") / 0}), SchemaError, r"price: 1.5 / 0 \(row 0 of a batch\) divides by zero"),
+        (lambda t: t.scan(columns="id"), UsageError, r"columns=\['id'\]"),
+        (lambda t: t.scan(columns=["prise"]).to_arrow(), UsageError, "did you mean 'price'"),
+    ],
+)
+def test_what_is_tried_wrongly_is_answered_by_what_is_right(catalog, ask, error, words):
+    columns = pa.schema([pa.field("id", pa.int32(), nullable=False), ("amount", pa.int64()), ("price", pa.float32()),
+                         ("pos", pa.struct([("x", pa.int32())]))])  # fmt: skip
+    table = catalog.create_table("sales.tried", columns, primary_key=["id"], options={"bucket": "1"})
+    table.write_arrow([{"id": 1, "price": 1.5}])
+    with pytest.raises(error, match=words):
+        ask(table)
+    assert [snapshot.id for snapshot in table.snapshots()] == [1] and table.refresh().schema.id == 0
+
+
+def test_types_of_arrow_and_columns_with_dots_can_be_added(catalog):
+    table = catalog.create_table("sales.typed", pa.schema([("id", pa.int64()), ("pos", pa.struct([("x", pa.int32())]))]))
+    table.alter(
+        AddColumn("n", pa.decimal128(12, 2)), AddColumn(["pos", "z"], pa.float64()), AddColumn(["pos.z"], pa.list_(pa.string())),
+        UpdateColumnType("n", pa.decimal128(14, 2)),
+    )  # fmt: skip
+    table.write_arrow([{"id": 1, "n": 2, "pos": {"x": 1, "z": 0.5}, "pos.z": ["a"]}])
+    assert str(table.to_arrow().schema.field("n").type) == "decimal128(14, 2)"
+    assert table.to_arrow()["pos"].to_pylist() == [{"x": 1, "z": 0.5}] and table.to_arrow()["pos.z"].to_pylist() == [["a"]]
+
+
+def test_null_of_pandas_is_null(orders):
+    orders.write_arrow(pa.table({"id": [1], "amount": [5]}))
+    orders.update("id = 1", {"amount": pd.NA})
+    assert orders.to_arrow()["amount"].to_pylist() == [None]
+    assert orders.scan(where=col("id").isin([1, pd.NA])).count() == 1
+
+
+def test_an_upsert_keeps_what_is_not_given_with_on_alone(orders):
+    orders.write_arrow(pa.table({"id": [1], "amount": [5], "price": [1.5]}))
+    orders.upsert(pa.table({"id": [1], "amount": [6]}), on=["id"])
+    assert orders.to_arrow().to_pylist() == [{"id": 1, "amount": 6, "price": 1.5}]
+    orders.upsert(pa.table({"id": [1], "amount": [7]}))
+    assert orders.to_arrow().to_pylist() == [{"id": 1, "amount": 7, "price": None}]
+
+
+@pytest.mark.parametrize("ask", [lambda t: t.scan(where="added = 1").count(), lambda t: t.update("id = 1", {"added": 1}),
+                                 lambda t: t.write_arrow([{"id": 1, "added": 2}])], ids=["where", "update", "write"])  # fmt: skip
+def test_a_stale_table_names_refresh(catalog, orders, ask):
+    catalog.table("sales.orders").alter(AddColumn("added", "INT"))
+    with pytest.raises(UsageError, match=r"table.refresh\(\)"):
+        ask(orders)
+    orders.refresh().update("id = 1", {"added": 1})
