@@ -121,7 +121,6 @@ class Table(
             CommitRetriesExhaustedError: others changed the schema at every attempt.
             LockTimeoutError: others hold the table's lock in the catalog; nothing is written.
         """
-        changes = typed(changes)
         options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
         if bucket_mode(self._schema) is BucketMode.POSTPONED and any(option.name == "bucket" for option in options):
             from paimon_py.maintain.publish_waiting import require_none_waiting
@@ -136,13 +135,12 @@ class Table(
             name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone
         })  # fmt: skip
         warn_of_idle_options(self._root, set_now)
-        root = self._root
-
+        root, given = self._root, typed(changes)
         publish = partial(
-            alter, root.schemas, changes, has_snapshots=lambda: root.snapshots.latest_id() is not None,
+            alter, root.schemas, given, has_snapshots=lambda: root.snapshots.latest_id() is not None,
             clock=root.env.clock,
         )  # fmt: skip
-        self._schema = publish() if root.registration is None else root.registration.alter(root, changes, publish)
+        self._schema = publish() if root.registration is None else root.registration.alter(root, given, publish)
         return self._schema
 
     def _on(self, root: TableRoot) -> Table:
@@ -304,7 +302,7 @@ class Table(
         primary key, no old row is looked at: such columns become NULL or their default, as in `write_arrow`.
 
         Args:
-            on: the columns that make the key. A table with a primary key needs none, and looks at no old row.
+            on: the columns that make the key.
             progress: as `delete`; without `on` as `write_arrow`.
 
         Raises: as `merge`.
