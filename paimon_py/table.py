@@ -279,13 +279,11 @@ class Table(
 
         Args:
             values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
-                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array. A text that reads like a
-                column or an expression is refused; `lit("source.a")` is the text itself. Columns of the primary key
-                and of partitions cannot be set.
+                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
+                expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
             progress: as `delete`.
 
-        Raises: as `delete`, and SchemaError for a value that its column cannot hold, a sum beyond BIGINT, a division by
-            zero.
+        Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
         from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
@@ -328,8 +326,7 @@ class Table(
         Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
         source), values such as `{"c": col("source.c"), "n": sql("source.n * 2")}`, or `(condition, one of these)`; a
         delete is True or a condition. Of a list of these the first that applies to a row counts, and deletes come
-        before updates. A text that reads like a reference or an expression and is none is refused;
-        `lit("source.c")` is the text itself.
+        before updates. A text that reads like an expression is refused; `lit("source.c")` is the text itself.
 
         Args:
             source: anything with an Arrow C stream, or a pandas frame; read once.
