@@ -108,9 +108,10 @@ def live(java, version: str, seed: int, directory) -> None:
         ours, theirs = sides
         watermark += rng.randrange(0, 5 * 3_600_000)
         rows = [{"p": rng.randrange(2), "q": rng.choice("ab"), "k": rng.randrange(5), "v": f"{step}"}]
-        if parts and step > 2 and version != "0.9.0" and rng.random() < 0.3:
-            held = rng.choice(ours.table().partitions()).partition
-            gone = {name: held[name] for name in parts[: rng.randrange(1, len(parts) + 1)]}
+        held = ours.table().partitions() if parts and step > 2 and version != "0.9.0" and rng.random() < 0.3 else []
+        if held:
+            chosen = rng.choice(held).partition
+            gone = {name: chosen[name] for name in parts[: rng.randrange(1, len(parts) + 1)]}
             ours.table().drop_partitions([gone])
             theirs.step("truncate", partitions=[gone])
         else:
