@@ -112,9 +112,7 @@ class Table(
         return self._schema.comment
 
     def alter(self, *changes: SchemaChange) -> TableSchema:
-        """Apply all changes as one new schema and move to it. Types are texts, or those of Paimon or Arrow.
-
-        Returns: the new schema.
+        """Apply all changes as one new schema, move to it, and return it. Types are texts, or those of Paimon or Arrow.
 
         Raises:
             UsageError: Java's rules forbid a change; nothing is written.
