@@ -81,6 +81,36 @@ def pairs(spark, start, end, text):
     return spark.range(start, end, 1, 2).selectExpr("id k", f"concat('{text}', id) v")
 
 
+def streams(spark, warehouse, catalog, keyed):
+    """Java's stream follows both writers; ours too; and both see the same changes."""
+    name = "followed_keyed" if keyed else "followed"
+    options = {"primary_key": ["k"], "options": {"bucket": "2", "changelog-producer": "input"}} if keyed else {}
+    table = catalog.create_table(f"default.{name}", Schema(PAIRS), **options)
+    paimon_py.write_spark(table, pairs(spark, 0, 10, "ours"))
+    source = spark.readStream.format("paimon").option("scan.mode", "from-snapshot").option("scan.snapshot-id", "1")
+    source = source.option("read.changelog", "true").load(f"{warehouse}/default.db/{name}")
+    check = f"{warehouse}/check-{name}"
+    query = source.writeStream.format("memory").queryName(f"seen_{name}").option("checkpointLocation", check).start()
+    try:
+        for number in range(2):
+            query.processAllAvailable()
+            spark.sql(f"INSERT INTO {name} SELECT id + {5 + 10 * number}, concat('java{number}_', id) FROM range(10)")
+            query.processAllAvailable()
+            paimon_py.write_spark(table, pairs(spark, 10 * number, 10 * number + 12, f"again{number}_"))
+        if keyed:
+            gone = pairs(spark, 0, 3, "gone").selectExpr("*", "'-D' AS _row_kind")
+            paimon_py.write_spark(table, gone)
+            paimon_py.compact_spark(table, full=True, spark=spark)
+        query.processAllAvailable()
+        seen = as_text(spark.table(f"seen_{name}").selectExpr("rowkind", "k", "v").collect())
+    finally:
+        query.stop()
+    steps = [paimon_py.convert_to_spark(step, spark).selectExpr("_row_kind", "k", "v").collect() for step in table.stream(from_=1, until="now")]
+    assert seen == as_text(row for rows in steps for row in rows)
+    same(spark, table, ["k", "v"], "in the end")
+    return seen
+
+
 def sink(spark, warehouse, catalog):
     """Java's stream writes what we wrote elsewhere into a table that we read and write, too."""
     here, there = (catalog.create_table(f"default.{name}", Schema(PAIRS), primary_key=["k"], options={"bucket": "2"}) for name in ("here", "there"))
@@ -124,16 +154,18 @@ def main(warehouse, jar, *asked):
 
     engine_tables.write = write
     works = {
+        "streams": lambda: streams(spark, warehouse, catalog, False),
+        "streams_keyed": lambda: streams(spark, warehouse, catalog, True),
         "sink": lambda: sink(spark, warehouse, catalog),
         "places": lambda: places(spark, warehouse, catalog),
     }
     for name in asked:
+        said = found = None
         try:
-            works[name]() if name in works else shape_in_turns(spark, pathlib.Path(warehouse), SHAPES[name])
-            said = None
+            found = works[name]() if name in works else shape_in_turns(spark, pathlib.Path(warehouse), SHAPES[name])
         except Exception as error:  # noqa: BLE001 - any error is an answer
             said = f"{error}\n{traceback.format_exc()}"[:3000]
-        print(json.dumps({"name": name, "error": said}), flush=True)
+        print(json.dumps({"name": name, "error": said, "found": found}), flush=True)
     spark.stop()
 
 

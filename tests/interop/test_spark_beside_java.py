@@ -19,8 +19,9 @@ pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
 
 ROOT = Path(__file__).parents[2]
 LAUNCHERS = ROOT.parent / "shared" / "engines"
-WORKS = ("sink", "places")
-KINDS = [name for name in SHAPES if re.fullmatch("(append|keyed|keyed_parted|vectors|nested)_(parquet|orc|avro)|hashed|moving|postponed", name)]
+WORKS = ("streams", "streams_keyed", "sink", "places")
+FOLLOWED = {"streams": "followed", "streams_keyed": "followed_keyed"}
+KINDS = [name for name in SHAPES if re.fullmatch("(append|keyed|keyed_parted|vectors|nested|partial|first|aggregated|evolved_keyed)_(parquet|orc|avro)|hashed|moving|postponed", name)]
 KNOWN = {"postponed": "number of buckets needs to be greater than 0"}
 """What Paimon 0.9 does not have, and how it says so."""
 
@@ -42,11 +43,34 @@ def answers():
     try:
         program = str(ROOT / "tests" / "interop" / "spark_beside_java.py")
         done = subprocess.run([sys.executable, program, warehouse, str(jars[-1]), *WORKS, *KINDS], env=environment, capture_output=True, text=True, check=False)
+        told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"name"')]
+        assert len(told) == len(WORKS) + len(KINDS), done.stderr[-2000:]
+        made = {one["name"]: one for one in told}
+        flink = by_flink(warehouse, {name: len(made[name]["found"]) for name in FOLLOWED if made[name]["found"]})
     finally:
         shutil.rmtree(warehouse, ignore_errors=True)
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"name"')]
-    assert len(told) == len(WORKS) + len(KINDS), done.stderr[-2000:]
-    return {one["name"]: one["error"] for one in told}
+    return {**{name: one["error"] for name, one in made.items()}, "flink": [(flink.get(name), made[name]["found"]) for name in FOLLOWED]}
+
+
+def by_flink(warehouse, counts):
+    """The changes that Flink's streaming job sees in tables, from their first snapshot on; nothing where there is no Flink."""
+    start = "/*+ OPTIONS('scan.mode'='from-snapshot','scan.snapshot-id'='1') */"
+    queries = [f"@take {count} 300 SELECT k, v FROM {FOLLOWED[name]} {start}" for name, count in counts.items()]
+    command = [sys.executable, "flink_sql.py", "--warehouse", warehouse, "--parallelism", "1", "--keep-going", "@streaming", *queries]
+    done = subprocess.run(command, cwd=LAUNCHERS, capture_output=True, text=True, check=False)
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"statement"')][-len(queries) :]
+    return {
+        name: sorted(repr((kind, *row)) for kind, row in zip(one["kinds"], one["rows"], strict=True)) if one["ok"] else one["error"]
+        for name, one in zip(counts, told, strict=False)
+    }
+
+
+def test_flinks_streaming_job_follows_what_spark_wrote():
+    found = answers()["flink"]
+    if all(theirs is None for theirs, _ in found):
+        pytest.skip("Flink cannot be had here")
+    for theirs, ours in found:
+        assert theirs == ours
 
 
 @pytest.mark.parametrize("name", [*WORKS, *KINDS])
