@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.decimal_digits import scaled_down
 from paimon_py.errors import SchemaError
 from paimon_py.expr.arrays import literal_array
 from paimon_py.expr.calculation import Arithmetic, Case, FunctionCall, Negative, Sign
@@ -336,10 +337,9 @@ def _rounded(array: pa.Array, digits: int) -> pa.Array:
     if pa.types.is_decimal(kind):
         if digits >= kind.scale:
             return array
-        wider = pa.decimal256(min(_DIGITS, kind.precision + 1), kind.scale)
-        found = pc.round(array.cast(wider), digits, "half_towards_infinity")
         scale = max(0, digits)
-        return found.cast(pa.decimal256(min(_DIGITS, wider.precision - kind.scale + scale), scale))
+        precision = min(_DIGITS, kind.precision + 1) - kind.scale + scale
+        return scaled_down(array, digits, half_up=True).cast(pa.decimal256(min(_DIGITS, precision), scale))
     found = pc.round(array, digits, "half_towards_infinity")
     return found.cast(kind) if pa.types.is_integer(kind) else found
 

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import AnyArray, from_numpy, nulls_or_none, numpy_values
+from paimon_py.decimal_digits import WIDEST, scaled_down
 from paimon_py.files.cast_job import Cast, by_distinct
 from paimon_py.spec.types import Root
 
 INTEGERS = {Root.TINYINT: np.int8, Root.SMALLINT: np.int16, Root.INT: np.int32, Root.BIGINT: np.int64}
 FLOATS = {Root.FLOAT: np.float32, Root.DOUBLE: np.float64}
-_WIDEST = 76
 _COMPACT = 18
 _PLAIN_SCALE = 38
 _PLAIN = r"^-?[0-9]{1,37}(?:\.[0-9]{1,38})?$"
@@ -69,8 +69,8 @@ def decimal_to_number(array: pa.Array, job: Cast) -> pa.Array:
     """Integers get the low bits of the whole part; floats the nearest value."""
     if job.wanted.root in FLOATS:
         return _as(array, _doubles(array), job)
-    wide = pc.cast(array, pa.decimal256(_WIDEST, array.type.scale))
-    whole = pc.cast(pc.round(wide, ndigits=0, round_mode="towards_zero"), pa.decimal128(38, 0))
+    whole = array if array.type.scale == 0 else scaled_down(array, 0, half_up=False)
+    whole = pc.cast(whole, pa.decimal128(38, 0))
     return _as(array, np.ascontiguousarray(numpy_values(whole)[:, 0]).view(np.int64), job)
 
 
@@ -79,13 +79,13 @@ def rescale(array: pa.Array, precision: int, scale: int) -> pa.Array:
     kind, target = array.type, pa.decimal128(precision, scale)
     if scale >= kind.scale and precision - scale >= kind.precision - kind.scale:
         return pc.cast(array, target)
-    wide = pc.cast(array, pa.decimal256(_WIDEST, kind.scale))
     if scale < kind.scale:
-        wide = pc.round(wide, ndigits=scale, round_mode="half_towards_infinity")
-    wide = pc.cast(wide, pa.decimal256(_WIDEST, scale))
+        wide = scaled_down(array, scale, half_up=True)
+    else:
+        wide = pc.cast(array, pa.decimal256(WIDEST, scale))
     largest = decimal.Decimal((0, (9,) * precision, -scale))
-    high = pa.scalar(largest, pa.decimal256(_WIDEST, scale))
-    low = pa.scalar(largest.copy_negate(), pa.decimal256(_WIDEST, scale))
+    high = pa.scalar(largest, pa.decimal256(WIDEST, scale))
+    low = pa.scalar(largest.copy_negate(), pa.decimal256(WIDEST, scale))
     fits = pc.and_(pc.less_equal(wide, high), pc.greater_equal(wide, low))
     return pc.cast(pc.if_else(fits, wide, pa.scalar(None, wide.type)), target)
 
@@ -94,7 +94,7 @@ def rescaled_texts(texts: pa.Array, precision: int, scale: int) -> pa.Array | No
     """Texts as decimals, rounded and nulled as by `rescale`; None if some are not in plain notation."""
     if pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py() is False:
         return None
-    return rescale(pc.cast(texts, pa.decimal256(_WIDEST, _PLAIN_SCALE)), precision, scale)
+    return rescale(pc.cast(texts, pa.decimal256(WIDEST, _PLAIN_SCALE)), precision, scale)
 
 
 def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.Decimal | None:
