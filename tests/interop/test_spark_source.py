@@ -451,3 +451,145 @@ def test_a_sink_merges_schemas_and_refuses_what_does_not_fit(spark, catalog, tmp
     assert "no such column" in refused(lambda: streamed(df, table, tmp_path / "one"))
     streamed(df, table, tmp_path / "two", **{"write.merge-schema": "true"})
     assert content(catalog.table("db.t")) == numbered(0, 10)
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+def followed(spark, table, columns=None, **options):
+    reader = spark.readStream.format("paimon").options(**options)
+    return (reader if columns is None else reader.schema(columns)).load(table.location)
+
+
+def more(table, start, end, text="v"):
+    table.write_arrow(pa.table({"k": range(start, end), "v": [f"{text}{k}" for k in range(start, end)]}))
+
+
+def limits(spark):
+    """Whether this Spark can limit a batch."""
+    return tuple(map(int, spark.version.split(".")[:2])) >= (4, 2)
+
+
+@pytest.mark.parametrize("keys", [{}, KEYED], ids=["append", "keyed"])
+def test_a_table_is_followed_into_another_one_and_nothing_is_lost_or_doubled(spark, catalog, tmp_path, keys):
+    table = catalog.create_table("db.t", COLUMNS, **keys)
+    copy = catalog.create_table("db.copy", COLUMNS)
+    checkpoint = tmp_path / "checkpoint"
+
+    def run():
+        streamed(followed(spark, table), copy, checkpoint)
+        return sorted(copy.scan().to_arrow()["k"].to_pylist())
+
+    assert run() == []
+    more(table, 0, 10)
+    more(table, 10, 20)
+    assert run() == list(range(20))
+    assert run() == list(range(20))
+    more(table, 20, 30)
+    table.compact(full=True)
+    assert run() == list(range(30))
+    forget_the_last_batch(checkpoint)
+    more(table, 30, 40)
+    for _ in range(1 if limits(spark) else 2):  # before Spark 4.2 a run has one batch, here the one that is run again
+        found = run()
+    assert found == list(range(40))
+    assert no_orphans(copy)
+
+
+def test_a_query_that_never_finished_its_first_batch_reads_the_same_again(spark, catalog, tmp_path):
+    table, copy = keyed(catalog), catalog.create_table("db.copy", COLUMNS)
+    streamed(followed(spark, table), copy, tmp_path / "checkpoint")
+    assert forget_the_last_batch(tmp_path / "checkpoint") == 0
+    more(table, 100, 110)
+    for _ in range(1 if limits(spark) else 2):
+        streamed(followed(spark, table), copy, tmp_path / "checkpoint")
+    assert sorted(copy.scan().to_arrow()["k"].to_pylist()) == [*range(15), *range(100, 110)]
+    assert no_orphans(copy)
+
+
+def test_a_first_scan_and_snapshots_are_cut_into_batches(spark, catalog, tmp_path):
+    table, copy = keyed(catalog), catalog.create_table("db.copy", COLUMNS)
+    more(table, 100, 110)
+    limit = {"read.stream.maxFilesPerTrigger": "1"}
+    if not limits(spark):
+        assert "from Spark 4.2 on" in refused(
+            lambda: streamed(followed(spark, table, **limit), copy, tmp_path / "checkpoint")
+        )
+        return
+    streamed(followed(spark, table, **limit), copy, tmp_path / "checkpoint")
+    begun = len(list(copy.snapshots()))
+    assert begun == len(table.scan().splits()) == 2
+    forget_the_last_batch(tmp_path / "checkpoint")
+    more(table, 200, 210)
+    streamed(followed(spark, table, **limit), copy, tmp_path / "checkpoint")
+    assert sorted(copy.scan().to_arrow()["k"].to_pylist()) == [*range(15), *range(100, 110), *range(200, 210)]
+    assert len(list(copy.snapshots())) == begun + 2
+    assert no_orphans(copy)
+
+
+def test_kinds_are_shown_where_they_are_asked_for_and_deletes_are_never_taken_for_rows(spark, catalog, tmp_path):
+    table = keyed(catalog)
+    pair = pa.table({"k": [1, 2], "v": ["x", "y"], "_row_kind": ["-D", "+U"]})
+    table.write_arrow(pair)
+    first = {"scan.snapshot-id": "3"}
+    shown = catalog.create_table("db.a", Schema([("k", "BIGINT"), ("v", "STRING"), ("kind", "STRING")]))
+    df = followed(spark, table, **first, **{"read.row-kinds": "true"})
+    assert df.columns == ["k", "v", "_row_kind"]
+    streamed(df.withColumnRenamed("_row_kind", "kind"), shown, tmp_path / "a")
+    want = [{"k": 1, "v": "x", "kind": "-D"}, {"k": 2, "v": "y", "kind": "+U"}]
+    assert sorted(shown.scan().to_arrow().to_pylist(), key=str) == want
+    audit = followed(spark, table, **first, **{"read.changelog": "true"})
+    assert audit.columns == ["rowkind", "k", "v"]
+    streamed(audit.withColumnRenamed("rowkind", "kind"), shown, tmp_path / "b")
+    assert shown.scan().count() == 4
+    into = catalog.create_table("db.c", COLUMNS, **KEYED)
+    assert "rows were deleted" in refused(lambda: streamed(followed(spark, table, **first), into, tmp_path / "c"))
+    df = followed(spark, table, "k bigint, v string, _row_kind string")
+    streamed(df, into, tmp_path / "d")
+    assert content(into) == content(table)
+
+
+def test_columns_and_conditions_reach_the_stream(spark, catalog, tmp_path):
+    table = keyed(catalog)
+    into = catalog.create_table("db.c", Schema([("v", "STRING")]))
+    streamed(followed(spark, table, "v string", where="k >= 13"), into, tmp_path / "checkpoint")
+    assert sorted(into.scan().to_arrow()["v"].to_pylist()) == ["b13", "b14"]
+
+
+def test_a_checkpoint_older_than_the_table_says_what_to_do_and_a_consumer_prevents_that(spark, catalog, tmp_path):
+    table, copy = keyed(catalog, **{"write-only": "true"}), catalog.create_table("db.copy", COLUMNS)
+    named = {"consumer-id": "c", "scan.mode": "latest"}
+    streamed(followed(spark, table), copy, tmp_path / "one")
+    streamed(followed(spark, table, **named), copy, tmp_path / "two")
+    for number in range(20, 24):
+        more(table, number, number + 1)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert [snapshot.id for snapshot in table.snapshots()] == [3, 4, 5, 6]
+    streamed(followed(spark, table, **named), copy, tmp_path / "two")
+    assert sorted(copy.scan().to_arrow()["k"].to_pylist()) == list(range(15)) + [20, 21, 22, 23]
+    table.delete_consumer("c")
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    said = refused(lambda: streamed(followed(spark, table), copy, tmp_path / "one"))
+    assert "new checkpointLocation" in said
+    assert "consumer-id" in said
+
+
+def test_a_stream_that_waits_sees_what_comes(spark, catalog, tmp_path):
+    table, copy = keyed(catalog), catalog.create_table("db.copy", COLUMNS)
+    df = followed(spark, table, **{"scan.mode": "latest"})
+    writing = df.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writing.trigger(processingTime="0 seconds").start(copy.location)
+    try:
+        query.processAllAvailable()
+        for number in (20, 30):
+            more(table, number, number + 5)
+            query.processAllAvailable()
+            assert copy.scan().count() == number // 2 - 5
+    finally:
+        query.stop()
+
+
+def test_options_of_streams_are_refused_elsewhere(spark, catalog):
+    table = keyed(catalog)
+    said = refused(loaded(spark, table, **{"read.stream.maxRowsPerTrigger": "3"}).collect)
+    assert "is for streaming reads, not for batch reads" in said

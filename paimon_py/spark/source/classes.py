@@ -15,13 +15,14 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     InputPartition,
     WriterCommitMessage,
 )  # fmt: skip
 
 from paimon_py.spark.entry import travelling
-from paimon_py.spark.source import read, write
+from paimon_py.spark.source import read, stream, write
 from paimon_py.spark.source.options import BATCH_WRITES, SINKS
 
 Read = Callable[[bytes], Iterator[pa.RecordBatch]]
@@ -31,11 +32,22 @@ _ARROW_SINK = getattr(datasource, "DataSourceStreamArrowWriter", None)
 _SINK: tuple[Any, ...] = (_ARROW_SINK,) if _ARROW_SINK else (DataSourceStreamWriter, DataSourceArrowWriter)
 """What a sink is for Spark. Spark 4.0 has no sinks of Arrow batches, and gives batches to all that look like this."""
 
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+
+    _STREAM: tuple[Any, ...] = (DataSourceStreamReader, SupportsTriggerAvailableNow)
+except ImportError:
+    _STREAM = (DataSourceStreamReader,)
+"""What a stream is for Spark, which limits batches and ends with what is there from 4.2 on."""
+
+_MANY = 1 << 62
+"""Rows of a batch: the limit that stands for those of our options."""
+
 
 def source_class(name: str) -> type[Any]:
     """The data source under a name."""
     columns, reader_of = travelling(read.columns), travelling(planned)
-    writer_of, sink_of = travelling(writer), travelling(sink)
+    writer_of, sink_of, stream_of = travelling(writer), travelling(sink), travelling(follower)
 
     class PaimonSource(DataSource):  # type: ignore[misc]
         @classmethod
@@ -47,6 +59,9 @@ def source_class(name: str) -> type[Any]:
 
         def reader(self, schema: st.StructType) -> DataSourceReader:
             return reader_of(dict(self.options), schema)
+
+        def streamReader(self, schema: st.StructType) -> DataSourceStreamReader:
+            return stream_of(dict(self.options), schema)
 
         def writer(self, schema: st.StructType, overwrite: bool) -> DataSourceArrowWriter:
             return writer_of(dict(self.options), schema, overwrite)
@@ -71,6 +86,43 @@ def planned(options: Options, schema: st.StructType) -> DataSourceReader:
             return iter(()) if split is None else read_split(split)  # None is what Spark makes of no partitions
 
     return PaimonReader()
+
+
+def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
+    """Runs beside the driver: the reader of a stream. The table is opened where Spark asks for offsets."""
+    limited = len(_STREAM) > 1
+    opened, read_part = travelling(stream.Query), travelling(stream.read_part)
+
+    class PaimonStreamReader(*_STREAM):  # type: ignore[misc]
+        kept: Any = None
+
+        @property
+        def query(self) -> Any:
+            self.kept = self.kept or opened(options, schema, limited)
+            return self.kept
+
+        def initialOffset(self) -> Any:
+            return self.query.initial()
+
+        def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> Any:
+            return self.query.latest(start, limited and isinstance(limit, ReadAllAvailable))
+
+        def getDefaultReadLimit(self) -> Any:
+            return ReadMaxRows(_MANY) if self.query.has_limits else ReadAllAvailable()
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            self.query.stop_at_what_is_there()
+
+        def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+            return [InputPartition(part) for part in self.query.parts(start, end)]
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            return read_part(partition.value)
+
+        def commit(self, end: dict[str, Any]) -> None:
+            self.query.done(end)
+
+    return PaimonStreamReader()
 
 
 def writer(options: Options, schema: st.StructType, overwrite: bool) -> DataSourceArrowWriter:

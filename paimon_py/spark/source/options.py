@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.catalogs.options import METASTORE, OF_ALL, OF_KINDS, WAREHOUSE
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
+from paimon_py.spark.source.limits import LIMITS
 from paimon_py.spec.idle_options import idle_options
 from paimon_py.spec.option_names import FALLBACKS, FIELDS_PREFIX, nearest
 from paimon_py.spec.options import OPTIONS
@@ -19,7 +20,7 @@ from paimon_py.storage.store_options import FAMILIES
 
 PATH, TABLE, BRANCH = "path", "table", "branch"
 COLUMNS, WHERE, TRUNCATE = "columns", "where", "truncate-nanos"
-CHANGELOG = "read.changelog"
+CHANGELOG, KINDS = "read.changelog", "read.row-kinds"
 MERGE, WIDEN, CAST = "write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast"
 MODE, SPARK_MODE = "overwrite-mode", "partitionOverwriteMode"
 USER, IDENTIFIER, CHECKPOINT = "commit-user", "commit-identifier", "checkpointLocation"
@@ -27,9 +28,11 @@ USER, IDENTIFIER, CHECKPOINT = "commit-user", "commit-identifier", "checkpointLo
 _PLACE = (PATH, TABLE, "database", BRANCH)
 _READ = (COLUMNS, WHERE, "filter", TRUNCATE, CHANGELOG)
 _WRITE = (MERGE, WIDEN, CAST, USER)
-BATCH_READS, BATCH_WRITES, SINKS = "batch reads", "batch writes", "streaming writes"
+BATCH_READS, BATCH_WRITES = "batch reads", "batch writes"
+STREAMS, SINKS = "streaming reads", "streaming writes"
 USES: Mapping[str, tuple[str, ...]] = {
     BATCH_READS: _READ,
+    STREAMS: (*_READ, KINDS, *LIMITS),
     BATCH_WRITES: (*_WRITE, MODE, SPARK_MODE, IDENTIFIER),
     SINKS: (*_WRITE, CHECKPOINT),
 }

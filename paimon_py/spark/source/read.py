@@ -8,22 +8,29 @@ from typing import Any, Union
 import pyarrow as pa
 from pyspark.sql import types as st
 
-from paimon_py.errors import SchemaError, UsageError
+from paimon_py.errors import SchemaError, SnapshotNotFoundError, UsageError
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.scan import Scan
 from paimon_py.spark.convert import fit
 from paimon_py.spark.source.opening import Source, read_from
-from paimon_py.spark.source.options import BATCH_READS, COLUMNS, TRUNCATE, SourceOptions, asked_of
+from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of
 from paimon_py.spark.types import arrow_schema, spark_schemas
-from paimon_py.stream.step import Step
 from paimon_py.system.made_scan import MadeScan
 
-Readable = Union[Scan, MadeScan, Step]
+Readable = Union[Scan, MadeScan]
 
 
 def columns(options: Mapping[str, str]) -> st.StructType:
     """The columns that a read has, if the user names no other ones."""
     asked = asked_of(options)
-    return spark_schemas(_scan(read_from(asked), asked, asked.columns).schema, None)[1]
+    source = read_from(asked)
+    try:
+        found = _scan(source, asked, asked.columns).schema
+    except SnapshotNotFoundError:  # a stream that goes on may name a state that is gone; a batch read is told by `plan`
+        found = source.scan(columns=asked.columns).schema
+    if asked.flag(KINDS):
+        found = found.append(ROW_KIND_FIELD)
+    return spark_schemas(found, None)[1]
 
 
 def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[bytes], ReadSplit]:

@@ -1,0 +1,275 @@
+"""Follow a table for a streaming query: offsets → splits. Without Spark.
+
+All that a batch reads is said by its two offsets, so that a batch can be run again in another process: each is planned
+anew from the table, by `Table.stream`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
+from paimon_py.metadata.consumers import Consumer
+from paimon_py.scan.split import Split
+from paimon_py.spark.source.limits import BatchLimits, Size
+from paimon_py.spark.source.offsets import NEW_CHECKPOINT, Offset, all_of, mark_of
+from paimon_py.spark.source.opening import read_from
+from paimon_py.spark.source.options import SourceOptions
+from paimon_py.spec.layout import check_name
+from paimon_py.spec.options import Options
+from paimon_py.spec.snapshot import Base
+from paimon_py.stream.begin import follows, whole
+from paimon_py.stream.end import End
+from paimon_py.stream.position import Position, parse_position, table_of
+from paimon_py.stream.start import Compacted, FromSnapshot, Full, start_of
+from paimon_py.stream.step import Step
+from paimon_py.stream.stream import Stream
+from paimon_py.system.made_table import MadeTable
+from paimon_py.system.table import SystemTable
+from paimon_py.table import Table
+
+_STARTS = (
+    "scan.mode", "scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id", "consumer.mode",
+    "consumer.ignore-progress",
+)  # fmt: skip
+
+
+class SplitBatch(NamedTuple):
+    """The splits of a batch, and the offset after them."""
+
+    splits: list[Split]
+    end: Offset
+
+
+class Follower:
+    """A table as one streaming query follows it. What was planned last is kept, since Spark asks twice."""
+
+    def __init__(self, asked: SourceOptions, columns: Sequence[str] | None) -> None:
+        """Open the table.
+
+        Args:
+            columns: of the table; their kinds come with them.
+
+        Raises: as `opened`, and UsageError for a table that nobody can follow.
+        """
+        source = read_from(asked)
+        if isinstance(source, MadeTable):
+            raise UsageError(f"{source.name} cannot be followed: read it as a batch")
+        self._root = source._root
+        self._schema = source._schema
+        self._source = _without_consumer(source)
+        self._asked = asked
+        self._columns = columns
+        stored = Options({**self._schema.options, **asked.table})
+        name = stored.find_str("consumer-id")
+        self._consumer = None if name is None else check_name("consumer", name)
+        self._resumes = not stored.get_bool("consumer.ignore-progress")
+        self._kept: tuple[Offset, SplitBatch] | None = None
+        self._begun: Offset | None = None
+        self._recorded = self._last_millis = 0
+
+    @property
+    def reading(self) -> Any:
+        """What reads the splits, in any process."""
+        return self._stream(from_="earliest")._reading
+
+    def beginning(self) -> Offset:
+        """Where a new query begins: looked up once.
+
+        Raises:
+            UsageError: no such beginning, or one that only batch reads have.
+            SnapshotExpiredError, SnapshotNotFoundError: there is no such state (any more).
+        """
+        if self._begun is not None:
+            return self._begun
+        start = start_of(None, self._asked.table, self._schema)
+        if self._consumer is not None and self._resumes:
+            found = self._root.consumers.find(self._consumer)
+            start = start if found is None else FromSnapshot(max(found.next_snapshot_id, 1), self._consumer)
+        if isinstance(start, (Full, Compacted)):
+            snapshot = whole(self._root, start, End())
+            begun = all_of(None if snapshot is None else snapshot.id)
+        else:
+            begun = Offset(began=str(Position(follows(self._root, start), table_of(self._root))))
+        self.acknowledge(begun)
+        self._begun = begun
+        return begun
+
+    def now(self) -> int:
+        """The number of the latest snapshot, 0 for none."""
+        return self._root.snapshots.latest_id() or 0
+
+    def latest(self) -> Offset:
+        """The offset after all that there is, for a Spark that does not say where a batch begins.
+
+        The offset says where a new query would begin, as this may be one. If there is no such place, a query that goes
+        on needs none, and a new one is told when it asks.
+        """
+        began = None
+        with contextlib.suppress(SnapshotNotFoundError):
+            began = self.beginning().began
+        return Offset(began=began, after=str(Position(Base.of(self._root.latest()), table_of(self._root))))
+
+    def following(self, start: Offset, limits: BatchLimits, until: int | None = None) -> SplitBatch:
+        """What comes after an offset, as far as the limits allow.
+
+        Args:
+            until: the last snapshot that counts.
+
+        Cost: a plan for each snapshot. Holds the splits of one batch.
+        Raises: SnapshotExpiredError, which says what to do
+        """
+        with _advice():
+            batch, size = self._following(self._decided(start), limits, until)
+        now = self._root.env.clock.millis()
+        if until is None and batch.splits and not limits.is_enough(size, now - self._last_millis):
+            return SplitBatch([], start)
+        self._last_millis = now if batch.splits else self._last_millis
+        self._kept = (start, batch)
+        return batch
+
+    def between(self, start: Offset, end: Offset) -> list[Split]:
+        """The splits between two offsets, the same ones whenever they are asked for.
+
+        Raises: SnapshotExpiredError, which says what to do; UsageError for splits that are cut in another way now.
+        """
+        if self._kept is not None and self._kept[0] == start and self._kept[1].end == end:
+            return self._kept[1].splits
+        if start.is_beginning and end.began is not None:
+            start = Offset(began=end.began)
+        if start.waits and end.position is not None:
+            start = all_of(end.position.base.id) if end.position.base.id else end
+        with _advice():
+            return self._between(start, end) if start != end else []
+
+    def acknowledge(self, end: Offset) -> None:
+        """Let the consumer, if there is one, stand before what comes after an offset."""
+        if self._consumer is None or end.waits:
+            return
+        position = end.position
+        number = (end.whole or 1) if position is None else position.base.id + 1
+        if number > self._recorded:
+            self._root.consumers.put(Consumer(self._consumer, number))
+            self._recorded = number
+
+    # -- how it is found ----------------------------------------------------------------------------------------------
+
+    def _decided(self, start: Offset) -> Offset:
+        """A beginning with all rows of an empty table, once there are some."""
+        if not start.waits:
+            return start
+        snapshot = whole(self._root, Full(), End())
+        return start if snapshot is None else all_of(snapshot.id)
+
+    def _following(self, start: Offset, limits: BatchLimits, until: int | None) -> tuple[SplitBatch, Size]:
+        splits: list[Split] = []
+        size, end = Size(), start
+        if start.waits or (until is not None and start.whole is not None and start.whole > until):
+            return SplitBatch(splits, start), size
+        stream = self._from(start, until)
+        while not limits.is_full(size):
+            step = stream.poll()
+            if step is None:
+                position = stream.position
+                if position is not None and not end.taken and position != (end.after or end.began):
+                    end = Offset(began=end.began, after=position)
+                break
+            there = _checked(step, end)
+            for number, split in enumerate(there[end.taken :], end.taken + 1):
+                if limits.is_full(size):
+                    break
+                splits.append(split)
+                size = size.plus(split)
+                end = msgspec.structs.replace(
+                    end, taken=number, step=step.snapshot_id, mark=mark_of(there[:number])
+                )
+            if end.taken == len(there):
+                end = Offset(began=end.began, after=step.position)
+        return SplitBatch(splits, end), size
+
+    def _between(self, start: Offset, end: Offset) -> list[Split]:
+        last = 0 if end.position is None else end.position.base.id
+        stream, splits, at = self._from(start, end.step if end.taken else last), list[Split](), start
+        while (step := stream.poll()) is not None:
+            there = _checked(step, at)[at.taken :]
+            if end.taken and step.snapshot_id == end.step:
+                _checked(step, end)
+                return splits + there[: end.taken - at.taken]
+            splits += there
+            at = Offset(after=step.position)
+            _require_same(at, end)
+        came_to = None if stream.position is None else parse_position(stream.position)
+        if end.taken or came_to is None or came_to.base.id < last:
+            raise _gone(self._root.path, end)
+        return splits
+
+    def _from(self, start: Offset, until: int | None) -> Stream:
+        if start.whole is not None:
+            first = {"scan.mode": "from-snapshot-full", "scan.snapshot-id": str(start.whole)}
+            return self._stream(options=first, until=until)
+        return self._stream(from_=str(start.position), until=until)
+
+    def _stream(
+        self, *, from_: str | None = None, options: Mapping[str, str] | None = None, until: int | None = None
+    ) -> Stream:
+        others = {name: text for name, text in self._asked.table.items() if name not in _STARTS}
+        return self._source.stream(
+            from_=from_, columns=self._columns, where=self._asked.where, until=until,
+            options={**others, **(options or {})},
+        )  # fmt: skip
+
+
+def _without_consumer(source: Table | SystemTable) -> Table | SystemTable:
+    """The table without a consumer in its options: what a query has read is what Spark says."""
+    kept = {name: text for name, text in source._schema.options.items() if name not in _STARTS}
+    schema = msgspec.structs.replace(source._schema, options=kept)
+    if isinstance(source, Table):
+        return Table(source._root, schema, source.name)
+    return SystemTable(source._root, schema, source._name, source._kind)
+
+
+def _checked(step: Step, at: Offset) -> list[Split]:
+    """The splits of a step of which an offset took some.
+
+    Raises: UsageError where they are not the same any more.
+    """
+    there = step.splits()
+    if not at.taken:
+        return there
+    if step.snapshot_id != at.step or at.taken > len(there) or mark_of(there[: at.taken]) != at.mark:
+        raise UsageError(
+            f"the checkpoint says that {at.taken} splits of snapshot {at.step} were read, and they are cut in another"
+            f" way now: give the options that the query had, or {NEW_CHECKPOINT}"
+        )
+    return there
+
+
+def _require_same(at: Offset, end: Offset) -> None:
+    """Raises: SnapshotExpiredError if another snapshot has the number of the one with which a batch ended."""
+    here, there = at.position, end.position
+    if here is not None and there is not None and here.base.id == there.base.id and here != there:
+        raise _gone("the table", end)
+
+
+def _gone(path: str, end: Offset) -> SnapshotExpiredError:
+    number = end.step if end.taken or end.position is None else end.position.base.id
+    message = f"snapshot {number} of {path}, with which a batch of the query ends, is gone: the table was rolled back"
+    return SnapshotExpiredError(message, snapshot_id=number)
+
+
+@contextlib.contextmanager
+def _advice() -> Iterator[None]:
+    """Say what to do where a query wants rows that are gone."""
+    try:
+        yield
+    except (SnapshotExpiredError, SnapshotNotFoundError) as error:
+        raise SnapshotExpiredError(
+            f"{error}. The checkpoint of the query is older than what the table keeps, and rows in between may be lost"
+            f" to it: {NEW_CHECKPOINT}, with scan.mode=latest-full for all rows, or scan.mode=from-snapshot and "
+            "scan.snapshot-id for those that are left; the option consumer-id keeps what the query has still to read",
+            path=error.path, snapshot_id=error.snapshot_id,
+        ) from error

@@ -1,0 +1,99 @@
+"""Places in a stream as Spark keeps them in its checkpoints: pure, without Spark.
+
+Source: Java `PaimonSourceOffset` (which has other names).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from paimon_py.errors import UsageError
+from paimon_py.scan.split import Split
+from paimon_py.stream.position import Position, parse_position
+
+_EDITION = 1
+_ALL = "all"
+
+
+class Offset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was read of a table: everything up to a snapshot, and some splits of what comes next.
+
+    Attributes:
+        edition: of this form.
+        began: where the stream began: a position; `all:5`, with all rows of snapshot 5; `all`, with all rows of the
+            first snapshot that there will be; None where that is not known any more. Spark asks for the beginning
+            again when the first batch is run again: what the end of that batch says counts.
+        after: the position after the last step that was read as a whole, None if the stream is still at its beginning.
+        taken: how many splits were read of the step after that.
+        step: the snapshot of that step.
+        mark: what tells whether the splits are still cut the same way.
+    """
+
+    edition: int = _EDITION
+    began: str | None = None
+    after: str | None = None
+    taken: int = 0
+    step: int | None = None
+    mark: int | None = None
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Offset:
+        """The offset that Spark gives back.
+
+        Raises: UsageError for what is none, such as an offset of Java's connector.
+        """
+        try:
+            found = msgspec.convert(dict(value), cls)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{value!r} is no offset of paimon_py: {error}; {NEW_CHECKPOINT}") from error
+        if value.get("edition") != _EDITION or set(value) - set(cls.__struct_fields__):
+            raise UsageError(f"{value!r} is an offset of another paimon_py, or of Java's connector; {NEW_CHECKPOINT}")
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """The offset as Spark takes it."""
+        return {"edition": self.edition, **msgspec.to_builtins(self)}
+
+    @property
+    def position(self) -> Position | None:
+        """The snapshot up to which everything was read, None while that is still some beginning with all rows."""
+        text = self.after if self.after is not None else self.began
+        return None if text is None or text.startswith(_ALL) else parse_position(text)
+
+    @property
+    def whole(self) -> int | None:
+        """The snapshot of which all rows are read first."""
+        text = self.began or ""
+        return int(text[len(_ALL) + 1 :]) if self.after is None and text.startswith(f"{_ALL}:") else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the stream begins with all rows of a table that had none."""
+        return self.began == _ALL and self.after is None
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether nothing was read."""
+        return self.after is None and not self.taken
+
+
+NEW_CHECKPOINT = "start the query with a new checkpointLocation"
+
+
+def all_of(snapshot_id: int | None) -> Offset:
+    """The beginning with all rows of a snapshot, or of the first one that there will be."""
+    return Offset(began=_ALL if snapshot_id is None else f"{_ALL}:{snapshot_id}")
+
+
+def mark_of(splits: Sequence[Split]) -> int:
+    """A sum over the files of some splits."""
+    found = 0
+    for split in splits:
+        for file in split.files:
+            found = zlib.crc32(file.name.encode(), found)
+        found = zlib.crc32(b"/", found)
+    return found
