@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -133,17 +134,44 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def spark(place):
+def cluster(place):
+    """A master and two workers with addresses of their own: Spark starts no second attempt on the host of the first."""
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17")
-    from pyspark.sql import SparkSession
-
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"spark://127.0.0.1:{free.getsockname()[1]}"
+    started = []
+
+    def start(kind, host, *more):
+        command = [f"{os.environ['SPARK_HOME']}/bin/spark-class", f"org.apache.spark.deploy.{kind}", "--host", host, *more]
+        environment = {**os.environ, "SPARK_LOCAL_IP": host, "SPARK_NO_DAEMONIZE": "1"}
+        with open(place / f"{kind}-{host}.log", "w") as log:
+            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=place))
+
+    try:
+        start("master.Master", "127.0.0.1", "--port", url.rpartition(":")[2], "--webui-port", "0")
+        for host in ("127.0.0.1", "127.0.0.2"):
+            settings = ["--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(place / f"work-{host}")]
+            start("worker.Worker", host, *settings, url)
+        yield url
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def spark(place, cluster):
+    from pyspark.sql import SparkSession
+
     (place / "sitecustomize.py").write_text(WATCHED)
     session = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
+        SparkSession.builder.master(cluster)
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
