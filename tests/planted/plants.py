@@ -227,8 +227,8 @@ BYTES = (
     ),
     plant(
         "decimals are rounded down where a column gets a smaller scale",
-        'round_mode="half_towards_infinity"',
-        'round_mode="towards_zero"',
+        "wide = scaled_down(array, scale, half_up=True)",
+        "wide = scaled_down(array, scale, half_up=False)",
         "unit/files/test_cast.py",
     ),
     plant(
