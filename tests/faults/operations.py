@@ -331,7 +331,7 @@ OPERATIONS = {
     ),
     "rounds": Operation(rounds, adding(NEW, OTHERS), moves_rows, partly=adding(NEW)),
     "truncate": Operation(lambda t: t.truncate(), replacing(lambda p: True)),
-    "drop": Operation(lambda t: t.drop_partitions([{"p": 2}]), replacing(lambda p: p == 2)),
+    "drop": Operation(lambda t: t.drop_partitions([{"p": 1}]), replacing(lambda p: p == 1)),
     "alter": Operation(add_column, same),
     "shared writers": Operation(shared, adding(NEW), is_dynamic),
     "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 from datetime import timedelta
@@ -9,7 +10,7 @@ from datetime import timedelta
 import pytest
 from pair import Kind, Pair
 
-from paimon_py import SetOption
+from paimon_py import NotFoundError, SetOption
 
 pytestmark = pytest.mark.java
 
@@ -188,5 +189,6 @@ def test_partitions_that_a_branch_lacks(version, java, tmp_path):
         for snapshot in pair.table().snapshots():
             theirs = pair.java_rows(options={"scan.snapshot-id": str(snapshot.id)})
             assert sorted(map(str, theirs)) == sorted(map(str, pair.our_rows(snapshot_id=snapshot.id)))
-        pair.table().drop_partitions([{"p": "a"}])
+        with contextlib.suppress(NotFoundError):  # the branch alone may have the partition
+            pair.table().drop_partitions([{"p": "a"}])
         pair.agree()
