@@ -1,7 +1,7 @@
 """Decimals with fewer digits after the point, exactly.
 
 Arrow divides decimals by words of 32 bits and errs where such a word of the quotient has all bits set: it rounds
-18446744073709551615 of scale 14 to 18446744066402043429 (seen in 23.0 to 26.0).
+18446744073709551615 of scale 14 to 18446744066402043429 (seen in 26.0).
 """
 
 from __future__ import annotations

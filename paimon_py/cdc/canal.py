@@ -12,7 +12,6 @@ from typing import Any
 from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
 from paimon_py.cdc.opening import (
     ANY,
-    STRING,
     Damaged,
     KindedRows,
     as_object,
@@ -24,7 +23,7 @@ from paimon_py.cdc.opening import (
     text_columns,
     updated,
 )
-from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+from paimon_py.spec.types import MAX_LENGTH, STRING, Atomic, Root
 
 _TYPE = re.compile(r"\s*([a-z ]+?)\s*(?:\((.*)\))?\s*((?:unsigned|zerofill|\s)*)", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"'((?:[^']|'')*)'")

@@ -17,17 +17,16 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import UsageError
 from paimon_py.files.cast import cast
+from paimon_py.spec.cast_rules import STRINGS
 from paimon_py.spec.type_text import parse_type, sql_type
-from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Root
+from paimon_py.spec.types import STRING, Atomic, DataType, Root
 
-STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
 _MICROS = Atomic(Root.TIMESTAMP, precision=6)
 _INT = Atomic(Root.INT)
 _FORM = re.compile(
     r"\s*(?:(?P<table>[^=().]+)\.)?(?P<name>[^=().]+?)\s*=\s*(?P<function>\w+)\s*\((?P<given>[^()]*)\)\s*"
 )
 _WHOLE = (Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT)
-_TEXTS = (Root.CHAR, Root.VARCHAR)
 _EPOCHS = {"0": "s", "3": "ms", "6": "us", "9": "ns"}
 _TOKENS = re.compile(r"'((?:[^']|'')*)'|(y+|M+|d+|H+|m+|s+|S+)|([A-Za-z\[\]{}#])|([^A-Za-z'\[\]{}#]+)")
 _WIDTHS: dict[str, tuple[Callable[[pa.Array], pa.Array], tuple[int, ...]]] = {
@@ -122,12 +121,12 @@ def _read_moments(column: Computed, array: pa.Array, source: DataType, precision
     root = _root(source)
     if precision is not None and precision not in _EPOCHS:
         raise UsageError(f"computed column {column}: the precision is one of {sorted(_EPOCHS)}, not {precision!r}")
-    if root in _WHOLE or (precision is not None and root in _TEXTS):
+    if root in _WHOLE or (precision is not None and root in STRINGS):
         found = array.cast(pa.int64()).cast(pa.timestamp(_EPOCHS[precision or "0"]))
         return pc.floor_temporal(found, unit="microsecond").cast(pa.timestamp("us"))
-    if precision is not None or root not in (Root.DATE, Root.TIMESTAMP, *_TEXTS):
+    if precision is not None or root not in (Root.DATE, Root.TIMESTAMP, *STRINGS):
         raise _refused(column, source)
-    if root in _TEXTS:
+    if root in STRINGS:
         if pc.any(pc.match_substring_regex(array, r"^\s*-?[0-9]+\s*$")).as_py():
             raise UsageError(f"computed column {column}: a number needs a precision")
         return cast(array, source, _MICROS, column=column.name)
@@ -191,9 +190,9 @@ def _substring(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.
 
 def _truncate(column: Computed, array: pa.Array, source: DataType) -> tuple[pa.Array, DataType]:
     width, root = _number(column, column.given[0]), _root(source)
-    if width < 0 or (width == 0 and root not in _TEXTS):
+    if width < 0 or (width == 0 and root not in STRINGS):
         raise UsageError(f"computed column {column}: the width is 1 or more, not {width}")
-    if root in _TEXTS:
+    if root in STRINGS:
         if (pc.min(pc.utf8_length(array)).as_py() or 0) < width and array.null_count < len(array):
             raise UsageError(f"computed column {column}: a text is shorter than that")
         return pc.utf8_slice_codeunits(array, 0, width), source

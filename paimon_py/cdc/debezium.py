@@ -15,7 +15,6 @@ import msgspec
 from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
 from paimon_py.cdc.opening import (
     ANY,
-    STRING,
     Damaged,
     KindedRows,
     check_names,
@@ -25,7 +24,7 @@ from paimon_py.cdc.opening import (
     text_columns,
     updated,
 )
-from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+from paimon_py.spec.types import BYTES, STRING, Atomic, Root
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a large value that the source did not log."""
@@ -227,7 +226,7 @@ _PLAIN: dict[str, tuple[str, Atomic]] = {
     "int32": ("int32", Atomic(Root.INT)), "int64": ("int64", Atomic(Root.BIGINT)),
     "float": ("float", Atomic(Root.FLOAT)), "float32": ("float", Atomic(Root.FLOAT)),
     "double": ("float", Atomic(Root.DOUBLE)), "float64": ("float", Atomic(Root.DOUBLE)),
-    "boolean": ("boolean", Atomic(Root.BOOLEAN)), "bytes": ("base64", Atomic(Root.VARBINARY, length=MAX_LENGTH)),
+    "boolean": ("boolean", Atomic(Root.BOOLEAN)), "bytes": ("base64", BYTES),
     "string": ("string", STRING), "struct": ("string", STRING), "array": ("string", STRING), "map": ("string", STRING),
 }  # fmt: skip
 

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from paimon_py.cdc.event import Bad, SourceColumn
+from paimon_py.spec.cast_rules import is_text
 from paimon_py.spec.schema_changes import AddColumn, UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
-from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Field, Root
+from paimon_py.spec.types import STRING, Atomic, DataType, Field, Root
 
 _ORDERS = ((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT), (Root.FLOAT, Root.DOUBLE))
 _BY_LENGTH = ((Root.CHAR, Root.VARCHAR), (Root.BINARY, Root.VARBINARY))
@@ -77,8 +78,8 @@ def _is_decimal(kind: DataType) -> bool:
 
 
 def _text_of(old: DataType, new: DataType) -> DataType | None:
-    if any(isinstance(kind, Atomic) and kind.root in (Root.CHAR, Root.VARCHAR) for kind in (old, new)):
-        return with_nullability(Atomic(Root.VARCHAR, length=MAX_LENGTH), old.nullable)
+    if is_text(old) or is_text(new):
+        return with_nullability(STRING, old.nullable)
     return None
 
 

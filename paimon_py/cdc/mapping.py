@@ -11,7 +11,8 @@ import msgspec
 
 from paimon_py.cdc.event import SourceColumn
 from paimon_py.errors import UsageError
-from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+from paimon_py.spec.cast_rules import is_text
+from paimon_py.spec.types import BYTES, STRING, Atomic, Root
 
 MODES = {
     "tinyint1-not-bool": "MySQL's TINYINT(1) is TINYINT, not BOOLEAN",
@@ -25,7 +26,6 @@ MODES = {
 }
 """The modes and what they mean."""
 
-STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
 _PRINTED = ("boolean text", "whole text", "number text", "float text", "time text", "clock text")
 
 
@@ -48,8 +48,8 @@ def mapped(column: SourceColumn, modes: Collection[str]) -> SourceColumn:
     if "bigint-unsigned-to-bigint" in modes and column.declared == "bigint unsigned":
         return _changed(column, Atomic(Root.BIGINT), "whole text")
     if "longtext-to-bytes" in modes and column.declared == "longtext":
-        return _changed(column, Atomic(Root.VARBINARY, length=MAX_LENGTH), "text bytes")
-    if "char-to-string" in modes and root in (Root.CHAR, Root.VARCHAR):
+        return _changed(column, BYTES, "text bytes")
+    if "char-to-string" in modes and is_text(column.type):
         return _changed(column, STRING, column.encoding)
     return column
 
@@ -59,7 +59,7 @@ def _changed(column: SourceColumn, kind: Atomic, encoding: str) -> SourceColumn:
 
 
 def _as_text(column: SourceColumn) -> SourceColumn:
-    if isinstance(column.type, Atomic) and column.type.root in (Root.CHAR, Root.VARCHAR):
+    if is_text(column.type):
         return _changed(column, STRING, column.encoding)
     if column.encoding in _PRINTED:
         return _changed(column, STRING, "string")

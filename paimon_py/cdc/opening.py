@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from paimon_py.cdc.event import Bad, Decoded, Event, NoChange, SourceColumn
-from paimon_py.spec.types import MAX_LENGTH, Atomic, Root
+from paimon_py.spec.types import STRING
 
-STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
 ANY = msgspec.json.Decoder(float_hook=Decimal)
 
 _UNREADABLE = (msgspec.DecodeError, RecursionError, ArithmeticError, ValueError)

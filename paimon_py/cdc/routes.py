@@ -17,9 +17,9 @@ from paimon_py.cdc.computed import Computed, parse
 from paimon_py.cdc.event import Change
 from paimon_py.cdc.mapping import check_modes
 from paimon_py.errors import UsageError
-from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Root
+from paimon_py.spec.types import STRING, Atomic, DataType, Root
 
-_TEXT = (Atomic(Root.VARCHAR, length=MAX_LENGTH), "string")
+_TEXT = (STRING, "string")
 _MOMENT = (Atomic(Root.TIMESTAMP_LTZ, precision=3), "millis")
 METADATA: Mapping[str, tuple[DataType, str]] = {
     "database_name": _TEXT, "schema_name": _TEXT, "table_name": _TEXT, "op_ts": _MOMENT, "topic": _TEXT,

@@ -14,8 +14,9 @@ from paimon_py.cdc.computed import computed
 from paimon_py.cdc.event import Change, SourceColumn
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.files.cast import cast
+from paimon_py.spec.cast_rules import is_text
 from paimon_py.spec.schema import ROW_KIND_COLUMN
-from paimon_py.spec.types import Atomic, DataType, Field, Root
+from paimon_py.spec.types import DataType, Field
 
 
 class ChangedRows(NamedTuple):
@@ -70,7 +71,7 @@ class _Values:
         given, values = self.columns[name].type, self.of(name)
         if values.type == arrow:
             return values
-        if _is_text(kind) and not _is_text(given):
+        if is_text(kind) and not is_text(given):
             return self._each(lambda part: cast(part, given, kind, column=name), values, name)
         return self._each(lambda part: part.cast(arrow), values, name)
 
@@ -107,10 +108,6 @@ class _Values:
         if isinstance(values, pa.Array):
             return make(pc.if_else(pa.array(fits), values, pa.scalar(None, values.type)))
         return make([value if fit else None for value, fit in zip(values, fits, strict=True)])
-
-
-def _is_text(kind: DataType) -> bool:
-    return isinstance(kind, Atomic) and kind.root in (Root.CHAR, Root.VARCHAR)
 
 
 def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema) -> pa.Table:

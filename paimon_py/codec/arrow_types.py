@@ -13,7 +13,8 @@ import pyarrow as pa
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.spec.type_text import TOO_DEEP, UNASSIGNED, require_shallow, sql_type, with_nullability
 from paimon_py.spec.types import (
-    MAX_LENGTH,
+    BYTES,
+    STRING,
     ArrayType,
     Atomic,
     DataType,
@@ -50,12 +51,12 @@ _FROM_ARROW = {
     pa.date32(): Atomic(Root.DATE),
     pa.time32("s"): Atomic(Root.TIME, precision=0),
     pa.time32("ms"): Atomic(Root.TIME, precision=3),
-    pa.string(): Atomic(Root.VARCHAR, length=MAX_LENGTH),
-    pa.large_string(): Atomic(Root.VARCHAR, length=MAX_LENGTH),
-    pa.string_view(): Atomic(Root.VARCHAR, length=MAX_LENGTH),
-    pa.binary(): Atomic(Root.VARBINARY, length=MAX_LENGTH),
-    pa.large_binary(): Atomic(Root.VARBINARY, length=MAX_LENGTH),
-    pa.binary_view(): Atomic(Root.VARBINARY, length=MAX_LENGTH),
+    pa.string(): STRING,
+    pa.large_string(): STRING,
+    pa.string_view(): STRING,
+    pa.binary(): BYTES,
+    pa.large_binary(): BYTES,
+    pa.binary_view(): BYTES,
 }
 _UNITS = ("s", "ms", "ms", "ms", "us", "us", "us", "ns", "ns", "ns")
 _PRECISIONS = {"s": 0, "ms": 3, "us": 6, "ns": 9}

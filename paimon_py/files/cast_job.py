@@ -11,9 +11,7 @@ import pyarrow as pa
 
 from paimon_py.errors import SchemaError
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Root
-
-STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
+from paimon_py.spec.types import Atomic, DataType
 
 
 class Cast(msgspec.Struct, frozen=True):

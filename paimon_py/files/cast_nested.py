@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import child_range, from_numpy, nulls_or_none, validity_bitmap
-from paimon_py.files.cast_job import STRING, Cast, bad_value
+from paimon_py.files.cast_job import Cast, bad_value
 from paimon_py.files.cast_parse_nested import array_parts, map_parts, row_parts
-from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
+from paimon_py.spec.types import STRING, ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
 
 Convert = Callable[[pa.Array, Cast], pa.Array]
 _Parts = TypeVar("_Parts")

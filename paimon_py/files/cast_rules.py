@@ -12,11 +12,13 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.errors import UnsupportedError
 from paimon_py.files import cast_nested, cast_number, cast_parse, cast_text, cast_time
-from paimon_py.files.cast_job import STRING, Cast
+from paimon_py.files.cast_job import Cast
 from paimon_py.files.cast_types import inner_types, same_type
+from paimon_py.spec.cast_rules import STRINGS, is_text
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import (
     MAX_LENGTH,
+    STRING,
     ArrayType,
     Atomic,
     DataType,
@@ -28,7 +30,6 @@ from paimon_py.spec.types import (
 
 _Rule = Callable[[pa.Array, Cast], pa.Array]
 
-_TEXT = {Root.CHAR, Root.VARCHAR}
 _BYTES = {Root.BINARY, Root.VARBINARY}
 _INTEGERS = set(cast_number.INTEGERS)
 _NUMBERS = _INTEGERS | set(cast_number.FLOATS)
@@ -53,9 +54,9 @@ def is_supported(source: DataType, target: DataType) -> bool:
         return is_supported(source.element, target.element)
     if isinstance(source, MapType) and isinstance(target, MapType):
         return same_type(source.key, target.key) and is_supported(source.value, target.value)
-    if isinstance(target, Atomic) and target.root in _TEXT and not isinstance(source, Atomic):
+    if is_text(target) and not isinstance(source, Atomic):
         return all(is_supported(part, STRING) for part in inner_types(source)) and _is_printed(source)
-    if isinstance(source, Atomic) and source.root in _TEXT and not isinstance(target, Atomic):
+    if is_text(source) and not isinstance(target, Atomic):
         return all(is_supported(STRING, part) for part in inner_types(target)) and _is_printed(target)
     return isinstance(source, Atomic) and isinstance(target, Atomic) and _rule(source, target) is not None
 
@@ -72,9 +73,9 @@ def _convert(array: pa.Array, job: Cast) -> pa.Array:
         return cast_nested.map_to_map(array, job, _convert)
     if isinstance(source, MultisetType) and isinstance(target, MultisetType) and same_type(source, target):
         return cast_nested.map_to_map(array, job, _convert)
-    if isinstance(target, Atomic) and target.root in _TEXT and _is_printed(source):
+    if is_text(target) and _is_printed(source):
         return cast_nested.nested_to_text(array, job, _convert)
-    if isinstance(source, Atomic) and source.root in _TEXT and _is_printed(target):
+    if is_text(source) and _is_printed(target):
         return cast_nested.text_to_nested(array, job, _convert)
     rule = _rule(source, target) if isinstance(source, Atomic) and isinstance(target, Atomic) else None
     if rule is None:
@@ -90,11 +91,11 @@ def _unsupported(job: Cast) -> UnsupportedError:
 
 def _rule(source: Atomic, target: Atomic) -> _Rule | None:
     given, wanted = source.root, target.root
-    if wanted in _TEXT:
+    if wanted in STRINGS:
         if given in _WHOLE_TEXT_ONLY and (wanted is not Root.VARCHAR or target.length != MAX_LENGTH):
             return None
         return _TO_TEXT.get(given)
-    if given in _TEXT:
+    if given in STRINGS:
         return _FROM_TEXT.get(wanted)
     if given in _BYTES and wanted in _BYTES:
         return cast_text.bytes_to_bytes
@@ -140,7 +141,7 @@ _TO_TEXT: dict[Root, _Rule] = {
     **dict.fromkeys([*_INTEGERS, Root.BOOLEAN], cast_text.integer_to_text),
     **dict.fromkeys(cast_number.FLOATS, cast_text.float_to_text),
     **dict.fromkeys(_TIMESTAMPS, cast_text.timestamp_to_text),
-    **dict.fromkeys(_TEXT, cast_text.text_to_text),
+    **dict.fromkeys(STRINGS, cast_text.text_to_text),
     **dict.fromkeys(_BYTES, cast_text.bytes_to_text),
     Root.DECIMAL: cast_text.decimal_to_text,
     Root.DATE: cast_text.date_to_text,

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from paimon_py.errors import UnsupportedError
+from paimon_py.expr.foreign import ForeignColumns
 from paimon_py.expr.from_arrow import Said, said_by
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
             exactly is carried out with the rest. How the rows are read is the scan's business: settings of pyarrow's
             own scanners do nothing here.
         """
-        said = Said() if filter is None else said_by(filter, self._rows._foreign)
+        seen = ForeignColumns(self.schema, self._rows._projection.by_name)
+        said = Said() if filter is None else said_by(filter, seen)
         claim = said.claim if self._rows._takes_conditions else None
         left = None if filter is None or (claim is not None and claim.exact) else filter
         names = _needed(self.schema, columns, said.columns if left is not None else ())

@@ -9,6 +9,7 @@ import polars
 import pyarrow as pa
 from polars.io.plugins import register_io_source
 
+from paimon_py.expr.foreign import ForeignColumns
 from paimon_py.expr.from_polars import claim_of
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ def lazy_frame(rows: Rows) -> polars.LazyFrame:
     Source: https://docs.pola.rs/user-guide/plugins/io_plugins
     """
 
+    seen = ForeignColumns(rows.schema, rows._projection.by_name)
+
     def frames(
         columns: list[str] | None, condition: polars.Expr | None, most: int | None, _: int | None
     ) -> Iterator[polars.DataFrame]:
         source = rows if most is None else rows._limited(most if rows.limit is None else min(most, rows.limit))
-        claim = None if condition is None else claim_of(condition, rows._foreign)
+        claim = None if condition is None else claim_of(condition, seen)
         says_all = claim is not None and claim.exact and source._takes_conditions
         for batch in source._narrowed(columns, None if claim is None else claim.predicate).to_reader():
             frame = _frame(batch)

@@ -32,6 +32,11 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(path[0] for path in self.paths))
 
     @property
+    def by_name(self) -> dict[str, tuple[str, ...]]:
+        """Where each returned column lies in the table."""
+        return {field.name: path for field, path in zip(self.fields, self.paths, strict=True)}
+
+    @property
     def arrow_schema(self) -> pa.Schema:
         """The returned columns for Arrow."""
         return to_arrow_schema(self.fields)

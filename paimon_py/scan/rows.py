@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import polars
     from pyarrow.dataset import Dataset
 
-    from paimon_py.expr.foreign import ForeignColumns
     from paimon_py.expr.predicate import Predicate
+    from paimon_py.scan.projection import Projection
 
 _ROWS_MAX = (1 << 63) - 1
 _OF_DATASETS = ("scanner", "to_batches", "to_table")
@@ -138,8 +138,8 @@ class Rows(ABC):
 
     @property
     @abstractmethod
-    def _foreign(self) -> ForeignColumns:
-        """The columns as other libraries see them."""
+    def _projection(self) -> Projection:
+        """The columns that are returned, and where they lie in the table."""
 
     @property
     @abstractmethod

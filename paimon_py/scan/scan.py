@@ -36,7 +36,6 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 
 if TYPE_CHECKING:
-    from paimon_py.expr.foreign import ForeignColumns
     from paimon_py.scan.top_n import OrderColumn, TopN
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -404,21 +403,13 @@ class Scan(Rows):
         return scan
 
     @property
-    def _foreign(self) -> ForeignColumns:
-        from paimon_py.expr.foreign import ForeignColumns
-
-        projection = self._projection
-        paths = {field.name: path for field, path in zip(projection.fields, projection.paths, strict=True)}
-        return ForeignColumns(self.schema, paths)
-
-    @property
     def _takes_conditions(self) -> bool:
         return self._limit is None and not self._order
 
     def _narrowed(self, columns: NameList | None, where: Predicate | None) -> Scan:
         _ = self._resolved
         scan = object.__new__(type(self))
-        scan.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _DERIVED})
+        scan.__dict__.update(self.__getstate__())
         if columns is not None:
             scan._columns = tuple(columns)
         if where is not None and self._takes_conditions:

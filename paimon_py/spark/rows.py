@@ -23,7 +23,7 @@ from paimon_py.spark.care import require_table
 from paimon_py.spark.jobs import Failed, Results, gathered, run_tasks
 from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import TaskNumbers, placed, places, tasks_of
-from paimon_py.spark.session import session
+from paimon_py.spark.session import session, shuffle_tasks
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spark.write import target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
@@ -55,7 +55,7 @@ def merge(table: Table, source: DataFrame, on: object, asked: MergeClauses, task
     names = {key: field.name for key, field in join_keys(schema, on)}
     target = target_of(schema, arrow_schema(source.schema))
     with verbs.merge_work(table._root, schema, target.empty_table(), on, asked) as work:
-        wanted = tasks or int(source.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        wanted = tasks or shuffle_tasks(source.sparkSession)
         routed = bucket_mode(schema) is BucketMode.FIXED and set(names.values()) == set(schema.primary_keys)
         slots = TaskNumbers(schema, tasks_of(schema, wanted) if routed else 1)
         plain = source.toDF(*map(str, range(len(target))))

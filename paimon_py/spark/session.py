@@ -36,6 +36,11 @@ def session(spark: SparkSession | None) -> SparkSession:
     )
 
 
+def shuffle_tasks(spark: SparkSession) -> int:
+    """How many tasks Spark sends rows to, unless somebody says otherwise."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions", None) or 1)
+
+
 def _find_java() -> None:
     if os.environ.get("JAVA_HOME") or shutil.which("java"):
         return

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from paimon_py.scan.split import Split
+from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spec.options import parse_size
 
 _TASK_BYTES = "spark.sql.files.maxPartitionBytes"
@@ -52,4 +53,4 @@ def _tasks_min(spark: SparkSession) -> int:
     try:
         return max(1, int(spark.sparkContext.defaultParallelism))
     except (PySparkException, AttributeError):  # Spark Connect does not tell
-        return int(spark.conf.get("spark.sql.shuffle.partitions", None) or 1)
+        return shuffle_tasks(spark)

@@ -19,6 +19,7 @@ from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gathered
 from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import placed, places, tasks_of
+from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
@@ -31,7 +32,8 @@ from paimon_py.write.session import Writer
 Overwrite = Union[Mapping[str, object], str, None]
 
 _WRITER = "write_spark"
-_QUERY = "sql.streaming.queryId"
+QUERY = "sql.streaming.queryId"
+"""The property in which Spark keeps the id of the streaming query that runs."""
 _BATCH = "streaming.sql.batchId"
 
 _MODES: dict[str, Overwrite] = {"append": None, "overwrite": {}, "dynamic": "dynamic"}
@@ -60,7 +62,7 @@ def _writer_of(df: DataFrame) -> str:
 
     Spark keeps the id of a query in its checkpoint, so that the query has the same one when it comes back.
     """
-    query = _told_by_query(df, _QUERY)
+    query = _told_by_query(df, QUERY)
     return f"{_WRITER}-{query}" if query else _WRITER
 
 
@@ -149,8 +151,7 @@ def _written(
     plain = df.toDF(*map(str, range(len(target))))  # mapInArrow cannot find columns with dots in their names
     count = 0
     if bucket_mode(table.schema) not in (BucketMode.NONE, BucketMode.POSTPONED):
-        wanted = tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-        count = tasks_of(table.schema, wanted)
+        count = tasks_of(table.schema, tasks or shuffle_tasks(df.sparkSession))
         plain = placed(plain, table.schema, target, count)
     elif tasks is not None:
         plain = plain.repartition(tasks)

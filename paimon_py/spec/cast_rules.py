@@ -58,6 +58,11 @@ _EXPLICIT: dict[Root, frozenset[Root]] = {
 """Explicit casts by source type, less the pairs that Java's rules let pass and its code lacks."""
 
 
+def is_text(kind: DataType) -> bool:
+    """Whether a column of the type holds text, of any length."""
+    return isinstance(kind, Atomic) and kind.root in STRINGS
+
+
 def supports_cast(source: DataType, target: DataType, explicit: bool) -> bool:
     """Whether a column of type `source` may become `target`.
 

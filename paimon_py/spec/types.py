@@ -54,6 +54,10 @@ class Atomic(msgspec.Struct, frozen=True, tag="atomic"):
     parameters: tuple[str, ...] = ()
 
 
+STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
+BYTES = Atomic(Root.VARBINARY, length=MAX_LENGTH)
+
+
 class ArrayType(msgspec.Struct, frozen=True, tag="array"):
     """ARRAY of one element type."""
 

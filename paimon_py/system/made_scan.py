@@ -12,7 +12,6 @@ from paimon_py.doors import NameList, decoding_metadata, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind, predicate_of
-from paimon_py.expr.foreign import ForeignColumns
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
@@ -208,19 +207,13 @@ class MadeScan(Rows):
         return scan
 
     @property
-    def _foreign(self) -> ForeignColumns:
-        projection = self._projection
-        paths = {field.name: path for field, path in zip(projection.fields, projection.paths, strict=True)}
-        return ForeignColumns(self.schema, paths)
-
-    @property
     def _takes_conditions(self) -> bool:
         return self._limit is None
 
     def _narrowed(self, columns: NameList | None, where: Predicate | None) -> MadeScan:
         _ = self._state
         scan = MadeScan.__new__(MadeScan)
-        scan.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _DERIVED})
+        scan.__dict__.update(self.__getstate__())
         if columns is not None:
             scan._columns = tuple(columns)
         if where is not None and self._takes_conditions:

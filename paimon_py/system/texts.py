@@ -17,9 +17,8 @@ from paimon_py.files.cast import cast
 from paimon_py.spec.layout import is_blank
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Field, Root
+from paimon_py.spec.types import STRING, Atomic, DataType, Field, Root
 
-_STRING = Atomic(Root.VARCHAR, length=MAX_LENGTH)
 _BYTES = frozenset({Root.BINARY, Root.VARBINARY})
 _NULL = "null"
 
@@ -30,7 +29,7 @@ def partition_row_texts(rows: pa.Array, schema: TableSchema) -> pa.Array:
     arity = len(fields).to_bytes(4, "big")
     fits = pc.fill_null(pc.starts_with(rows, arity), False)
     columns = decode(rows.filter(fits), [field.type for field in fields])
-    texts = [pc.fill_null(cast(column, field.type, _STRING), _NULL) for column, field in _pairs(columns, fields)]
+    texts = [pc.fill_null(cast(column, field.type, STRING), _NULL) for column, field in _pairs(columns, fields)]
     found = _enclosed("{", texts, "}", pc.sum(fits).as_py() or 0)
     return found if len(found) == len(rows) else pc.replace_with_mask(pa.nulls(len(rows), pa.string()), fits, found)
 
@@ -41,7 +40,7 @@ def partition_names(rows: pa.Array, schema: TableSchema, *, directory: bool) -> 
     legacy, absent = options.get_bool("partition.legacy-name"), options.get_str("partition.default-name")
     texts = []
     for column, field in _pairs(decode(rows, [field.type for field in fields]), fields):
-        words = partition_texts(column, field.type, legacy=legacy) if directory else cast(column, field.type, _STRING)
+        words = partition_texts(column, field.type, legacy=legacy) if directory else cast(column, field.type, STRING)
         texts.append(pc.binary_join_element_wise(f"{field.name}=", _or_default(words, absent), ""))
     return pc.binary_join_element_wise(*texts, "/") if texts else text_array([""] * len(rows))
 
@@ -61,7 +60,7 @@ def value_texts(column: pa.Array, kind: DataType) -> pa.Array:
     if column.null_count == len(column):
         return pa.array([_NULL], pa.string()).take(pa.array([0] * len(column), pa.int64()))
     if not isinstance(kind, Atomic):
-        return pc.fill_null(cast(column, kind, _STRING), _NULL)
+        return pc.fill_null(cast(column, kind, STRING), _NULL)
     if kind.root in _BYTES:
         distinct = column.dictionary_encode()
         texts = text_array([value.hex() for value in distinct.dictionary.to_pylist()]).take(distinct.indices)

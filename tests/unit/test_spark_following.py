@@ -30,7 +30,7 @@ def put(table, start, end):
 
 def following(table, **options):
     named = {name.replace("_", "-", 9).replace("scan-", "scan."): text for name, text in options.items()}
-    return Follower(asked_of({"path": table.location, **named}), None)
+    return Follower(asked_of({"path": table.location, **named}))
 
 
 def keys(query, splits):

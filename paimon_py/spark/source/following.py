@@ -48,11 +48,8 @@ class SplitBatch(NamedTuple):
 class Follower:
     """A table as one streaming query follows it. What was planned last is kept, since Spark asks twice."""
 
-    def __init__(self, asked: SourceOptions, columns: Sequence[str] | None) -> None:
+    def __init__(self, asked: SourceOptions) -> None:
         """Open the table.
-
-        Args:
-            columns: of the table; their kinds come with them.
 
         Raises: as `opened`, and UsageError for a table that nobody can follow.
         """
@@ -63,7 +60,8 @@ class Follower:
         self._schema = source._schema
         self._source = _without_consumer(source)
         self._asked = asked
-        self._columns = columns
+        self.columns: Sequence[str] | None = None
+        """Columns of the table that are read, None: all. Their kinds come with them."""
         stored = Options({**self._schema.options, **asked.table})
         name = stored.find_str("consumer-id")
         self._consumer = None if name is None else check_name("consumer", name)
@@ -218,7 +216,7 @@ class Follower:
     ) -> Stream:
         others = {name: text for name, text in self._asked.table.items() if name not in _STARTS}
         return self._source.stream(
-            from_=from_, columns=self._columns, where=self._asked.where, until=until,
+            from_=from_, columns=self.columns, where=self._asked.where, until=until,
             options={**others, **(options or {})},
         )  # fmt: skip
 

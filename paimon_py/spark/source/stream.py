@@ -43,9 +43,10 @@ class Query:
         if not limited and self.has_limits:
             given = ", ".join(name for name in LIMITS if name in asked.own)
             raise UsageError(f"{given}: sources in Python can limit a batch from Spark 4.2 on")
-        names = projection(Follower(asked, None).reading.schema, wanted)
+        self._following = Follower(asked)
+        names = projection(self._following.reading.schema, wanted)
         columns = [name for name in names if name != ROW_KIND_COLUMN]
-        self._following = Follower(asked, columns or None)
+        self._following.columns = columns or None
         self._read = ReadChanges(self._following.reading, wanted, asked.flag(TRUNCATE))
         self._until: int | None = None
 

@@ -30,13 +30,11 @@ from paimon_py.spark.source.options import (
     asked_of,
 )  # fmt: skip
 from paimon_py.spark.types import arrow_schema
-from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
+from paimon_py.spark.write import QUERY, Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.table import Table
 from paimon_py.table_writing import discard
-
-QUERY = "sql.streaming.queryId"
 
 
 class Handed(msgspec.Struct, frozen=True):
