@@ -1,0 +1,45 @@
+"""Steps of the site's build: pages that lie outside docs/ are shown too, and links to them lead there."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\(([^)#:]+)")
+OUTSIDE = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
+"""Pages outside docs/, by their path in the project, and where the site shows them."""
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the pages outside docs/."""
+    for path, page in OUTSIDE.items():
+        folder = Path(path).parent.as_posix()
+        text = LINK.sub(functools.partial(_inward, folder), (ROOT / path).read_text(encoding="utf-8"))
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Lead links out of docs/ to where the site shows these pages."""
+    up = "../" * page.file.src_uri.count("/")
+    for path, shown in OUTSIDE.items():
+        markdown = markdown.replace(f"]({up}../{path}", f"]({up}{shown}")
+    return markdown.replace(f"]({up}../README.md", f"]({up}index.md")
+
+
+def _inward(folder: str, link: re.Match[str]) -> str:
+    """A link of a page outside docs/ as seen from the top of docs/."""
+    path = link[1] if folder == "." else f"{folder}/{link[1]}"
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    inner = "/".join(parts)
+    return f"]({OUTSIDE.get(inner, inner.removeprefix('docs/'))}"

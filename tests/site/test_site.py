@@ -1,0 +1,95 @@
+"""The documentation site builds, and nothing on its pages leads nowhere or is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("material", reason="the site needs mkdocs-material, of the extra dev")
+
+ROOT = Path(__file__).parents[2]
+PARTS = {"a": "href", "img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src"}
+
+
+class Found(html.parser.HTMLParser):
+    """Links, anchors and pictures of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[tuple[str, str]] = []
+        self.anchors: set[str] = set()
+        self.unnamed: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        said = dict(attributes)
+        self.anchors.update(filter(None, (said.get("id"), said.get("name") if tag == "a" else None)))
+        if tag in PARTS and said.get(PARTS[tag]) is not None and said.get("rel") != "canonical":
+            self.links.append((tag, said[PARTS[tag]]))
+        if tag == "img" and not said.get("alt"):
+            self.unnamed.append(said.get("src", ""))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site."""
+    directory = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(directory)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {page: Found(page.read_text(encoding="utf-8")) for page in sorted(site.rglob("*.html"))}
+
+
+def test_every_link_leads_somewhere(site, pages):
+    lost = [
+        (page.relative_to(site).as_posix(), link)
+        for page, found in pages.items()
+        if page.name != "404.html"
+        for _, link in found.links
+        if not leads_somewhere(page, link, pages)
+    ]
+    assert lost == []
+
+
+def leads_somewhere(page, link, pages):
+    """Whether a link within the site has a target, and its anchor is there. Links to other sites are not asked."""
+    url = urllib.parse.urlsplit(link)
+    if url.scheme or url.netloc:
+        return True
+    target = (page.parent / urllib.parse.unquote(url.path)).resolve() if url.path else page
+    anchor = urllib.parse.unquote(url.fragment)
+    return target.is_file() and (not anchor or target not in pages or anchor in pages[target].anchors)
+
+
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    away = [
+        (page.name, link)
+        for page, found in pages.items()
+        for tag, link in found.links
+        if tag != "a" and urllib.parse.urlsplit(link).netloc
+    ]
+    assert away == []
+
+
+def test_pictures_are_described(pages):
+    assert {page.name: found.unnamed for page, found in pages.items() if found.unnamed} == {}
+
+
+def test_the_search_knows_the_words_of_the_field(site):
+    known = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    text = " ".join(entry["title"] + " " + entry["text"] for entry in known)
+    for word in ("deletion-vectors.enabled", "write_arrow", "partial-update", "changelog-producer", "remove_orphans"):
+        assert word in text
