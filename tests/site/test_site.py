@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import os
+import runpy
 import subprocess
 import sys
 import urllib.parse
@@ -93,3 +94,8 @@ def test_the_search_knows_the_words_of_the_field(site):
     text = " ".join(entry["title"] + " " + entry["text"] for entry in known)
     for word in ("deletion-vectors.enabled", "write_arrow", "partial-update", "changelog-producer", "remove_orphans"):
         assert word in text
+
+
+def test_the_page_of_options_is_the_one_that_is_made():
+    made = runpy.run_path(str(ROOT / "docs" / "site" / "options.py"))
+    assert made["PAGE"].read_text(encoding="utf-8") == made["page"](ROOT / "paimon_py"), "run python docs/site/options.py"
