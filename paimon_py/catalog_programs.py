@@ -89,7 +89,7 @@ class CatalogPrograms(ABC):
             exist_ok: leave a view of this name as it is.
 
         Raises:
-            AlreadyExistsError, DatabaseNotFoundError
+            AlreadyExistsError, DatabaseNotFoundError: a view of this name is there, or no database.
             UsageError: not a view.
         """
         keeper, full = self._keeper("create_view"), self._split(name, "create_view")
@@ -181,7 +181,7 @@ class CatalogPrograms(ABC):
             exist_ok: leave a function of this name as it is.
 
         Raises:
-            AlreadyExistsError, DatabaseNotFoundError
+            AlreadyExistsError, DatabaseNotFoundError: a function of this name is there, or no database.
             UsageError: not a function.
         """
         keeper, full = self._keeper("create_function"), self._function_name(name, "create_function")

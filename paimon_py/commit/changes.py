@@ -133,7 +133,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
         base: latest snapshot when the (first) writer opened.
         further_bases: those that other writers found.
         made_after: a snapshot that was there before the last of the files was made: no snapshot up to it holds them
-        all.
+            all.
         buckets: one value per writer and bucket; a bucket occurs again if several writers, or one writer at several
             times, wrote to it, the earlier first.
         watermark: event-time watermark in epoch milliseconds, None for unknown.

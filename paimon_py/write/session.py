@@ -84,7 +84,8 @@ class Writer:
         """Add rows: anything with an Arrow C stream, or a pandas frame; columns match by name.
 
         In a table with a primary key the column `_row_kind` may hold '+I', '-U', '+U' or '-D'. Rows may be kept in
-        memory as they are until `changes()`: do not change the arrays behind them before.
+        memory as they are until `changes()`: do not change the arrays behind them before. After an error other than
+        of the columns alone the writer is given up and its files are deleted.
 
         Cost: at most the option `write-buffer-size` in memory (256 MB) beside the batch that is being looked at; the
             rest goes to local disk (`write-buffer-spillable`), and from there into one sorted run in the end.
@@ -93,7 +94,6 @@ class Writer:
             SchemaError: the columns do not fit (all are listed, nothing was written), or a value does not.
             UsageError: other bad input: a wrong row kind, rows outside a static overwrite, not Arrow; or the writer
                 was opened in another process.
-            After an error other than of the columns alone the writer is given up and its files are deleted.
         """
         self._add(data, fills_nulls=True)
 
