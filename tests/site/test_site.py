@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import html.parser
 import json
-import os
 import runpy
-import subprocess
-import sys
 import urllib.parse
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("material", reason="the site needs mkdocs-material, of the extra dev")
 
 ROOT = Path(__file__).parents[2]
 PARTS = {"a": "href", "img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src"}
@@ -36,17 +31,6 @@ class Found(html.parser.HTMLParser):
             self.links.append((tag, said[PARTS[tag]]))
         if tag == "img" and not said.get("alt"):
             self.unnamed.append(said.get("src", ""))
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The built site."""
-    directory = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(directory)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return directory
 
 
 @pytest.fixture(scope="module")
