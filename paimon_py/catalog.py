@@ -207,12 +207,13 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
             SchemaError, OptionError: columns, keys or options break a rule; the message names it.
             UnsupportedError: a feature that paimon_py cannot write yet.
 
-        Warns: PaimonWarning for options that paimon_py does nothing for yet.
+        Warns: PaimonWarning for options that paimon_py does nothing for yet, and for a primary key that is unique in
+            each partition only.
         """
         full = self._split(name, "create_table")
         first = self._new_schema(schema, primary_key, partition_by, options, comment)
         self._require_database(full.database)
-        root = self._metastore.create_table(full, first, partial(_check_options, first.options))
+        root = self._metastore.create_table(full, first, partial(_check_new, first))
         if root is not None:
             return Table(root, first if root.registration is None else root.schemas.latest(), name)
         if not exist_ok:
@@ -413,12 +414,13 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}")
 
 
-def _check_options(options: Mapping[str, str], root: TableRoot) -> None:
-    """Refuse options that name branches which are not there, and warn of options that do nothing yet."""
-    from paimon_py.metadata.idle_warning import warn_of_idle_options
+def _check_new(schema: TableSchema, root: TableRoot) -> None:
+    """Refuse options that name branches which are not there, and warn of what a new table does not do."""
+    from paimon_py.metadata.idle_warning import warn_of_idle_options, warn_of_keys_of_partitions
 
-    check_branch_options(root, options)
-    warn_of_idle_options(root, options)
+    check_branch_options(root, schema.options)
+    warn_of_idle_options(root, schema.options)
+    warn_of_keys_of_partitions(root, schema)
 
 
 def _names(argument: str, names: NameList) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import io
 import itertools
 import mmap
 import os
+import threading
 import time
 import uuid
 import weakref
@@ -373,6 +374,11 @@ class _LocalSpillFile:
             os.unlink(self.path)
         except FileNotFoundError:
             return
+
+
+def is_ending() -> bool:
+    """Whether the process has begun to end: threads may be gone, and no new ones can be had."""
+    return not threading.main_thread().is_alive()
 
 
 def _remove_tree(directory: str, process: int, lock: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Warnings of paimon_py, and the one about options that it does nothing for."""
+"""Warnings of paimon_py, and those about what a table does not do: idle options, keys that are not unique."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from paimon_py.errors import PaimonWarning
 from paimon_py.logs import GENERAL
 from paimon_py.metadata.registration import CountsPartitions, KeepsPartitions
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
 from paimon_py.spec.idle_options import OF_METASTORES, PARTITIONED, idle_options
+from paimon_py.spec.schema import TableSchema
 
 
 def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
@@ -32,6 +34,22 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
     root.warned_of.update((name, options[name]) for name in found)
     shown = "; ".join(f"{name} = {options[name]!r}: {why}" for name, why in found.items())
     warn(f"{root.path}: paimon_py does nothing yet for these options: {shown}")
+
+
+def warn_of_keys_of_partitions(root: TableRoot, schema: TableSchema) -> None:
+    """Log and warn of a primary key that several partitions may hold: nobody looks for a key in other partitions.
+
+    Raises: PaimonWarning where warnings are errors.
+    Source: Java `TableSchema.crossPartitionUpdate`, which takes such tables without a word.
+    """
+    if not is_cross_partition(schema) or bucket_mode(schema) is BucketMode.MOVING:
+        return
+    lacks = ", ".join(repr(name) for name in schema.partition_keys if name not in schema.primary_keys)
+    warn(
+        f"{root.path}: the primary key ({', '.join(schema.primary_keys)}) lacks the partition key {lacks}, and "
+        f"'bucket' is {schema.options['bucket']!r}: each partition may hold a row of the same key. Set 'bucket' to "
+        f"'-1', and keys are unique in the whole table; or add {lacks} to the primary key"
+    )
 
 
 def warn(message: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING
+from weakref import WeakMethod
 
 import pyarrow as pa
 
@@ -31,10 +32,11 @@ from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
 from paimon_py.write.existing import NOTHING, Existing, summarise
-from paimon_py.write.open_buckets import OpenBuckets
+from paimon_py.write.open_buckets import Begin, OpenBuckets
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import open_stream, pieces
+from paimon_py.write.unhanded import Unhanded
 
 if TYPE_CHECKING:
     from paimon_py.write.dynamic import Share
@@ -45,8 +47,9 @@ if TYPE_CHECKING:
 class Writer:
     """Writes rows into files that nobody sees until their changes are committed.
 
-    Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. Not for use
-    by several threads; open one writer for each.
+    Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. A writer that
+    is collected with rows that nobody took deletes their files, too, and warns (`ResourceWarning`). Not for use by
+    several threads; open one writer for each.
     """
 
     def __init__(
@@ -58,7 +61,6 @@ class Writer:
         settings = settings or WriterSettings.of(schema)
         root.store.require_new(root.path)
         self._root = root
-        self._process = root.env.ids.process()
         self._schema = schema
         self._table = TableFiles(root, schema)
         self._snapshot = root.latest()
@@ -71,12 +73,14 @@ class Writer:
         self._compaction = self._compacting(settings, replaces=ignore_existing) if settings.compacts else None
         relieve = None if self._compaction is None else self._compaction.relieve
         limit = settings.buffer_bytes - self._routing.memory_bytes
-        self._buckets = OpenBuckets(self._open, limit, root.env.pool, relieve)
+        self._buckets = OpenBuckets(_weakly(self._open), limit, root.env.pool, relieve)
+        self._unhanded = Unhanded(root, self._buckets, self._compaction, self._routing)
         self._chosen = PartitionChoice()
         self._times = PartitionTime.required_by(schema)
         self._checked: set[bytes] = set()
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._end: str | None = None
+        self._unhanded.watch(self)
 
     # -- what a user calls ------------------------------------------------------------------------------------------
 
@@ -143,7 +147,7 @@ class Writer:
             raise UsageError(f"watermark must be a whole number of epoch milliseconds, not {watermark!r}")
         if self._end not in (None, "closed"):
             raise UsageError(f"this writer has {self._end}, its files are deleted; open a new one and write again")
-        made_after = self.base if is_new else Base.of(self._root.latest())
+        made_after = self.base if is_new else self._latest()
         self._flush_all()
         buckets = self._finished()
         self._buckets.hand_over()
@@ -184,7 +188,7 @@ class Writer:
 
     def close(self) -> None:
         """Take no more rows. What was written stays available to `changes()`; closing again does nothing."""
-        if self._end is None and self._is_of_this_process():
+        if self._end is None and self._unhanded.is_of_this_process:
             self._flush_all()
             self._end = "closed"
             self._routing.close()
@@ -225,12 +229,8 @@ class Writer:
             self._root, self._schema, self._live, total_buckets=total, replaces=replaces, tells=tells
         )
 
-    def _is_of_this_process(self) -> bool:
-        """False in a forked child: buffers, open files and what is on disk are the parent's, which goes on."""
-        return self._root.env.ids.process() == self._process
-
     def _require_process(self) -> None:
-        if not self._is_of_this_process():
+        if not self._unhanded.is_of_this_process:
             raise UsageError("this writer was opened in another process; open one in each process")
 
     def _require_open(self) -> None:
@@ -334,6 +334,13 @@ class Writer:
                 delete_compaction(self._table, bucket)
             raise
 
+    def _latest(self) -> Base:
+        try:
+            return Base.of(self._root.latest())
+        except BaseException:
+            self._give_up("failed")
+            raise
+
     def _flush_all(self) -> None:
         try:
             self._buckets.flush()
@@ -345,12 +352,19 @@ class Writer:
     def _give_up(self, end: str) -> None:
         """Delete what can be deleted; the error that led here matters more than one of the clean-up."""
         self._end = end
-        if not self._is_of_this_process():
-            return
-        self._buckets.abort()
-        if self._compaction is not None:
-            self._compaction.abort()
-        self._routing.abort()
+        self._unhanded.delete()
+
+
+def _weakly(opens: Begin) -> Begin:
+    """A method that does not keep its writer, which goes as soon as the last user lets go."""
+    method = WeakMethod(opens)
+
+    def begin(partition: bytes, bucket: int, next_sequence: int | None) -> BucketWriter:
+        found = method()
+        assert found is not None, "rows come by way of the writer"
+        return found(partition, bucket, next_sequence)
+
+    return begin
 
 
 def _piece_cost(piece: pa.RecordBatch) -> int:

@@ -54,14 +54,18 @@ def play(mode, seed, script, sort=TABLES):
     """Live through a script; returns the steps that were taken."""
     life = sort.make(mode, seed)
     by_name = {verb.__name__: verb for verb in sort.verbs}
-    for number, (name, step) in enumerate(script):
-        life.clock.sleep(1)
-        try:
-            by_name[name](life, random.Random(step))
-            life.check()
-        except ERRORS as error:
-            error.script = script[: number + 1]
-            raise
+    try:
+        for number, (name, step) in enumerate(script):
+            life.clock.sleep(1)
+            try:
+                by_name[name](life, random.Random(step))
+                life.check()
+            except ERRORS as error:
+                error.script = script[: number + 1]
+                raise
+    finally:
+        for one in life.writers:
+            one.writer.abort()
     return len(script)
 
 

@@ -81,12 +81,13 @@ class Ids:
     def __init__(self, owner):
         self.owner = owner
         self.numbers = itertools.count()
+        self.is_over = False
 
     def uuid(self):
         return f"{self.owner}-{next(self.numbers)}"
 
     def process(self):
-        return int.from_bytes(self.owner.encode(), "big")
+        return 0 if self.is_over else int.from_bytes(self.owner.encode(), "big")
 
     def jitter(self):
         return 0.5
@@ -302,6 +303,7 @@ class Actor:
             self.program(self)
         except Death:
             self.dead = True
+            self.env.ids.is_over = True  # what Python collects now, nobody collects in a process that was killed
         except PaimonError as error:
             self.memory["gave up"] = error
         except Exception as error:  # noqa: BLE001 - raised by run()

@@ -15,6 +15,8 @@ from paimon_py import (
     Catalog,
     DatabaseNotFoundError,
     NotFoundError,
+    OptionError,
+    PaimonWarning,
     SchemaError,
     SetOption,
     SnapshotNotFoundError,
@@ -160,6 +162,40 @@ def test_dropping_a_partition_that_is_not_there_says_so_and_commits_nothing(part
         parted.drop_partitions([{"p": 1}])
     parted.truncate()
     assert [snapshot.id for snapshot in parted.snapshots()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("bucket", ["2", "-2"])
+def test_a_key_without_its_partition_is_warned_of_when_the_table_is_made(catalog, bucket):
+    columns = pa.schema([("p", pa.int32()), ("q", pa.int32()), ("k", pa.int64())])
+    with pytest.warns(PaimonWarning, match=r"the primary key \(k, q\) lacks the partition key 'p'.*Set 'bucket' to '-1'") as told:
+        catalog.create_table(
+            "sales.t", columns, primary_key=["k", "q"], partition_by=["p", "q"], options={"bucket": bucket}
+        )  # fmt: skip
+    assert [warning.filename for warning in told] == [__file__]
+    table = catalog.table("sales.t")
+    if bucket == "2":
+        table.write_arrow(pa.table({"p": [1, 2], "q": [0, 0], "k": [7, 7]}))
+        assert table.to_arrow()["k"].to_pylist() == [7, 7], "as the warning says"
+
+
+@pytest.mark.parametrize(
+    ("key", "partition", "bucket"),
+    [(["k"], ["p"], "-1"), (["p", "k"], ["p"], "2"), (["k"], [], "2"), ([], ["p"], "-1")],
+)
+def test_a_key_that_is_unique_is_not_warned_of(catalog, key, partition, bucket):
+    columns = pa.schema([("p", pa.int32()), ("k", pa.int64())])
+    options = {"bucket": bucket}
+    catalog.create_table("sales.t", columns, primary_key=key, partition_by=partition, options=options)
+
+
+def test_a_table_that_is_there_or_refused_is_not_warned_of(catalog, orders):
+    columns = pa.schema([("p", pa.int32()), ("k", pa.int64())])
+    bad = {"bucket": "2", "sequence.field": "k"}
+    with pytest.raises(OptionError, match=r"sequence\.field"):
+        catalog.create_table("sales.t", columns, primary_key=["k"], partition_by=["p"], options=bad)
+    good = {"bucket": "2"}
+    same = catalog.create_table("sales.orders", columns, primary_key=["k"], partition_by=["p"], options=good, exist_ok=True)
+    assert same.schema.partition_keys == ()
 
 
 AFTER_A_DROP = {

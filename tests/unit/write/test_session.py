@@ -166,6 +166,7 @@ def test_rows_outside_a_static_overwrite_are_refused():
         writer.write_arrow(pa.table({"n": [1], "p": ["b"]}))
         writer.restrict({"p": None})
         writer.write_arrow(pa.table({"n": [1], "p": pa.nulls(1, pa.string())}))
+        writer.abort()
     with pytest.raises(UsageError, match="not a partition key"):
         Writer(root, schema).restrict({"x": 1})
     with pytest.raises(UsageError, match="does not fit"):
@@ -251,6 +252,7 @@ def test_memory_of_all_buckets_together_is_bounded():
             writer.write_arrow(pa.table({"k": keys, "v": ["x" * 50] * 10_000}))
             assert writer._buckets.buffered_bytes <= 1 << 20
             assert writer._buckets.buffered_bytes == sum(one.buffered_bytes for one in writer._buckets._writers.values())
+        writer.abort()
 
 
 def test_a_flush_rolls_into_files_that_do_not_overlap():
