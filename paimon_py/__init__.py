@@ -213,7 +213,9 @@ def __getattr__(name: str) -> object:
         from paimon_py import spark
 
         return getattr(spark, name)
-    raise AttributeError(f"module 'paimon_py' has no attribute {name!r}")
+    from paimon_py.other_names import unknown_name
+
+    raise AttributeError(unknown_name(name, __all__))
 
 
 def __dir__() -> list[str]:

@@ -35,10 +35,11 @@ from paimon_py.errors import (
 from paimon_py.expr.bind import near_names
 from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.root import TableRoot
+from paimon_py.other_names import HasOtherNames
 from paimon_py.spec.layout import check_name, database_path
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 from paimon_py.spec.option_names import check_names
-from paimon_py.spec.options import check_values
+from paimon_py.spec.options import check_values, require_texts
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.shown import harmless_options
 from paimon_py.spec.supported import check_writable
@@ -53,7 +54,7 @@ BRANCH_MARK = "branch_"
 
 
 @names_place(lambda catalog: catalog.warehouse)
-class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
+class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
     """The databases and tables of one warehouse.
 
     Can be pickled (secrets are left out) and used from several threads.
@@ -64,12 +65,16 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
     def __init__(
         self,
         store: Store,
-        warehouse: str,
+        warehouse: str = "",
         *,
         table_defaults: Mapping[str, str] | None = None,
         env: Env | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        if isinstance(store, (str, PurePath)) or not isinstance(warehouse, str) or not warehouse:
+            raise UsageError(
+                f"Catalog takes a store and the directory of a warehouse; Catalog.open({str(store)!r}) opens one"
+            )
         self._env = env or Env()
         self._table_defaults = mapped("table_defaults", table_defaults)
         self._metastore: Metastore = DirectoryMetastore(
@@ -113,6 +118,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer):
             StorageError: the metastore cannot be reached.
         """
         settings, used = mapped("options", options), env or Env()
+        require_texts(settings)
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
         return cls.of(open_metastore(path, settings, used, create=create), table_defaults=defaults, env=used)
@@ -411,7 +417,14 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
         return Schema(from_arrow_schema(columns))
     if hasattr(columns, "__arrow_c_schema__"):
         return Schema(from_arrow_schema(pa.schema(columns)))
-    raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}")
+    way = ""
+    if hasattr(columns, "schema"):
+        way = "; give its .schema"
+    elif hasattr(columns, "dtypes"):
+        way = "; pyarrow.Schema.from_pandas(frame) makes one of a frame's columns"
+    elif isinstance(columns, (Mapping, list, tuple)):
+        way = '; Schema([("id", "BIGINT"), ("name", "STRING")]) names columns and types'
+    raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}{way}")
 
 
 def _check_new(schema: TableSchema, root: TableRoot) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.catalogs.metastore import Metastore
-from paimon_py.doors import names_place
+from paimon_py.doors import check_dry_run, names_place
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError
 from paimon_py.maintain.expired import RemovedOrphans
@@ -66,6 +66,7 @@ class CatalogCare(ABC):
         """
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
+        check_dry_run(dry_run)
         limit = limit_of(self._env.clock, older_than)
         databases = self.databases() if database is None else [database]
         names = [f"{one}.{table}" for one in databases for table in self.tables(one)]

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from paimon_py.errors import CorruptionError, NotFoundError, PaimonError, TableNotFoundError, UsageError
+from paimon_py.other_names import explain_call
 
 C = TypeVar("C", bound=type)
 
@@ -85,11 +86,21 @@ def check_progress(given: object) -> None:
         raise UsageError(f"progress is a function that is told how far the work has come, not {given!r}")
 
 
+def check_dry_run(given: object) -> None:
+    """Make sure that a caller means what `dry_run` says: nothing is deleted by an empty text, None or the like.
+
+    Raises: UsageError for anything but True and False.
+    """
+    if given is not True and given is not False:
+        raise UsageError(f"dry_run is True or False, not {given!r}")
+
+
 def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | None = None) -> Callable[[C], C]:
     """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
 
-    Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. All other
-    errors pass as they are, those of a caller's own input among them.
+    Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. The
+    TypeError of a call that does not fit its verb is told what would. All other errors pass as they are, those of a
+    caller's own input among them.
 
     Args:
         place: where the object lies: a directory or URL.
@@ -124,6 +135,10 @@ def _at_door(
         except NotFoundError as error:
             if there is not None and not isinstance(error, TableNotFoundError):
                 there(self)
+            raise
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # the verb was not even entered
+                explain_call(error, verb, kwargs)
             raise
         except RecursionError as error:
             raise UsageError(

@@ -21,6 +21,7 @@ from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
+from paimon_py.other_names import HasOtherNames
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 @names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
 class Table(
     TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableReading, TableStatistics,
-    TableStreams,
+    TableStreams, HasOtherNames,
 ):
     """A table in a warehouse or at a path.
 

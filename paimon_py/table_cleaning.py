@@ -7,8 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import names_place
-from paimon_py.errors import UsageError
+from paimon_py.doors import check_dry_run, check_progress, names_place
 from paimon_py.maintain.expired import RemovedEntries, RemovedOrphans
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
@@ -54,7 +53,8 @@ class TableCleaning(ABC):
         """
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
-        _check(progress)
+        check_progress(progress)
+        check_dry_run(dry_run)
         limit = limit_of(self._root.env.clock, older_than)
         return remove_orphans(self._root, limit, dry_run=dry_run, progress=progress)
 
@@ -81,7 +81,8 @@ class TableCleaning(ABC):
         from paimon_py.maintain.remove_unexisting import remove_unexisting_files
 
         check_writable(self._schema)
-        _check(progress)
+        check_progress(progress)
+        check_dry_run(dry_run)
         return remove_unexisting_files(self._root, self._schema, dry_run=dry_run, progress=progress)
 
     def purge_files(self) -> RemovedOrphans:
@@ -101,8 +102,3 @@ class TableCleaning(ABC):
 
         check_writable(self._schema)
         return purge_files(self._root, self._schema, self.truncate)
-
-
-def _check(progress: object) -> None:
-    if progress is not None and not callable(progress):
-        raise UsageError(f"progress is a function that is told how far the work has come, not {progress!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from paimon_py.doors import check_progress, names_place
+from paimon_py.doors import check_dry_run, check_progress, names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.root import TableRoot
@@ -144,6 +144,7 @@ class TableKeeping:
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
         check_progress(progress)
+        check_dry_run(dry_run)
         return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
 
     def expire_changelogs(
@@ -181,6 +182,7 @@ class TableKeeping:
             self._schema.options, self._root.env.clock.millis(), "changelog", count_min=retain_min,
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
+        check_dry_run(dry_run)
         return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run)
 
     def _kept(self, snapshot_id: int) -> Snapshot:

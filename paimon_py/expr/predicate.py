@@ -18,6 +18,7 @@ from paimon_py.doors import listed
 from paimon_py.errors import UsageError
 from paimon_py.expr.calculation import Calculable, Calculation
 from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
+from paimon_py.other_names import HasOtherNames
 from paimon_py.spec.types import DataType
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -176,7 +177,7 @@ Predicate = Union[Compare, CompareColumns, In, IsNull, TextMatch, IsTrue, Consta
 Comparison = Union[Compare, CompareColumns]
 
 
-class Column(Calculable):
+class Column(Calculable, HasOtherNames):
     """A column by name, from which predicates are written: `col("a") > 1`, `col("a") < col("b")`."""
 
     __slots__ = ("_ref",)

@@ -335,6 +335,16 @@ def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:
     return step
 
 
+def _calculates(value: object) -> str:
+    """What calculates a value that was meant to be calculated."""
+    if isinstance(value, str) and any(sign in value for sign in "+-*/("):
+        return f"; sql({json.dumps(value, ensure_ascii=False)}) calculates"
+    if type(value).__name__ in ("Expression", "Expr"):
+        library = type(value).__module__.partition(".")[0]
+        return f'; expressions of {library} are not taken: write col("a") + 1, or sql("a + 1")'
+    return ""
+
+
 def _literal(field: Field, value: object) -> pa.Array:
     """An array of one value."""
     value = None if is_na(value) else value
@@ -347,7 +357,7 @@ def _literal(field: Field, value: object) -> pa.Array:
     try:
         array = python_array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(f"{wanted}: {error}", fields=(field.name,)) from error
+        raise SchemaError(f"{wanted}: {error}{_calculates(value)}", fields=(field.name,)) from error
     try:
         return _step(kind, field)(array)
     except PaimonError as error:

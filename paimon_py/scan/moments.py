@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any, cast
 
 from paimon_py.errors import OptionError, UsageError
@@ -11,7 +11,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def millis_of(name: str, moment: datetime | str | int) -> int:
-    """A time as epoch milliseconds; one without zone is local time. `name`: what messages call the time.
+    """A time as epoch milliseconds; one without zone is local time, a day begins at midnight.
+
+    `name`: what messages call the time.
 
     Texts are ISO 8601, `2024-01-31` or `2024-01-31T10:00:00+02:00`; a `Z` at their end is UTC.
 
@@ -34,6 +36,10 @@ def _datetime_of(name: str, moment: object) -> datetime:
             return datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
         except ValueError:
             raise UsageError(wrong) from None
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        return datetime.combine(moment, time())
+    if type(moment).__name__ == "datetime64":  # of NumPy
+        return _datetime_of(name, str(moment)[:26])
     if not isinstance(moment, datetime) or moment != moment:  # NaT of pandas is no time
         raise UsageError(wrong)
     if type(moment) is not datetime and hasattr(moment, "to_pydatetime"):  # pandas takes no zone for local time

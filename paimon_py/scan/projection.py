@@ -102,7 +102,9 @@ def _found(name: object, schema: TableSchema) -> tuple[Field, tuple[str, ...]]:
 def column_hint(name: str, schema: TableSchema) -> str:
     """What to say to somebody who names a column that is not there."""
     near = near_names(name, schema.names)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {', '.join(schema.names)}"
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    return f"columns: {', '.join(schema.names)}; table.refresh() sees columns that others added"
 
 
 def _resolved(fields: Sequence[Field], name: str) -> tuple[Field, tuple[str, ...]] | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from paimon_py.doors import NameList, names_place
 from paimon_py.errors import UsageError
 from paimon_py.notebook import scan_page
+from paimon_py.other_names import unknown_attribute
 from paimon_py.scan import convert
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Rows(ABC):
                     f"a scan has no {name}: give scan.to_dataset() to what takes datasets of pyarrow, or use "
                     "scan.to_polars(lazy=True)"
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(unknown_attribute(type(self), name))
 
 
 def row_count(count: object, verb: str) -> int:

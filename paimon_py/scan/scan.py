@@ -159,6 +159,8 @@ class Scan(Rows):
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of this scan, also one that came from another process (as a value or its bytes)."""
+        if not isinstance(split, (Split, bytes)):
+            raise UsageError(f"read takes one of scan.splits(), or its bytes, not {type(split).__name__}")
         value = split if isinstance(split, Split) else Split.from_bytes(split)
         self._require_own(value)
         return pa.RecordBatchReader.from_batches(self.schema, _cut(self._one_by_one([value]), self._limit))

@@ -5,7 +5,7 @@ Source: format.md §3.3; Java `SchemaManager.generateTableSchema`, `SchemaChange
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -134,7 +134,9 @@ class _Draft:
         elif isinstance(change, UpdateComment):
             self.comment = check_text("comment", change.comment)
         else:
-            raise UsageError(f"not a schema change: {change!r}")
+            raise UsageError(
+                f"not a schema change: {change!r}; alter takes changes such as AddColumn('x', 'INT'){_way(change)}"
+            )
 
     def finish(self, time_millis: int) -> TableSchema:
         primary_keys = tuple(self.renames.get(name, name) for name in self.schema.primary_keys)
@@ -337,3 +339,10 @@ def _moved(fields: tuple[Field, ...], name: str, position: Position) -> tuple[Fi
     if isinstance(position, (After, Before)) and position.name == name:
         raise SchemaError(f"cannot move column {name!r} next to itself", fields=(name,))
     return _inserted(rest, fields[index], position)
+
+
+def _way(given: object) -> str:
+    """What to write instead of things that are nearly schema changes."""
+    if isinstance(given, (list, tuple)):
+        return ", each as an argument of its own: alter(*changes)"
+    return "; SetOption(name, text) sets an option" if isinstance(given, Mapping) else ""

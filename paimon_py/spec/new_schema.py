@@ -33,8 +33,9 @@ class Schema:
 
     Args:
         fields: one item per column: `(name, type)`, `(name, type, comment)`, `(name, type, comment, default)`, a JSON
-            object as in a schema file, or a `Field`. A type is text (`"DECIMAL(10, 2) NOT NULL"`,
-            `"MAP<STRING, ROW<x INT>>"`), an object as in a schema file, or a data type value.
+            object as in a schema file, or a `Field`; or a mapping from names to types. A type is text
+            (`"DECIMAL(10, 2) NOT NULL"`, `"MAP<STRING, ROW<x INT>>"`), an object as in a schema file, or a data type
+            value.
 
     Raises:
         SchemaError: not a type, or two columns of one name.
@@ -45,7 +46,9 @@ class Schema:
 
     __slots__ = ("fields",)
 
-    def __init__(self, fields: Iterable[Sequence[Any] | Mapping[str, Any] | Field]) -> None:
+    def __init__(self, fields: Iterable[Sequence[Any] | Mapping[str, Any] | Field] | Mapping[str, Any]) -> None:
+        if isinstance(fields, Mapping):
+            fields = list(fields.items())
         columns = [_column(item) for item in listed("columns come as a list of (name, type)", fields)]
         self.fields: tuple[Field, ...] = assign_ids(columns)[0]
 

@@ -172,16 +172,32 @@ class Options(Mapping[str, str]):
         return _map(OPTIONS[name], self._texts)
 
 
+def require_texts(options: Mapping[str, object]) -> None:
+    """Refuse values that are no texts.
+
+    Raises: OptionError with the text that a value would be.
+    """
+    for name, value in options.items():
+        if isinstance(value, str):
+            continue
+        if value is None:
+            shown = "None; leave it out"
+        elif isinstance(value, bool):
+            shown = f"{value}; write '{str(value).lower()}'"
+        else:
+            is_number = isinstance(value, (int, float))
+            shown = f"{value!r}; write {str(value)!r}" if is_number else f"a {type(value).__name__}"
+        raise OptionError(f"option {name!r} needs a text, not {shown}", option=name)
+
+
 def check_values(options: Mapping[str, str]) -> None:
     """Refuse texts that do not fit the type of their option; unknown options pass.
 
     Raises:
         OptionError: names the option, the text and what is allowed.
     """
+    require_texts(options)
     for name, text in options.items():
-        if not isinstance(text, str):
-            shown = f"{text!r}; write {str(text)!r}" if name in OPTIONS else f"a {type(text).__name__}"
-            raise OptionError(f"option {name!r} needs a text, not {shown}", option=name)
         option = OPTIONS.get(name)
         if option is not None:
             _check(option, text)

@@ -164,6 +164,11 @@ def _parse(value: Any) -> DataType:
         return _parse_object(value)
     if isinstance(value, (Atomic, ArrayType, MultisetType, MapType, RowType, VectorType)):
         return value
+    if hasattr(value, "__arrow_c_schema__"):
+        raise SchemaError(
+            f"{value!r} is a type of Arrow: write a type as text here, such as 'INT', or all columns as a "
+            "pyarrow.schema([…]), which create_table takes as well"
+        )
     raise SchemaError(f"a type is text such as 'INT NOT NULL', a type of pyarrow or of paimon_py, not {value!r}")
 
 

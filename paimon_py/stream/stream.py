@@ -14,6 +14,7 @@ from paimon_py.doors import NameList, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
+from paimon_py.other_names import HasOtherNames
 from paimon_py.scan.change_plan import ChangeSource, plan_step, plan_waiting
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
@@ -39,7 +40,7 @@ from paimon_py.stream.step import Step
 
 
 @names_place(lambda stream: stream._root.path)
-class Stream:
+class Stream(HasOtherNames):
     """The changes of a table, one step for each snapshot that brings some, in their order.
 
     `poll()` gives the next step or None and never waits. As an iterator, plain or async, a stream waits for the next

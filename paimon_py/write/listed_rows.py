@@ -9,6 +9,7 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.literal import is_na
 from paimon_py.spec.types import Field
 
 Opener = Callable[[object], pa.RecordBatchReader]
@@ -59,6 +60,11 @@ def open_items(items: Iterator[object], fields: Sequence[Field], opener: Opener)
         return to_arrow_schema(fields).empty_table().to_reader()
     if isinstance(first, Mapping):
         raise UsageError("rows as mappings are taken as a list: list(rows), or parts of the rows one after the other")
+    if isinstance(first, (str, bytes, bool, int, float, tuple, list)):
+        raise UsageError(
+            f"rows are mappings from column names to values, such as {{'id': 1}}, or Arrow data; the first item is "
+            f"{first!r:.200}"
+        )
     reader = opener(first)
     return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, items, opener))
 
@@ -82,6 +88,7 @@ def _shown(schema: pa.Schema) -> str:
 def _column(name: str, values: list[object], kinds: Mapping[str, pa.DataType]) -> pa.Array:
     """Values in the type of their column; or in the one that Arrow finds, so that others say what does not fit."""
     kind = kinds.get(name)
+    values = [None if is_na(value) else value for value in values]
     if kind is not None:
         try:
             return python_array(values, kind)

@@ -23,6 +23,7 @@ from paimon_py.errors import CorruptionError, SchemaError, UsageError
 from paimon_py.lanes import Budget
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.other_names import HasOtherNames
 from paimon_py.spec.bounds import SEQUENCE_MAX, is_long
 from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @names_place(lambda writer: writer._root.path)
-class Writer:
+class Writer(HasOtherNames):
     """Writes rows into files that nobody sees until their changes are committed.
 
     Use it in a `with` block: leaving it by an exception deletes what was not handed over by `changes()`. A writer that

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +44,8 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
     except UsageError:
         raise
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}") from error
+        way = "; give columns names: pyarrow.table({'a': data})" if "non-struct" in str(error) else ""
+        raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}{way}") from error
 
 
 def counted_stream(data: object, fields: Sequence[Field], progress: Progress) -> pa.RecordBatchReader:
@@ -125,6 +127,10 @@ def row_bytes(batch: pa.RecordBatch) -> int:
 
 def _way_to_arrow(data: object) -> str:
     """What makes Arrow data of things that are nearly that."""
+    if isinstance(data, Mapping):
+        return "pyarrow.table(data) makes a table of a mapping from names to columns, [data] is one row; or "
+    if isinstance(data, (str, bytes, PurePath)):
+        return "read the file first, such as with pyarrow.parquet.read_table(path); or "
     if type(data).__module__.startswith("pyspark."):
         return "paimon_py.convert_from_spark(df) makes Arrow data of a DataFrame, write_spark(table, df) writes it; or "
     way = next((name for name in ("collect", "scan") if hasattr(data, name)), None)

@@ -81,7 +81,7 @@ def test_values_of_mappings_take_the_types_of_the_columns(wide):
         ([{"i": 1}, 2], UsageError, "row 1 is 2"),
         ([{1: 1}], UsageError, "row 0 is {1: 1}"),
         ([{}], UsageError, "none with a value"),
-        ([1, 2], UsageError, "a builtins.int is not Arrow data"),
+        ([1, 2], UsageError, "rows are mappings .*; the first item is 1"),
         (({"i": 1} for _ in range(2)), UsageError, r"list\(rows\)"),
         (iter([pa.table({"i": [1]}), pa.table({"f": [1.0]})]), UsageError, "item 1 has the columns f: double"),
         ({"i": [1]}, UsageError, r"pyarrow.table\(…\)"),
