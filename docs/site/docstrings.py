@@ -1,4 +1,4 @@
-"""Docstrings of paimon_py as the API reference shows them."""
+"""Docstrings and signatures of paimon_py as the API reference shows them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,49 @@ import griffe
 
 LABELLED = re.compile(r"^(Cost|Raises|Returns|Source|Memory): *(?P<text>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 FLAT = re.compile(r"\s*\n\s*")
+STRUCT = "msgspec.Struct"
 
 
 class Labels(griffe.Extension):
-    """Makes a paragraph of what stands behind `Cost:`, `Raises:`, `Returns:` and `Source:` on one line."""
+    """Makes a paragraph of what stands behind `Cost:`, `Raises:`, `Returns:` and `Source:` on one line.
+
+    Values (`msgspec.Struct`) get the signature that their fields make, unless the docstring lists the fields.
+    """
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Mend the docstring of an object."""
         if obj.docstring is not None:
             obj.docstring.value = LABELLED.sub(_paragraph, obj.docstring.value)
+
+    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
+        """Give a value its signature."""
+        if "__init__" in cls.members or (cls.docstring is not None and "\nAttributes:" in cls.docstring.value):
+            return
+        line = [*reversed(cls.mro()), cls]
+        if not any(_is(base, STRUCT) for each in line for base in each.bases):
+            return
+        fields = {field.name: field for each in line for field in _fields(each)}
+        this = griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)
+        parameters = griffe.Parameters(this, *sorted(fields.values(), key=_is_by_name))
+        cls.set_member("__init__", griffe.Function("__init__", parameters=parameters, returns="None"))
+
+
+def _fields(cls: griffe.Class) -> list[griffe.Parameter]:
+    by_name = str(cls.keywords.get("kw_only")) == "True"
+    kind = griffe.ParameterKind.keyword_only if by_name else griffe.ParameterKind.positional_or_keyword
+    return [
+        griffe.Parameter(name, annotation=member.annotation, kind=kind, default=member.value)
+        for name, member in cls.members.items()
+        if isinstance(member, griffe.Attribute) and "instance-attribute" in member.labels
+    ]
+
+
+def _is(base: griffe.Expr | str, path: str) -> bool:
+    return (base if isinstance(base, str) else base.canonical_path) == path
+
+
+def _is_by_name(field: griffe.Parameter) -> bool:
+    return field.kind is griffe.ParameterKind.keyword_only
 
 
 def _paragraph(found: re.Match[str]) -> str:

@@ -43,7 +43,14 @@ Position: TypeAlias = First | Last | After | Before
 
 
 class AddColumn(msgspec.Struct, frozen=True):
-    """A new, nullable column. Rows written before have NULL there."""
+    """A new, nullable column. Rows written before have NULL there.
+
+    Args:
+        column: the name, or the path of a nested column: `["pos", "z"]`.
+        type: Paimon's text (`"DECIMAL(10, 2)"`), a type of Arrow or of paimon_py.
+        comment: what the column means.
+        position: `First()`, `Last()`, `After(name)` or `Before(name)`; None: last.
+    """
 
     column: Path
     type: Any
@@ -67,7 +74,11 @@ class DropColumn(msgspec.Struct, frozen=True):
 class UpdateColumnType(msgspec.Struct, frozen=True):
     """Another type; old files are cast when read, as Java casts.
 
-    `keep_nullability` ignores the NOT NULL of the new type. `allow_narrowing` takes types that do not keep every value.
+    Args:
+        column: the name, or the path of a nested column.
+        type: Paimon's text, a type of Arrow or of paimon_py.
+        keep_nullability: whether the column keeps its NOT NULL, whatever the new type says.
+        allow_narrowing: whether the type may be one that does not keep every value.
     """
 
     column: Path
