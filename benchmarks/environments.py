@@ -15,6 +15,7 @@ PACKAGES = {
     "native": ["pypaimon==2.1.0", "pypaimon-rust==0.4.0"],
     "rust": ["pypaimon-rust==0.4.0", "pyarrow"],
     "delta": ["deltalake>=1.0", "pyarrow", "numpy"],
+    "iceberg": ["pyiceberg[sql-sqlite,pyarrow,pyiceberg-core]>=0.10"],
 }
 MODULES = {"ours": "ours", "plain": "ours", "java": "java", "raw": "raw",
            "pypaimon": "pypaimon_peer", "native": "pypaimon_peer", "rust": "rust", "delta": "delta"}  # fmt: skip
@@ -22,7 +23,7 @@ MODULES = {"ours": "ours", "plain": "ours", "java": "java", "raw": "raw",
 _VERSIONS = """
 import importlib.metadata as m, json, platform
 found = {"python": platform.python_version()}
-for name in ("pyarrow", "numpy", "pypaimon", "pypaimon-rust", "deltalake", "paimon-py"):
+for name in ("pyarrow", "numpy", "pypaimon", "pypaimon-rust", "deltalake", "pyiceberg", "paimon-py"):
     try:
         found[name] = m.version(name)
     except m.PackageNotFoundError:
