@@ -1,9 +1,10 @@
-"""Steps of the site's build: pages that lie outside docs/ are shown too, and links to them lead there."""
+"""Steps of the site's build: pages outside docs/ are shown too, and links to them lead there; notebooks are run."""
 
 from __future__ import annotations
 
 import functools
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ OUTSIDE = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.m
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add the pages outside docs/."""
+    """Add the pages outside docs/, and the notebooks with what they show."""
     for path, page in OUTSIDE.items():
         folder = Path(path).parent.as_posix()
         text = LINK.sub(functools.partial(_inward, folder), (ROOT / path).read_text(encoding="utf-8"))
         files.append(File.generated(config, page, content=text))
+    notebooks = runpy.run_path(str(ROOT / "docs" / "site" / "notebooks.py"))
+    for name in notebooks["NAMES"]:
+        files.append(File.generated(config, f"notebooks/{name}.md", content=notebooks["page"](name)))
     return files
 
 
@@ -29,6 +33,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     up = "../" * page.file.src_uri.count("/")
     for path, shown in OUTSIDE.items():
         markdown = markdown.replace(f"]({up}../{path}", f"]({up}{shown}")
+    if page.file.src_uri == "notebooks/index.md":
+        markdown = markdown.replace(".ipynb)", ".md)")  # the page of a notebook, where its file can be downloaded
     return markdown.replace(f"]({up}../README.md", f"]({up}index.md")
 
 
