@@ -12,6 +12,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)#:]+)")
+OPTION = re.compile(r"(?<=<tr>\n)<td><code>([a-z][\w.#-]+)</code></td>", re.I)
 OUTSIDE = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
 """Pages outside docs/, by their path in the project, and where the site shows them."""
 
@@ -36,6 +37,13 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if page.file.src_uri == "notebooks/index.md":
         markdown = markdown.replace(".ipynb)", ".md)")  # the page of a notebook, where its file can be downloaded
     return markdown.replace(f"]({up}../README.md", f"]({up}index.md")
+
+
+def on_page_content(html: str, *, page: Any, **_: Any) -> str:
+    """Give each option an anchor, `options.html#bucket-key`, and the page a class of its own."""
+    if page.file.src_uri != "options.md":
+        return html
+    return '<div class="options">' + OPTION.sub(r'<td id="\1"><code>\1</code></td>', html) + "</div>"
 
 
 def _inward(folder: str, link: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from paimon_py.catalogs.option_rows import BY_KIND, FOLLOWED, OF_ALL_ROWS, Row
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS
 from paimon_py.spec.idle_options import IDLE
@@ -16,12 +17,15 @@ from paimon_py.spec.supported import check_readable, check_writable
 from paimon_py.spec.types import STRING, Field
 
 PAGE = Path(__file__).parents[1] / "options.md"
-HEAD = """# Table options
+HEAD = """# Options
+
+## Tables
 
 All options of Java Paimon's `CoreOptions` (2.0 and its main branch of August 2026), under the names and with the
 defaults that Java has, and what paimon_py does with each. Give options to `create_table(options=…)` and `SetOption`,
 or those of reads to one scan (`table.scan(options=…)`). A text that does not fit its option is refused with what is
 allowed; a misspelled name is refused with the right one. Names that nobody knows pass untouched, as in Java.
+Options of [catalogs](#catalogs) are below, those of stores on [their page](stores.md).
 
 **What paimon_py does**
 
@@ -33,6 +37,13 @@ allowed; a misspelled name is refused with the right one. Names that nobody know
   paimon_py refuses as a whole.
 
 This page is made by `docs/site/options.py` from the tables that the package itself uses.
+"""
+CATALOGS = """
+## Catalogs
+
+Options of `Catalog.open`, under Java's names; see [catalogs](catalogs.md). `table-default.<option>` gives an option to
+each new table, and what is no option of a catalog is handed to the [store](stores.md). A misspelled name is refused
+with the right one.
 """
 OF_REFUSED = {
     "chain-table.": "chain tables",
@@ -86,6 +97,13 @@ PACE = frozenset((
     "sort-spill-buffer-size", "sort-spill-threshold", "write.batch-memory", "file.block-size",
 ))  # fmt: skip
 """Settings of Java's threads, caches, buffers and tasks, which decide nothing else."""
+_COLUMNS = """
+### {}
+
+| option | type | default | what the option does | paimon_py |
+|---|---|---|---|---|
+"""
+_TITLES = {"hive": "Hive", "rest": "REST", "jdbc": "JDBC"}
 _KINDS = {
     "bool": "true or false", "int": "whole number", "long": "whole number", "real": "number", "text": "text",
     "size": "size, `64 mb`", "time": "time, `10 min`", "map": "map, `a:1,b:2`",
@@ -164,10 +182,24 @@ def page(package: Path) -> str:
     found = statuses(package)
     parts = [HEAD]
     for title, rows in (("Layout, files, reads, commits, compaction", TABLES), ("Features and engines", FEATURES)):
-        parts.append(f"\n## {title}\n\n| option | type | default | what the option does | paimon_py |\n")
-        parts.append("|---|---|---|---|---|\n")
+        parts.append(_COLUMNS.format(title))
         parts.extend(_line(OPTIONS[row[0]], found[row[0]]) for row in sorted(rows))
+    parts.append(CATALOGS)
+    code = "".join(f.read_text(encoding="utf-8") for f in package.rglob("*.py") if f.name != "option_rows.py")
+    for kind, of_kind in {"Every catalog": OF_ALL_ROWS, **BY_KIND}.items():
+        if of_kind:
+            parts.append(_COLUMNS.format(_TITLES.get(kind, kind)))
+            parts.extend(_catalog_line(row, code) for row in sorted(of_kind))
     return "".join(parts)
+
+
+def _catalog_line(row: Row, code: str) -> str:
+    name, kind, default, doc, status = row
+    named = f'"{name}"' in code or (name.startswith("jdbc.") and '"jdbc."' in code)
+    if status.startswith(FOLLOWED) and not named:
+        raise ValueError(f"{name} is followed nowhere")
+    shown = "-" if default is None else (f"`{default}`" if " " not in default else default)
+    return f"| `{name}` | {kind} | {shown} | {_plain(doc)} | {_plain(status)} |\n"
 
 
 def _line(option: Option, status: str) -> str:

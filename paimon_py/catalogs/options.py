@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from paimon_py.catalogs.option_rows import BY_KIND, OF_ALL_ROWS
 from paimon_py.errors import OptionError
 from paimon_py.spec.option_names import FOREIGN_PREFIXES, nearest
 from paimon_py.spec.options import parse_duration
@@ -18,33 +19,10 @@ WAREHOUSE = "warehouse"
 TABLE_DEFAULT_PREFIX = "table-default."
 """Catalog options with this prefix are table options of every new table."""
 
-_OF_ALL = """
-    warehouse metastore uri table.type lock.enabled lock.type lock-check-max-sleep lock-acquire-timeout client-pool-size
-    cache-enabled cache.expire-after-access cache.expire-after-write cache.partition.max-num
-    cache.manifest.small-file-memory cache.manifest.small-file-threshold cache.manifest.max-memory
-    cache.manifest.soft-values cache.snapshot.max-num-per-table cache.deletion-vectors.max-num case-sensitive
-    sync-all-properties format-table.enabled catalog-options-table.enabled resolving-file-io.enabled
-    file-io.allow-cache local-cache.enabled local-cache.dir local-cache.max-size local-cache.block-size
-    local-cache.whitelist
-"""
-OF_ALL = frozenset(_OF_ALL.split())
+OF_ALL = frozenset(row[0] for row in OF_ALL_ROWS)
 """Options of every catalog of Java."""
 
-OF_KINDS: dict[str, frozenset[str]] = {
-    "filesystem": frozenset(),
-    "hive": frozenset((
-        "hive-conf-dir", "hadoop-conf-dir", "metastore.client.class", "location-in-properties",
-        "client-pool-cache.eviction-interval-ms", "client-pool-cache.keys", "alter-table-cascade",
-    )),
-    "rest": frozenset((
-        "prefix", "token", "token.provider", "token.provider.path", "data-token.enabled", "header.User-Agent",
-        "dlf.region", "dlf.token-path", "dlf.access-key-id", "dlf.access-key-secret", "dlf.security-token",
-        "dlf.token-loader", "dlf.token-ecs-metadata-url", "dlf.token-ecs-role-name", "dlf.oss-endpoint",
-        "dlf.signing-algorithm",
-        "io-cache.enabled", "io-cache.whitelist-path", "io-cache.policy",
-    )),
-    "jdbc": frozenset(("catalog-key", "lock-key-max-length", "jdbc.user", "jdbc.password")),
-}
+OF_KINDS: dict[str, frozenset[str]] = {kind: frozenset(row[0] for row in rows) for kind, rows in BY_KIND.items()}
 """Options of one kind of catalog."""
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
 import json
+import re
 import runpy
 import urllib.parse
 from pathlib import Path
 
 import pytest
+
+from paimon_py.catalogs.options import OF_ALL, OF_KINDS
+from paimon_py.spec.options import OPTIONS
 
 ROOT = Path(__file__).parents[2]
 PARTS = {"a": "href", "img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src"}
@@ -78,6 +83,17 @@ def test_the_search_knows_the_words_of_the_field(site):
     text = " ".join(entry["title"] + " " + entry["text"] for entry in known)
     for word in ("deletion-vectors.enabled", "write_arrow", "partial-update", "changelog-producer", "remove_orphans"):
         assert word in text
+
+
+def test_each_option_has_an_anchor(site, pages):
+    wanted = {*OPTIONS, *OF_ALL, *(name for names in OF_KINDS.values() for name in names)}
+    assert wanted - pages[site / "options.html"].anchors == set()
+
+
+def test_values_show_what_they_are_made_of(site):
+    text = (site / "reference" / "schema.html").read_text(encoding="utf-8")
+    signature = html.unescape(re.sub(r"<[^>]+>", "", text[text.index('id="paimon_py.spec.schema_changes.AddColumn"') :]))
+    assert re.search(r"AddColumn\(\s*column: Path,\s*type: Any,\s*comment: str \| None = None,", signature)
 
 
 def test_the_page_of_options_is_the_one_that_is_made():
