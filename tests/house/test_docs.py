@@ -58,7 +58,7 @@ def test_pages_and_the_quickstart_run_one_after_the_other_in_one_directory(tmp_p
     done = [run(tmp_path, codes[0]), quickstart(tmp_path), *(run(tmp_path, code) for code in codes[1:])]
     again = quickstart(tmp_path)
     assert [each.stderr[-3000:] for each in (*done, again) if each.returncode] == []
-    assert Catalog.open(str(tmp_path / "warehouse")).table("demo.orders").scan().count() == 3
+    assert Catalog.open(str(tmp_path / "warehouse")).table("demo.orders").scan().count() == 4
     made = Catalog.open(str(tmp_path / "warehouse-quickstart"))
     assert (made.databases(), made.table("demo.flights").scan().count()) == (["demo"], 1)
 

@@ -85,6 +85,7 @@ def test_the_search_knows_the_words_of_the_field(site):
         assert word in text
 
 
+
 def test_each_option_has_an_anchor(site, pages):
     wanted = {*OPTIONS, *OF_ALL, *(name for names in OF_KINDS.values() for name in names)}
     assert wanted - pages[site / "options.html"].anchors == set()
@@ -94,6 +95,12 @@ def test_values_show_what_they_are_made_of(site):
     text = (site / "reference" / "schema.html").read_text(encoding="utf-8")
     signature = html.unescape(re.sub(r"<[^>]+>", "", text[text.index('id="paimon_py.spec.schema_changes.AddColumn"') :]))
     assert re.search(r"AddColumn\(\s*column: Path,\s*type: Any,\s*comment: str \| None = None,", signature)
+
+
+def test_pictures_are_those_that_are_drawn():
+    drawn = runpy.run_path(str(ROOT / "docs" / "site" / "pictures.py"))
+    for name, draw in drawn["PICTURES"].items():
+        assert (drawn["HERE"] / f"{name}.svg").read_text(encoding="utf-8") == draw(), "run python docs/site/pictures.py"
 
 
 def test_the_page_of_options_is_the_one_that_is_made():
