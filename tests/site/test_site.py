@@ -85,7 +85,6 @@ def test_the_search_knows_the_words_of_the_field(site):
         assert word in text
 
 
-
 def test_each_option_has_an_anchor(site, pages):
     wanted = {*OPTIONS, *OF_ALL, *(name for names in OF_KINDS.values() for name in names)}
     assert wanted - pages[site / "options.html"].anchors == set()
