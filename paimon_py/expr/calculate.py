@@ -1,7 +1,7 @@
 """Calculations over Arrow columns.
 
 Integers are calculated as BIGINT, decimals exactly with up to 76 digits, all others as DOUBLE; `/` of integers is a
-DOUBLE. NULL makes NULL. As in ANSI SQL and Spark, a sum beyond BIGINT and a division by zero are errors; the branches
+DOUBLE, `/` of decimals is rounded to the digits that Spark gives. NULL makes NULL. As in ANSI SQL and Spark, a sum beyond BIGINT and a division by zero are errors; the branches
 of CASE are calculated only for rows that take them.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_py.decimal_digits import scaled_down
+from paimon_py.decimal_digits import quotient, quotient_type, scaled_down
 from paimon_py.errors import SchemaError
 from paimon_py.expr.arrays import literal_array
 from paimon_py.expr.calculation import Arithmetic, Case, FunctionCall, Negative, Sign
@@ -165,6 +165,8 @@ def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
 
     def of(arrays: Sequence[pa.Array]) -> pa.Array:
         given = [_as(array, _exact(array.type, kind)) for array in arrays]
+        if sign == "/" and pa.types.is_decimal(kind):  # Arrow's own division errs
+            return quotient(given[0], given[1], quotient_type(given[0].type, given[1].type))
         return pc.call_function(name, given)
 
     def value(columns: Columns, rows: int) -> pa.Array:
@@ -177,7 +179,8 @@ def _of_numbers(sign: Sign, sides: Sequence[Calculated]) -> Calculated:
             row = _first_failing(of, arrays, rows)
             shown = [str(array[row]) for array in arrays]
             text = f" {sign} ".join(shown) if len(shown) > 1 else f"{sign}({shown[0]})"
-            raise SchemaError(f"{text} (row {row} of a batch) goes beyond BIGINT") from error
+            beyond = "BIGINT" if pa.types.is_integer(kind) else str(kind)
+            raise SchemaError(f"{text} (row {row} of a batch) goes beyond {beyond}") from error
 
     try:
         made = of([pa.array([], side.type) for side in sides])
