@@ -155,6 +155,7 @@ class TableKeeping:
         older_than: datetime | timedelta | int | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
+        progress: Callable[[int, int, str], object] | None = None,
     ) -> ExpiredChangelogs:
         """Let changelogs go that outlived their snapshots, and the files that only they name.
 
@@ -168,6 +169,8 @@ class TableKeeping:
                 (`changelog.time-retained`).
             max_deletes: the most changelogs that go in this call (`snapshot.expire.limit`).
             dry_run: delete nothing, say what would go.
+            progress: called with how many changelogs are looked at, with "changelogs"; then with how many files are
+                deleted, with "files".
 
         Returns: what went, what is left, and what keeps the oldest changelog that is left.
 
@@ -182,8 +185,9 @@ class TableKeeping:
             self._schema.options, self._root.env.clock.millis(), "changelog", count_min=retain_min,
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
+        check_progress(progress)
         check_dry_run(dry_run)
-        return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run)
+        return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
 
     def _kept(self, snapshot_id: int) -> Snapshot:
         """A snapshot, or what a tag keeps of one that has expired."""

@@ -18,6 +18,7 @@ from paimon_py.cli.listings import files, list_tables, partitions, show, show_sc
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
 from paimon_py.cli.read import diff, head, tail
+from paimon_py.cli.talk import shown_log
 from paimon_py.cli.tree import tree
 from paimon_py.errors import PaimonError
 
@@ -27,11 +28,15 @@ _COMPLETE = "_PAIMON_PY_COMPLETE"
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(paimon_py.__version__, prog_name=NAME)
-def commands() -> None:
+@click.option("--verbose", "-v", is_flag=True, help="Show the log on stderr: commits, retries, compactions, expiry.")
+@click.pass_context
+def commands(context: click.Context, verbose: bool) -> None:
     """Look at Apache Paimon tables, read them, load them and care for them.
 
     TABLE is a path or URL, or with --warehouse a name such as db.t.
     """
+    if verbose:
+        context.with_resource(shown_log())
 
 
 @commands.command()

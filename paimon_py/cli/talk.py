@@ -1,13 +1,17 @@
-"""Talk with people on stderr: progress of long work, and the question before something goes."""
+"""Talk with people on stderr: progress of long work, the log, and the question before something goes."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from paimon_py.cli.output import on_one_line
+from paimon_py.logs import GENERAL
 
 Report = Callable[[int, int, str], None]
 """Takes how much is done, of how much, and of what."""
@@ -25,6 +29,27 @@ def progress(doing: str) -> Iterator[Report]:
             bars.update(bar, completed=done, total=total or None, description=f"{doing} {what}")
 
         yield report
+
+
+class _Lines(logging.Handler):
+    """Log records as lines on stderr, above a bar that moves."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"{record.levelname.lower()}: {on_one_line(record.getMessage())}", err=True)
+
+
+@contextmanager
+def shown_log() -> Iterator[None]:
+    """Show what the package logs while the block runs; warnings are shown anyway, as those of Python."""
+    handler, level = _Lines(), GENERAL.level
+    handler.addFilter(lambda record: record.name != GENERAL.name)
+    GENERAL.addHandler(handler)
+    GENERAL.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        GENERAL.removeHandler(handler)
+        GENERAL.setLevel(level)
 
 
 def ask(question: str, *, yes: bool) -> None:

@@ -1,8 +1,8 @@
 """Calculations over Arrow columns.
 
 Integers are calculated as BIGINT, decimals exactly with up to 76 digits, all others as DOUBLE; `/` of integers is a
-DOUBLE, `/` of decimals is rounded to the digits that Spark gives. NULL makes NULL. As in ANSI SQL and Spark, a sum beyond BIGINT and a division by zero are errors; the branches
-of CASE are calculated only for rows that take them.
+DOUBLE, `/` of decimals has the digits that Spark gives. NULL makes NULL. As in ANSI SQL and Spark, a sum beyond BIGINT
+and a division by zero are errors; the branches of CASE are calculated only for rows that take them.
 """
 
 from __future__ import annotations

@@ -12,12 +12,16 @@ from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.tally import Progress, Tally
 
 
 def expire_changelogs(
-    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool
+    root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, progress: Progress | None = None
 ) -> ExpiredChangelogs:
     """Let kept changelogs go, and the files that only they name; the newest one stays.
+
+    Args:
+        progress: is told of changelogs that are looked at, then of files that are deleted.
 
     Cost: two lists, a get for each changelog that goes and for its list and manifests; a delete per file.
     Raises:
@@ -43,7 +47,7 @@ def expire_changelogs(
     consumers = {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
     kept = first_kept_changelog(ids, latest, retention, consumers, time_of)
     going = [one for number in ids if number < kept.snapshot_id and (one := get(number)) is not None]
-    doomed = Doomed(root, schema)
+    doomed, tally = Doomed(root, schema), Tally(progress, len(going), "changelogs")
     for changelog in going:
         if changelog.changelog_manifest_list is None:
             doomed.add_deleted(changelog)
@@ -51,6 +55,7 @@ def expire_changelogs(
         else:
             doomed.add_changelog(changelog)
             doomed.add_lists(changelog.changelog_manifest_list)
+        tally.add(1)
     beside = kept_beside(root, going)
     if going:
         following, oldest = get(kept.snapshot_id), root.snapshots.find(earliest)
@@ -66,7 +71,7 @@ def expire_changelogs(
     if going and not dry_run:
         root.changelogs.forget(range(going[0].id, kept.snapshot_id))
         doomed.spare(kept_beside(root, going).without(beside))
-        left_files = doomed.delete()
+        left_files = doomed.delete(progress=progress)
     counts = doomed.counts
     return ExpiredChangelogs(
         snapshot_ids=tuple(one.id for one in going),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -172,6 +173,21 @@ def test_expiry_tells_of_snapshots_then_of_files(keyed, told):
     files = [call for call in told if call[2] == "files"]
     assert told == snapshots + files
     assert snapshots == [(1, 3, "snapshots"), (2, 3, "snapshots"), (3, 3, "snapshots")] and files[-1][0] == files[-1][1] > 0
+
+
+def test_expiry_of_changelogs_tells_of_changelogs_then_of_files(tmp_path, told):
+    options = {"bucket": "1", "changelog-producer": "input", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1",
+               "changelog.num-retained.min": "9", "changelog.num-retained.max": "9", "write-only": "true"}  # fmt: skip
+    table = new_catalog(str(tmp_path)).create_table("d.c", Schema(COLUMNS), primary_key=["p", "k"], options=options)
+    for _ in range(5):
+        table.write_arrow(ROWS.slice(0, 3))
+    table.expire_snapshots()
+    table.expire_changelogs(retain_min=1, retain_max=2, older_than=timedelta(milliseconds=-1), dry_run=True, progress=told)
+    assert told == [(1, 3, "changelogs"), (2, 3, "changelogs"), (3, 3, "changelogs")]
+    told.clear()
+    table.expire_changelogs(retain_min=1, retain_max=2, older_than=timedelta(milliseconds=-1), progress=told)
+    assert told[:3] == [(1, 3, "changelogs"), (2, 3, "changelogs"), (3, 3, "changelogs")]
+    assert goes_up_to(told[3:], told[-1][1], "files") and told[-1][1] > 2
 
 
 def test_an_error_of_the_callers_function_ends_a_load_without_a_file(plain):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -161,6 +162,19 @@ def test_compaction_and_expiry_leave_the_rows(run, place):
     assert (done["snapshot_ids"], done["dry_run"]) == ([1, 2, 3, 4], False)
     assert Table.open(place).scan().to_arrow().sort_by("k") == before.sort_by("k")
     assert as_json(run, "expire", place, "--retain-max", "1", "--retain-min", "1", "--yes")["snapshot_ids"] == []
+
+
+def test_the_log_is_shown_to_whoever_asks(run, place):
+    quiet = run("compact", place, "--full", "-p", "p=1")
+    code, out, err = run("-v", "compact", place, "--full", "-p", "p=2", "--format", "json")
+    assert (quiet[0], quiet[2], code) == (0, "", 0) and json.loads(out)
+    lines = err.splitlines()
+    assert any(line.startswith("info: ") and "snapshot 5" in line for line in lines), err
+    code, _, err = run("head", place)
+    assert (code, err) == (0, ""), "the log ends with the command"
+    code, _, err = run("--verbose", "head", f"{place}-nowhere")
+    assert code == 1 and err.startswith("error: ")
+    assert logging.getLogger("paimon_py").level == logging.NOTSET
 
 
 def test_nothing_goes_unless_somebody_says_so(run, place, monkeypatch):
