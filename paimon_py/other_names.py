@@ -85,6 +85,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         "is_between": "between(a, b)",
     },
     "paimon_py": {
+        **{name: f"import paimon_py.{name} first" for name in ("cdc", "env", "errors", "testing", "types")},
         **dict.fromkeys(("load_catalog", "CatalogFactory", "connect", "open"), "Catalog.open(warehouse)"),
         **dict.fromkeys(("DeltaTable", "load_table", "open_table"), "Table.open(path), or catalog.table('db.t')"),
         **dict.fromkeys(("write_deltalake", "write_paimon"), "table.write_arrow(data)"),

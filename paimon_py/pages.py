@@ -14,6 +14,8 @@ CELLS_MAX = 50
 TEXT_MAX = 300
 """The most characters of a value on a page."""
 
+_LONG = 20
+
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 
@@ -29,14 +31,16 @@ def facts(known: Mapping[str, object]) -> str:
 
 
 def grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a line for each row, at most CELLS_MAX of them."""
+    """A table with a line for each row, at most CELLS_MAX of them; a long or wide one scrolls in a box of its own."""
     listed = list(rows)
     lines = ["".join(_cell("td", value) for value in row) for row in listed[:CELLS_MAX]]
     if names:
         lines.insert(0, "".join(_cell("th", name) for name in names))
     table = "".join(f"<tr>{line}</tr>" for line in lines)
     left = len(listed) - CELLS_MAX
-    return f"<table>{table}</table>" + (note(f"… {left} more") if left > 0 else "")
+    height = ";max-height:22em" if len(listed) > _LONG else ""
+    rest = note(f"… {left} more") if left > 0 else ""
+    return f'<div style="overflow:auto{height}"><table>{table}</table></div>{rest}'
 
 
 def note(text: str) -> str:

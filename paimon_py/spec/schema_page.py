@@ -29,5 +29,8 @@ def schema_parts(schema: TableSchema) -> str:
 
 
 def fields_grid(fields: Iterable[Field]) -> str:
-    """Columns with their types and comments."""
-    return grid(("column", "type", "comment"), [(f.name, sql_type(f.type), f.description or "") for f in fields])
+    """Columns with their types, and with comments if a column has one."""
+    rows = [(field.name, sql_type(field.type), field.description or "") for field in fields]
+    if any(comment for _, _, comment in rows):
+        return grid(("column", "type", "comment"), rows)
+    return grid(("column", "type"), [row[:2] for row in rows])

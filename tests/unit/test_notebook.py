@@ -160,3 +160,10 @@ def test_a_schema_prints_in_a_line(table):
         "TableSchema(1: p INT NOT NULL, k BIGINT NOT NULL, v STRING, primary_key=['p', 'k'], partition_by=['p'], "
         "options={'bucket': '2', 'my.own': '***'})"
     )
+
+
+def test_long_grids_scroll_and_comments_are_shown_where_there_are_any(catalog):
+    wide = catalog.create_table("d.wide", Schema([(f"c{number}", "INT") for number in range(40)]))
+    told = catalog.create_table("d.told", Schema([("a", "INT", "what a is"), ("b", "INT")]))
+    assert "overflow:auto;max-height:22em" in wide._repr_html_() and "comment" not in wide._repr_html_()
+    assert "max-height" not in told._repr_html_() and "what a is" in told._repr_html_() and ">comment<" in told._repr_html_()
