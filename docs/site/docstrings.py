@@ -9,22 +9,28 @@ import griffe
 
 LABELLED = re.compile(r"^(Cost|Raises|Returns|Source|Memory): *(?P<text>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 FLAT = re.compile(r"\s*\n\s*")
+SEVERAL = re.compile(r"^(?P<space> +)(?P<names>\w+(?:, \w+)+):(?P<text>[^\n]*(?:\n(?P=space) +\S[^\n]*)*)", re.M)
 STRUCT = "msgspec.Struct"
+CONSTRUCTED = {"paimon_py.cdc.sink.Sink", "paimon_py.env.Env", "paimon_py.spec.new_schema.Schema"}
+"""Classes with an `__init__` that programs call; objects of other classes come from calls."""
 
 
 class Labels(griffe.Extension):
     """Makes a paragraph of what stands behind `Cost:`, `Raises:`, `Returns:` and `Source:` on one line.
 
-    Values (`msgspec.Struct`) get the signature that their fields make, unless the docstring lists the fields.
+    Arguments and attributes that share a line get a line each. Values (`msgspec.Struct`) get the signature that their
+    fields make, unless the docstring lists the fields.
     """
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Mend the docstring of an object."""
         if obj.docstring is not None:
-            obj.docstring.value = LABELLED.sub(_paragraph, obj.docstring.value)
+            obj.docstring.value = SEVERAL.sub(_line_each, LABELLED.sub(_paragraph, obj.docstring.value))
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Give a value its signature."""
+        """Give a value its signature, and none to objects that calls make."""
+        if "__init__" in cls.members and cls.path not in CONSTRUCTED:
+            cls.del_member("__init__")
         if "__init__" in cls.members or (cls.docstring is not None and "\nAttributes:" in cls.docstring.value):
             return
         line = [*reversed(cls.mro()), cls]
@@ -52,6 +58,10 @@ def _is(base: griffe.Expr | str, path: str) -> bool:
 
 def _is_by_name(field: griffe.Parameter) -> bool:
     return field.kind is griffe.ParameterKind.keyword_only
+
+
+def _line_each(found: re.Match[str]) -> str:
+    return "\n".join(f"{found['space']}{name}:{found['text']}" for name in found["names"].split(", "))
 
 
 def _paragraph(found: re.Match[str]) -> str:

@@ -42,9 +42,11 @@ class Routes(msgspec.Struct, frozen=True):
         partitions: partition keys of tables that are created, by names of source tables.
         only: columns to take of the tables that are named, as `table.column`.
         without: columns to leave out, as `table.column` or `column`.
-        types: modes of the type mapping, with Java's names, see `mapping.MODES`.
+        types: modes of the type mapping, with Java's names: `tinyint1-not-bool`, `to-string`, `char-to-string`,
+            `longtext-to-bytes`, `bigint-unsigned-to-bigint`, `decimal-no-change`, `allow-non-string-to-string`.
         computed: columns to compute, as `y=year(at)` for all tables that have the column, or `orders.y=year(at)`.
-        metadata: names of columns by what they tell of the event: see `METADATA`.
+        metadata: names of columns by what the columns tell of the event: `database_name`, `schema_name`, `table_name`,
+            `op_ts`, `topic`, `partition`, `offset` or `timestamp`.
     """
 
     including: str = ".*"

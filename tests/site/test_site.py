@@ -102,6 +102,16 @@ def test_pictures_are_those_that_are_drawn():
         assert (drawn["HERE"] / f"{name}.svg").read_text(encoding="utf-8") == draw(), "run python docs/site/pictures.py"
 
 
+def test_attributes_that_share_a_line_are_listed_one_by_one(site):
+    text = (site / "reference" / "care.html").read_text(encoding="utf-8")
+    assert ">earliest_id</span>" in text and ">latest_id</span>" in text
+
+
+def test_objects_that_calls_make_show_no_constructor(site):
+    text = html.unescape(re.sub(r"<[^>]+>", "", (site / "reference" / "errors.html").read_text(encoding="utf-8")))
+    assert "PaimonError" in text and "PaimonError(" not in text
+
+
 def test_the_page_of_options_is_the_one_that_is_made():
     made = runpy.run_path(str(ROOT / "docs" / "site" / "options.py"))
     assert made["PAGE"].read_text(encoding="utf-8") == made["page"](ROOT / "paimon_py"), "run python docs/site/options.py"
