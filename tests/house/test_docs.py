@@ -47,7 +47,7 @@ def quickstart(directory, *arguments):
     return run(directory, QUICKSTART, ROOT / "docs" / "quickstart.py", *arguments)
 
 
-@pytest.mark.parametrize("page", RUNNING, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", RUNNING, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_python_blocks_run(page, tmp_path):
     done = run(tmp_path, "\n".join(blocks(page)))
     assert done.returncode == 0, done.stderr[-3000:]

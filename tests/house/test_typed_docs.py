@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ def programs(tmp_path_factory):
     """The Python blocks of each page as one program."""
     directory = tmp_path_factory.mktemp("programs")
     for page in RUNNING:
-        (directory / f"page_{page.stem.replace('-', '_')}.py").write_text("\n".join(blocks(page)))
+        name = re.sub(r"\W", "_", page.relative_to(ROOT).with_suffix("").as_posix())
+        (directory / f"page_{name}.py").write_text("\n".join(blocks(page)))
     return directory
 
 
