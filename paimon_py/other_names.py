@@ -58,7 +58,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "Scan": {
         **dict.fromkeys(("filter", "where", "with_filter"), "where=… of table.scan"),
         **dict.fromkeys(("select", "project", "with_projection"), "columns=[…] of table.scan"),
-        **dict.fromkeys(("limit", "with_limit"), "limit=… of table.scan"),
+        "with_limit": "limit=… of table.scan",
         **dict.fromkeys(("use_ref", "at"), "snapshot_id=…, tag=… or timestamp=… of table.scan"),
         **dict.fromkeys(("collect", "to_table", "to_arrow_table", "read_all"), "to_arrow()"),
         **dict.fromkeys(("to_pylist", "to_list", "fetchall"), "to_arrow().to_pylist()"),
@@ -73,8 +73,8 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("write", "write_pandas", "write_arrow_batch", "write_batch", "write_table"), _WRITE),
     },
     "Stream": {
-        "acknowledge": "acknowledge() of the step: stream.poll().acknowledge()",
-        **dict.fromkeys(("read", "next", "fetch"), "poll(), or a for loop"),
+        "acknowledge": "poll().acknowledge(), which acknowledges a step",
+        **dict.fromkeys(("next", "fetch"), "poll(), or a for loop"),
     },
     "Column": {
         **dict.fromkeys(("is_in", "in_", "contains_any"), "isin([…])"),

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import io
 import pathlib
+import re
 import subprocess
 import sys
 import uuid
@@ -195,7 +196,7 @@ OTHERS = {
     "scan.to_pylist": (lambda s: s.t.scan().to_pylist(), "write to_arrow().to_pylist()"),
     "writer.commit": (lambda s: s.t.writer().commit(), "give that to table.commit(…)"),
     "writer.prepare_commit": (lambda s: s.t.writer().prepare_commit(), "write changes()"),
-    "stream.acknowledge": (lambda s: s.t.stream().acknowledge(), "stream.poll().acknowledge()"),
+    "stream.acknowledge": (lambda s: s.t.stream().acknowledge(), "write poll().acknowledge()"),
     "col.is_in": (lambda s: col("k").is_in([1]), "write isin([…])"),
     "col.isnull": (lambda s: col("k").isnull(), "write is_null()"),
     "col.startswith": (lambda s: col("v").startswith("a"), "write starts_with('x')"),
@@ -342,3 +343,23 @@ def test_missing_values_of_pandas_are_null_in_rows(shop):
 
 def test_a_schema_may_be_a_mapping():
     assert Schema({"a": "INT", "b": "STRING"}) == Schema([("a", "INT"), ("b", "STRING")])
+
+def test_advice_names_what_is_there():
+    from paimon_py.expr.predicate import Column
+    from paimon_py.other_names import ARGUMENTS, ATTRIBUTES
+    from paimon_py.write.session import Writer
+
+    owners = {"Catalog": Catalog, "Table": Table, "Scan": paimon_py.Scan, "Writer": Writer, "Stream": paimon_py.Stream, "Column": Column}
+    assert {*owners, "paimon_py"} == set(ATTRIBUTES)
+    dead, wrong = [], []
+    for name, ways in ATTRIBUTES.items():
+        owner = owners.get(name, paimon_py)
+        own = set(dir(owner))
+        dead += [(name, other) for other in ways if other in own and owner is not paimon_py]
+        for other, way in ways.items():
+            called = re.match(r"[a-z_]+", way)
+            if owner is not paimon_py and called and re.match(r"[a-z_]+[(.]|[a-z_]+$", way) and called[0] not in own:
+                wrong.append((name, other, way))
+    assert (dead, wrong) == ([], [])
+    known = {parameter for _, value in public_callables() if callable(value) for parameter in inspect.signature(value).parameters}
+    assert [name for name in ARGUMENTS.values() if (found := re.match(r"([a-z_]+)=", name)) and found[1] not in known] == []
