@@ -22,7 +22,7 @@ from paimon_py.catalogs.open import open_metastore
 from paimon_py.catalogs.options import METASTORE, TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
 from paimon_py.doors import NameList, mapped, names_place
-from paimon_py.env import Env
+from paimon_py.env import Env, env_of
 from paimon_py.errors import (
     AlreadyExistsError,
     DatabaseNotFoundError,
@@ -75,7 +75,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             raise UsageError(
                 f"Catalog takes a store and the directory of a warehouse; Catalog.open({str(store)!r}) opens one"
             )
-        self._env = env or Env()
+        self._env = env_of(env)
         self._table_defaults = mapped("table_defaults", table_defaults)
         self._metastore: Metastore = DirectoryMetastore(
             store, warehouse, env=self._env, options=mapped("options", options)
@@ -87,7 +87,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
     ) -> Catalog:
         """The catalog of a metastore that is open."""
         made = cls.__new__(cls)
-        made._env = env or Env()
+        made._env = env_of(env)
         made._table_defaults = mapped("table_defaults", table_defaults)
         made._metastore = metastore
         return made
@@ -117,7 +117,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             NotFoundError: there is no such directory, and `create` is False.
             StorageError: the metastore cannot be reached.
         """
-        settings, used = mapped("options", options), env or Env()
+        settings, used = mapped("options", options), env_of(env)
         require_texts(settings)
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}

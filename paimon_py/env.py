@@ -376,6 +376,16 @@ class _LocalSpillFile:
             return
 
 
+def env_of(given: Env | None) -> Env:
+    """The environment that a caller gave, or one of the machine.
+
+    Raises: UsageError for anything else.
+    """
+    if given is not None and not isinstance(given, Env):
+        raise UsageError(f"env is an Env of paimon_py.env, such as Env(threads=4), not {given!r}")
+    return given or Env()
+
+
 def is_ending() -> bool:
     """Whether the process has begun to end: threads may be gone, and no new ones can be had."""
     return not threading.main_thread().is_alive()

@@ -14,7 +14,7 @@ from paimon_py.codec.typed_changes import typed
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.doors import NameList, names_place
-from paimon_py.env import Env
+from paimon_py.env import Env, env_of
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.branches import check_branch_options
@@ -80,7 +80,7 @@ class Table(
             TableNotFoundError: there is no table.
             CorruptionError: its schema does not hold what the format says.
         """
-        used = env or Env()
+        used = env_of(env)
         store, location = open_renewed(str(path), options or {}, used)
         root = TableRoot(store, location, used, options)
         table = cls(root, root.opened(), location.rstrip("/").rsplit("/", 1)[-1])

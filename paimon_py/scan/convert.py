@@ -26,6 +26,8 @@ def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> panda
     """A table as a pandas frame. Integers beside NULL are of pandas' nullable types, unless a mapper says otherwise."""
     try:
         if types_mapper is not None:
+            if not callable(types_mapper):
+                raise UsageError(f"types_mapper is a function such as pandas.ArrowDtype, not {types_mapper!r}")
             return table.to_pandas(types_mapper=types_mapper)
         columns = enumerate(table.columns)
         places = [at for at, column in columns if column.null_count and pa.types.is_integer(column.type)]

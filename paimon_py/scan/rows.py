@@ -102,7 +102,11 @@ class Rows(ABC):
         Columns and filters of a query go into the scan; DuckDB stops to read where a limit is reached.
 
         Returns: the view as a relation.
+
+        Raises: UsageError for anything but a connection and a name.
         """
+        if not hasattr(connection, "register") or not isinstance(name, str):
+            raise UsageError("to_duckdb takes a connection and a name: to_duckdb(duckdb.connect(), 'flights')")
         return convert.to_duckdb(self.to_dataset(), connection, name)
 
     def to_dataset(self) -> Dataset:

@@ -71,6 +71,8 @@ def _open_items(data: list[object] | tuple[object, ...] | Iterator[object], fiel
 
 def _open_foreign(data: object) -> pa.RecordBatchReader:
     """A reader over what another library made."""
+    if isinstance(data, type):
+        raise UsageError(f"{data.__module__}.{data.__qualname__} is a class and holds no rows: give one of its objects")
     library = type(data).__module__.split(".")[0]
     if library == "pandas" and type(data).__name__ == "DataFrame":
         return pa.Table.from_pandas(data, preserve_index=False).to_reader()

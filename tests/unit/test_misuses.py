@@ -321,6 +321,11 @@ WRONG = {
     "drop": (lambda s: s.p.drop_partitions(["p=2024-01-01"]), UsageError, 'such as [{"month": 3}]'),
     "older_than": (lambda s: s.t.expire_snapshots(older_than="7d"), UsageError, "older_than must be a datetime"),
     "age below 0": (lambda s: s.t.remove_orphans(older_than=timedelta(-1)), UsageError, "is not in the past"),
+    "env=4": (lambda s: Catalog.open("memory://x", env=4), UsageError, "such as Env(threads=4)"),
+    "env of a table": (lambda s: Table.open(s.t.location, env="x"), UsageError, "such as Env(threads=4)"),
+    "write a class": (lambda s: s.t.write_arrow(pa.Table), UsageError, "is a class and holds no rows"),
+    "duckdb": (lambda s: s.t.scan().to_duckdb(None, "x"), UsageError, "to_duckdb(duckdb.connect(), 'flights')"),
+    "types_mapper": (lambda s: s.t.to_pandas(types_mapper="x"), UsageError, "a function such as pandas.ArrowDtype"),
     "not a table": (lambda s: Table.open("memory://nobody/d.db/t"), TableNotFoundError, "it has no schema"),
 }  # fmt: skip
 
