@@ -8,6 +8,7 @@ whose rows are not those of the others is shown as WRONG.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import platform
@@ -16,7 +17,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -204,9 +206,8 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     about = {**machine(), "scale": options.scale, "repeats": options.repeats,
              "versions": {peer: versions(peer) for peer in peers}}  # fmt: skip
     results = []
-    with tempfile.TemporaryDirectory(prefix="paimon-bench-") as directory:
-        root = Path(directory) if options.work is None else options.work / f"scale-{options.scale}"
-        space = Workspace(root, options.scale)
+    with tempfile.TemporaryDirectory(prefix="paimon-bench-") as made, taken(options.work or Path(made)) as work:
+        space = Workspace(work / f"scale-{options.scale}", options.scale)
         print(f"| CPU seconds (ours / peer) | {' | '.join(peers)} | target |\n|---|{'---|' * len(peers)}---|")
         for measure in measures(space, commits):
             if wanted and not any(text in measure.name for text in wanted):
@@ -219,6 +220,18 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
             if options.output is not None:
                 store(options.output, about, results)
     return results
+
+
+@contextmanager
+def taken(work: Path) -> Iterator[Path]:
+    """A work directory for one run alone: two runs in one would spoil the tables of both."""
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "in-use").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SystemExit(f"another run works in {work}: wait for its end, or name another with --work") from error
+        yield work
 
 
 def store(path: Path, about: dict[str, Any], results: list[dict[str, Any]]) -> None:

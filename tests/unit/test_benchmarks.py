@@ -43,6 +43,11 @@ def test_a_commit_is_measured_on_a_copy_of_the_table(tmp_path):
         assert (result["errors"], result["check"]["rows"]) == ({}, 300)
 
 
+def test_a_work_directory_is_for_one_run_at_a_time(tmp_path):
+    with benchmarks.taken(tmp_path), pytest.raises(SystemExit, match="another run works in"):
+        benchmarks.main(["--scale", "0.001", "--repeats", "1", "--peers", "ours", "--work", str(tmp_path)])
+
+
 def test_a_peer_that_fails_or_differs_is_shown():
     with pytest.raises(benchmarks.Failed, match="nowhere"):
         benchmarks.run("ours", "read", {"table": "/nowhere"})
