@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Integral
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from paimon_py.errors import CorruptionError, NotFoundError, PaimonError, TableN
 from paimon_py.other_names import explain_call
 
 C = TypeVar("C", bound=type)
+G = TypeVar("G")
 
 
 class NameList(Protocol):
@@ -77,6 +79,13 @@ def mapped(what: str, given: object) -> dict[str, Any]:
     return dict(given)
 
 
+def as_python(given: G) -> G:
+    """A whole number of NumPy as one of Python; anything else as it is, so that checks tell of what was given."""
+    if isinstance(given, Integral) and not isinstance(given, int):
+        return int(given)  # type: ignore[return-value]
+    return given
+
+
 def check_progress(given: object) -> None:
     """Make sure that what a caller wants to be told of progress by can be called, or is None.
 
@@ -100,7 +109,7 @@ def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | No
 
     Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. The
     TypeError of a call that does not fit its verb is told what would. All other errors pass as they are, those of a
-    caller's own input among them.
+    caller's own input among them. Whole numbers of NumPy reach a verb as those of Python.
 
     Args:
         place: where the object lies: a directory or URL.
@@ -126,7 +135,7 @@ def _at_door(
     @functools.wraps(verb)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return verb(self, *args, **kwargs)
+            return verb(self, *map(as_python, args), **{name: as_python(value) for name, value in kwargs.items()})
         except CorruptionError as error:
             if not _lacks_place(error):
                 raise

@@ -20,6 +20,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Protocol, TypeVar
 
+from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
 from paimon_py.lanes import Budget, spread
 
@@ -465,6 +466,7 @@ class Env:
 
         Raises: UsageError for a number below 1, and for threads of a pool that is given.
         """
+        threads = as_python(threads)
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise UsageError(f"threads must be a whole number from 1, not {threads!r}")
         if threads is not None and pool is not None:

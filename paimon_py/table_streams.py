@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import NameList, listed, names_place
+from paimon_py.doors import NameList, as_python, listed, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
@@ -144,7 +144,7 @@ class TableStreams:
         Returns: the others, ascending.
         Cost: as `committed`; none if no identifiers are given.
         """
-        asked = listed("identifiers are whole numbers", identifiers)
+        asked = list(map(as_python, listed("identifiers are whole numbers", identifiers)))
         for number in asked:
             if not is_long(number) or not 0 <= number < BATCH_COMMIT_IDENTIFIER:
                 raise UsageError(f"identifiers are whole numbers from 0 to 2**63-2, not {number!r}")

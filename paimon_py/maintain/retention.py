@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
 from paimon_py.scan.moments import millis_of
 from paimon_py.spec.options import Options
@@ -54,6 +55,7 @@ def retention_of(
         "retain_max": table.get_int(_option(table, what, "num-retained.max")) if count_max is None else count_max,
         "max_deletes": table.get_int("snapshot.expire.limit") if limit is None else limit,
     }
+    numbers = {name: as_python(number) for name, number in numbers.items()}
     for name, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise UsageError(f"{name} must be a whole number of at least 1, not {number!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta, timezone
 from typing import Any, cast
 
+from paimon_py.doors import as_python
 from paimon_py.errors import OptionError, UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -19,6 +20,7 @@ def millis_of(name: str, moment: datetime | str | int) -> int:
 
     Raises: UsageError
     """
+    moment = as_python(moment)
     if isinstance(moment, int) and not isinstance(moment, bool):
         return moment
     found = _datetime_of(name, moment)

@@ -13,7 +13,7 @@ from paimon_py import Changes, CommitResult, CompactionTask, ExpiredSnapshots, P
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
-from paimon_py.doors import NameList, check_progress
+from paimon_py.doors import NameList, as_python, check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.analyze import Measured, columns_to_analyze, measured
 from paimon_py.maintain.compact_table import compact_table
@@ -118,6 +118,7 @@ def rescale(
 ) -> CommitResult:
     """See `rescale_spark`."""
     require_table(table, "rescale_spark")
+    buckets = as_python(buckets)
 
     def rewrite(groups: Sequence[Sequence[Split]]) -> Rewritten:
         tasks = [pickle.dumps([bytes(split) for split in group]) for group in groups]

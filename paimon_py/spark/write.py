@@ -14,6 +14,7 @@ from paimon_py import Changes, CommitResult, Table
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gathered
@@ -45,6 +46,7 @@ def write(
 ) -> CommitResult:  # fmt: skip
     """See `write_spark`."""
     overwrite = _overwrite(mode)
+    tasks = as_python(tasks)
     target = _checked(table, df, overwrite, tasks)
     user = user if identifier is None else user or _writer_of(df)
     CommitRequest(user=user, identifier=identifier)

@@ -15,6 +15,7 @@ from paimon_py.codec.columns import Int32s, Ints, Mask, distinct_integers, from_
 from paimon_py.commit.changes import Bucket, BucketChanges, Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.live_files import LiveFiles
+from paimon_py.doors import as_python
 from paimon_py.errors import CorruptionError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.hash_files import key_hashes, read_hashes, write_hashes
@@ -51,6 +52,7 @@ class Share(msgspec.Struct, frozen=True):
             raise UsageError("rows of a table whose keys move between partitions are written by one writer at a time")
         if mode is not BucketMode.DYNAMIC:
             raise UsageError("only the rows of a table with dynamic buckets are shared among writers by key")
+        number, writers = as_python(number), as_python(writers)
         if not all(isinstance(each, int) and not isinstance(each, bool) for each in (number, writers)):
             raise UsageError(f"writers are counted in whole numbers, not {number!r} of {writers!r}")
         if not 0 <= number < writers:

@@ -1,0 +1,111 @@
+"""Values that are nearly what a verb takes: those of NumPy are taken, the others are told what would be right."""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from paimon_py import Catalog, UsageError
+from paimon_py.env import Env
+
+KEYED = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())])
+
+
+@pytest.fixture
+def catalog():
+    made = Catalog.open(f"memory://values-{uuid.uuid4()}")
+    made.create_database("d")
+    return made
+
+
+@pytest.fixture
+def table(catalog):
+    made = catalog.create_table("d.t", KEYED, primary_key=["k"], options={"bucket": "1", "changelog-producer": "input"})
+    for number in range(4):
+        made.write_arrow([{"k": number, "v": "a", "n": number}])
+    return made
+
+
+@pytest.fixture
+def shared(catalog):
+    return catalog.create_table("d.s", KEYED, primary_key=["k"], options={"bucket": "-1"})
+
+
+def changes_of(table):
+    with table.writer() as writer:
+        writer.write_arrow([{"k": 9}])
+        return writer.changes(watermark=np.int64(5))
+
+
+def consumed(table):
+    table.stream(consumer_id="c").poll().acknowledge()
+    return table.reset_consumer("c", np.int64(2)).next_snapshot_id
+
+
+ONE, TWO, THREE = np.int64(1), np.int64(2), np.int32(3)
+NUMBERS = {
+    "snapshot": (lambda t: t.snapshot(THREE).id, 3),
+    "scan": (lambda t: t.scan(snapshot_id=THREE).count(), 3),
+    "time": (lambda t: t.scan(timestamp=np.int64(4_102_444_800_000)).count(), 4),
+    "limit": (lambda t: t.scan(limit=THREE).count(), 3),
+    "head": (lambda t: t.head(THREE).num_rows, 3),
+    "head of a scan": (lambda t: t.scan().head(np.uint8(2)).num_rows, 2),
+    "changes": (lambda t: t.changes(ONE, TWO).count(), 1),
+    "net changes": (lambda t: t.changes(ONE, TWO, mode="diff").count(), 1),
+    "tag": (lambda t: t.create_tag("a", snapshot_id=ONE).snapshot_id, 1),
+    "branch": (lambda t: t.create_branch("b", from_=ONE).count(), 1),
+    "stream": (lambda t: t.stream(from_=TWO, until=THREE).poll().next_snapshot_id, 3),
+    "watermark": (lambda t: t.write_arrow([{"k": 1}], watermark=TWO).snapshot_ids[0], 5),
+    "identifier": (lambda t: t.commit(changes_of(t), user="u", identifier=ONE).snapshot_ids[0], 5),
+    "filter": (lambda t: t.filter_committed("u", np.array([1, 2])), [1, 2]),
+    "consumer": (consumed, 2),
+    "expire": (lambda t: t.expire_snapshots(retain_min=ONE, retain_max=TWO, max_deletes=ONE).snapshot_ids, (1,)),
+    "age": (lambda t: t.expire_snapshots(older_than=THREE, dry_run=True).snapshot_ids, ()),
+    "rescale": (lambda t: t.rescale(TWO).snapshot_id, 5),
+    "rollback": (lambda t: t.rollback_to(TWO).snapshot_id, 2),
+    "lookup": (lambda t: t.lookup({"k": ONE}).num_rows, 1),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_whole_numbers_of_numpy_are_taken_where_those_of_python_are(table, name):
+    call, expected = NUMBERS[name]
+    found = call(table)
+    assert found == expected and not isinstance(found, np.generic)
+
+
+def test_writers_and_threads_may_be_counted_by_numpy(shared):
+    assert shared.writer_numbers([{"k": 1}], TWO).to_pylist() in ([0], [1])
+    with shared.writer(share=(ONE, TWO)) as writer:
+        assert "Writer" in repr(writer)
+    assert Env(threads=TWO).at_once("", [lambda: 1]) == [1]
+
+
+@pytest.mark.parametrize("flag", [True, np.True_], ids=["python", "numpy"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, flag: t.snapshot(flag),
+        lambda t, flag: t.scan(snapshot_id=flag),
+        lambda t, flag: t.scan(limit=flag),
+        lambda t, flag: t.head(flag),
+        lambda t, flag: t.changes(flag, 2),
+        lambda t, flag: t.create_tag("a", snapshot_id=flag),
+        lambda t, flag: t.create_branch("b", from_=flag),
+        lambda t, flag: t.stream(from_=flag),
+        lambda t, flag: t.stream(until=flag),
+        lambda t, flag: t.rollback_to(flag),
+        lambda t, flag: t.rescale(flag),
+        lambda t, flag: t.filter_committed("u", [flag]),
+        lambda t, flag: t.expire_snapshots(retain_max=flag),
+        lambda t, flag: t.write_arrow([{"k": 1}], watermark=flag),
+        lambda t, flag: Env(threads=flag),
+    ],
+)
+def test_true_is_no_number(table, call, flag):
+    with pytest.raises(UsageError, match=r"(?i)true"):
+        call(table, flag)
+    assert table.snapshot().id == 4
