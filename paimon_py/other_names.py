@@ -7,9 +7,12 @@ tab completion work; a call with wrong arguments stays a `TypeError`.
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+C = TypeVar("C", bound=type)
 
 _WRITE = "write_arrow(data)"
 _SCAN = "scan(columns=[…], where=…)"
@@ -114,6 +117,35 @@ ARGUMENTS: Mapping[str, str] = {
 """An argument elsewhere → what to write here."""
 
 
+CHANGES: Mapping[str, str] = {
+    "after": "position=After('k')",
+    "before": "position=Before('k')",
+    "first": "position=First()",
+    "last": "position=Last()",
+    "move": "position=First(), Last(), After('k') or Before('k')",
+    **dict.fromkeys(("new_name", "to", "new"), "name='…', the new name"),
+    **dict.fromkeys(("name", "column_name", "field", "field_name", "path", "old_name"), "column='…', the column"),
+    **dict.fromkeys(("new_type", "data_type", "field_type", "dtype", "new_data_type"), "type='INT'"),
+    **dict.fromkeys(("doc", "description", "new_comment"), "comment='…'"),
+    **dict.fromkeys(("new_default", "value", "new_default_value"), "default='…', a text"),
+    **dict.fromkeys(("key", "option"), "name='…'"),
+    **dict.fromkeys(("nullability", "null"), "nullable=True or False"),
+    "not_null": "nullable=False",
+    "force": "allow_narrowing=True",
+}
+"""An argument of a schema change elsewhere → what to write here; it counts where the change has that argument."""
+
+_BESIDE_ADD_COLUMN: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("nullable", "required", "not_null"),
+        "UpdateColumnNullability('…', False) in a later alter, once rows have values: a new column is nullable",
+    ),
+    **dict.fromkeys(
+        ("default", "default_value", "initial_default"),
+        "UpdateColumnDefault('…', '0') after AddColumn, in the same alter",
+    ),
+}
+
 _OF_SCANS = ("columns", "where", "limit", "order_by", "snapshot_id", "tag", "timestamp")
 
 
@@ -147,6 +179,28 @@ def _advice(way: str | None, name: str, known: list[str]) -> str:
         return f"; write {way}"
     near = difflib.get_close_matches(name, known, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def explains_arguments(change: C) -> C:
+    """A class decorator: the TypeError of a schema change with wrong arguments is told what would be right."""
+    made = change.__dict__["__init__"]
+
+    @functools.wraps(made)
+    def __init__(self: object, *args: object, **kwargs: object) -> None:
+        try:
+            made(self, *args, **kwargs)
+        except TypeError as error:
+            known = list(inspect.signature(change).parameters)
+            beside = _BESIDE_ADD_COLUMN if change.__name__ == "AddColumn" else {}
+            ways = [beside.get(name) or CHANGES.get(name, "") for name in kwargs if name not in known]
+            fit = [way for way in ways if way.partition("=")[0] in known or way in beside.values()]
+            advice = "".join(f"; write {way}" for way in fit)
+            told = str(error).replace(".__init__()", "()")
+            error.args = (f"{told}{advice}; arguments: {', '.join(known) or 'none'}",)
+            raise
+
+    change.__init__ = __init__  # type: ignore[misc]
+    return change
 
 
 def explain_call(error: TypeError, verb: Callable[..., Any], given: Mapping[str, object]) -> None:

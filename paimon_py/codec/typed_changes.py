@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
-import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import from_arrow_type
@@ -17,7 +17,7 @@ def typed(changes: Iterable[SchemaChange]) -> tuple[SchemaChange, ...]:
     Raises: SchemaError for a type that Paimon lacks, with the type to use.
     """
     return tuple(
-        msgspec.structs.replace(change, type=from_arrow_type(change.type))
+        dataclasses.replace(change, type=from_arrow_type(change.type))
         if isinstance(change, (AddColumn, UpdateColumnType)) and isinstance(change.type, pa.DataType)
         else change
         for change in changes

@@ -175,7 +175,7 @@ class _Draft:
                 for index, other in enumerate(fields):
                     if other.name in self.schema.partition_keys:
                         return (*fields[:index], field, *fields[index:])
-            return _inserted(fields, field, change.position or Last())
+            return _inserted(fields, field, Last() if change.position is None else change.position)
 
         self.fields = modified_fields(self.fields, path, insert)
 
@@ -216,6 +216,8 @@ class _Draft:
         self.refuse_for(path, self.schema.primary_keys, "cannot change the type of primary-key column")
         self.refuse_for(path, _indexed_columns(self.options), "cannot change the type of indexed column")
         wanted = _type(path, change.type)
+        _check_flag("keep_nullability", change.keep_nullability)
+        _check_flag("allow_narrowing", change.allow_narrowing)
 
         def put(field: Field, rest: tuple[str, ...]) -> Field:
             source = at(field.type, rest)
@@ -248,8 +250,7 @@ class _Draft:
 
     def update_nullability(self, change: UpdateColumnNullability) -> None:
         path = column_path(change.column)
-        if not isinstance(change.nullable, bool):
-            raise UsageError(f"nullable is True or False, not {change.nullable!r}")
+        _check_flag("nullable", change.nullable)
         if change.nullable:
             self.refuse_for(path, self.schema.primary_keys, "cannot allow NULL in primary-key column")
 
@@ -320,6 +321,11 @@ def _indexed_columns(options: dict[str, str]) -> tuple[str, ...]:
     return tuple(name for kind in kinds for name in split_keys(options.get(f"pk-{kind}.index.columns", "")))
 
 
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} is True or False, not {value!r}")
+
+
 def _inserted(fields: tuple[Field, ...], field: Field, position: Position) -> tuple[Field, ...]:
     if isinstance(position, First):
         return (field, *fields)
@@ -327,6 +333,8 @@ def _inserted(fields: tuple[Field, ...], field: Field, position: Position) -> tu
         return (*fields, field)
     if not isinstance(position, (After, Before)):
         raise UsageError(f"a position is First(), Last(), After(name) or Before(name), not {position!r}")
+    if not isinstance(position.name, str):
+        raise UsageError(f"a position names a top-level column, not {position.name!r}: After('a') or Before('a')")
     index = located(fields, (position.name,), position.name) + isinstance(position, After)
     return (*fields[:index], field, *fields[index:])
 

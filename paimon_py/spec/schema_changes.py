@@ -9,31 +9,39 @@ Source: format.md §3.3; Java `SchemaChange`, release 2.0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import msgspec
-
+from paimon_py.other_names import explains_arguments
 from paimon_py.spec.shown import shown_option
 
 Path: TypeAlias = str | Sequence[str]
 """A column, or the path to a nested one."""
 
 
-class First(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class First:
     """Before all other columns."""
 
 
-class Last(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class Last:
     """After all other columns."""
 
 
-class After(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class After:
     """Directly after another column."""
 
     name: str
 
 
-class Before(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class Before:
     """Directly before another column."""
 
     name: str
@@ -42,7 +50,9 @@ class Before(msgspec.Struct, frozen=True):
 Position: TypeAlias = First | Last | After | Before
 
 
-class AddColumn(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class AddColumn:
     """A new, nullable column. Rows written before have NULL there.
 
     Args:
@@ -58,20 +68,26 @@ class AddColumn(msgspec.Struct, frozen=True):
     position: Position | None = None
 
 
-class RenameColumn(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class RenameColumn:
     """Another name for a column; options that name it follow."""
 
     column: Path
     name: str
 
 
-class DropColumn(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class DropColumn:
     """No longer have a column; its data stay in old files, unread."""
 
     column: Path
 
 
-class UpdateColumnType(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class UpdateColumnType:
     """Another type; old files are cast when read, as Java casts.
 
     Args:
@@ -87,35 +103,45 @@ class UpdateColumnType(msgspec.Struct, frozen=True):
     allow_narrowing: bool = False
 
 
-class UpdateColumnNullability(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class UpdateColumnNullability:
     """Allow or forbid NULL."""
 
     column: Path
     nullable: bool
 
 
-class UpdateColumnPosition(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class UpdateColumnPosition:
     """Move a top-level column."""
 
     column: str
     position: Position
 
 
-class UpdateColumnComment(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class UpdateColumnComment:
     """Set the comment of a column, None to remove it."""
 
     column: Path
     comment: str | None
 
 
-class UpdateColumnDefault(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class UpdateColumnDefault:
     """Set the default value of a column as text, None to remove it. Rows that exist are not touched."""
 
     column: Path
     default: str | None
 
 
-class SetOption(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class SetOption:
     """Set a table option."""
 
     name: str
@@ -125,13 +151,17 @@ class SetOption(msgspec.Struct, frozen=True):
         return f"SetOption({self.name!r}, {shown_option(self.name, self.value)!r})"
 
 
-class RemoveOption(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class RemoveOption:
     """Let a table option have its default again."""
 
     name: str
 
 
-class UpdateComment(msgspec.Struct, frozen=True):
+@explains_arguments
+@dataclass(frozen=True)
+class UpdateComment:
     """Set the comment of the table, None to remove it."""
 
     comment: str | None
