@@ -187,7 +187,8 @@ class Table(
         """Write and commit in one step.
 
         Args:
-            data: anything with an Arrow C stream, or a pandas frame. Columns match by name.
+            data: tables, batches and readers of pyarrow; frames of pandas and polars; datasets; relations of DuckDB;
+                lists of mappings; generators of batches. Columns match by name.
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
                 occur in `data`. None adds.
             watermark: event-time watermark in epoch milliseconds to record.
@@ -328,7 +329,7 @@ class Table(
         before updates. A text that reads like an expression is refused; `lit("source.c")` is the text itself.
 
         Args:
-            source: anything with an Arrow C stream, or a pandas frame; read once.
+            source: data as `write_arrow` takes; read once.
             on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
             progress: as `delete`.
 

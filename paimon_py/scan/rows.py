@@ -43,7 +43,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """NameList and types of the columns that are returned."""
+        """Names and types of the columns that are returned."""
 
     @property
     @abstractmethod

@@ -105,7 +105,7 @@ class Scan(Rows):
 
     @property
     def schema(self) -> pa.Schema:
-        """NameList and types of the columns that are returned."""
+        """Names and types of the columns that are returned."""
         return self._projection.arrow_schema
 
     @property

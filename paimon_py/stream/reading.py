@@ -51,7 +51,7 @@ class Reading:
 
     @property
     def schema(self) -> pa.Schema:
-        """NameList and types of the columns of a step; `_row_kind` last in a stream of a table."""
+        """Names and types of the columns of a step; `_row_kind` last in a stream of a table."""
         return self._shown[0].arrow_schema
 
     @property

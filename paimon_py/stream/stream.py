@@ -86,7 +86,7 @@ class Stream(HasOtherNames):
 
     @property
     def schema(self) -> pa.Schema:
-        """NameList and types of the columns of a step, `_row_kind` last."""
+        """Names and types of the columns of a step, `_row_kind` last."""
         return self._reading.schema
 
     @property

@@ -109,7 +109,7 @@ class MadeScan(Rows):
 
     @property
     def schema(self) -> pa.Schema:
-        """NameList and types of the columns that are returned."""
+        """Names and types of the columns that are returned."""
         return self._projection.arrow_schema
 
     @property

@@ -86,7 +86,7 @@ class Writer(HasOtherNames):
     # -- what a user calls ------------------------------------------------------------------------------------------
 
     def write_arrow(self, data: object) -> None:
-        """Add rows: anything with an Arrow C stream, or a pandas frame; columns match by name.
+        """Add rows: data as `Table.write_arrow` takes; columns match by name.
 
         In a table with a primary key the column `_row_kind` may hold '+I', '-U', '+U' or '-D'. Rows may be kept in
         memory as they are until `changes()`: do not change the arrays behind them before. After an error other than
