@@ -53,6 +53,13 @@ def test_python_blocks_run(page, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+def test_the_tests_that_a_page_shows_pass(tmp_path):
+    (tmp_path / "test_pipeline.py").write_text("\n".join(blocks(ROOT / "docs" / "howto" / "test-your-code.md")))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_pipeline.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "4 passed" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
+
+
 def test_pages_and_the_quickstart_run_one_after_the_other_in_one_directory(tmp_path):
     codes = ["\n".join(blocks(page)) for page in RUNNING]
     done = [run(tmp_path, codes[0]), quickstart(tmp_path), *(run(tmp_path, code) for code in codes[1:])]
