@@ -19,7 +19,7 @@ class Labels(griffe.Extension):
     """Makes a paragraph of what stands behind `Cost:`, `Raises:`, `Returns:` and `Source:` on one line.
 
     Arguments and attributes that share a line get a line each. Values (`msgspec.Struct`) get the signature that their
-    fields make, unless the docstring lists the fields.
+    fields make, unless the docstring lists the fields; so do data classes.
     """
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
@@ -34,7 +34,8 @@ class Labels(griffe.Extension):
         if "__init__" in cls.members or (cls.docstring is not None and "\nAttributes:" in cls.docstring.value):
             return
         line = [*reversed(cls.mro()), cls]
-        if not any(_is(base, STRUCT) for each in line for base in each.bases):
+        plain = any("dataclass" in str(decorator.value) for decorator in cls.decorators)
+        if not plain and not any(_is(base, STRUCT) for each in line for base in each.bases):
             return
         fields = {field.name: field for each in line for field in _fields(each)}
         this = griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)

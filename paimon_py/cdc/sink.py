@@ -17,6 +17,7 @@ from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_of
 from paimon_py.cdc.shaping import Shaping
+from paimon_py.doors import mapped
 from paimon_py.errors import AlreadyExistsError, TableNotFoundError, UsageError
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import sql_type, with_nullability
@@ -60,6 +61,9 @@ class _Taken(msgspec.Struct, frozen=True):
     change: Change
 
 
+_NAMED = {"database": "database", "dead_letters": "table in the database"}
+
+
 class Sink:
     """Writes change events into the tables of one database of a catalog, which it creates and alters as events ask.
 
@@ -78,13 +82,20 @@ class Sink:
         """
         Args:
             format: how events are written: a name, or a decoder, such as `avro_decoder` makes.
-        Raises: UsageError for a format that is not there or a user without a name.
+        Raises: UsageError for a format that is not there, a user without a name, and other arguments of wrong types.
         """
+        if not isinstance(catalog, Catalog):
+            raise UsageError(f"a sink writes into a catalog, such as Catalog.open('warehouse'), not {catalog!r}")
+        for name, text in (("database", database), ("dead_letters", dead_letters)):
+            if not isinstance(text, str) or not text:
+                raise UsageError(f"{name} is the name of a {_NAMED[name]}, not {text!r}")
+        if routes is not None and not isinstance(routes, Routes):
+            raise UsageError(f"routes are Routes(…), not {routes!r}")
         if not callable(format) and format not in DECODERS:
             raise UsageError(f"format={format!r} is neither one of {sorted(DECODERS)} nor a decoder")
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
-        self.user, self.routes, self.options = user, routes or Routes(), dict(options or {})
+        self.user, self.routes, self.options = user, routes or Routes(), mapped("options", options)
         self.dead_letters = dead_letters
         self._shaping = Shaping(self.routes)
         self._catalog, self._database = catalog, database

@@ -145,6 +145,7 @@ class Changes(Travelling, frozen=True, kw_only=True):
     edition: ClassVar[int] = 5
     called: ClassVar[str] = "changes"
     again: ClassVar[str] = "write the rows"
+    inner: ClassVar[frozenset[str]] = frozenset(("further_bases", "keys", "made_after"))
 
     schema_id: Count
     base: Base

@@ -70,6 +70,9 @@ class Split(Travelling, frozen=True, kw_only=True):
     edition: ClassVar[int] = 5
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
+    inner: ClassVar[frozenset[str]] = frozenset(
+        ("compared", "dead_rows", "deletions", "only", "raw", "runs", "sections")
+    )
 
     snapshot_id: Count
     schema_id: Count

@@ -20,6 +20,8 @@ from paimon_py.errors import CorruptionError, UsageError
 _HEAD = re.compile(rb"paimon-([a-z]{1,20})-(\d{1,9}):")
 _SEAL = struct.Struct(">QI")
 
+_INNER = frozenset(("again", "called", "edition", "inner", "kind"))
+
 Value = TypeVar("Value", bound="Travelling")
 
 
@@ -31,12 +33,17 @@ class Travelling(msgspec.Struct, frozen=True):
         edition: version of the bytes; other ones are refused.
         called: what messages call such a value.
         again: how to get such a value anew.
+        inner: fields and methods that no completion offers, since only paimon_py needs them.
     """
 
     kind: ClassVar[str]
     edition: ClassVar[int]
     called: ClassVar[str]
     again: ClassVar[str]
+    inner: ClassVar[frozenset[str]] = frozenset()
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in _INNER and name not in self.inner]
 
     def __bytes__(self) -> bytes:
         head, body = f"paimon-{self.kind}-{self.edition}:".encode(), msgspec.msgpack.encode(self)

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from paimon_py.write.moving import ReadKeys
 
 
+_INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
+"""What other modules ask a writer for; no completion offers these."""
+
+
 @names_place(lambda writer: writer._root.path)
 class Writer(HasOtherNames):
     """Writes rows into files that nobody sees until their changes are committed.
@@ -82,6 +86,15 @@ class Writer(HasOtherNames):
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
         self._end: str | None = None
         self._unhanded.watch(self)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in _INNER]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise UsageError(
+            "a writer stays in its process, and is not pickled or copied: send the table, open table.writer() where the"
+            " rows are, and send back the changes, which travel: bytes(writer.changes())"
+        )
 
     # -- what a user calls ------------------------------------------------------------------------------------------
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
 import uuid
 
 import numpy as np
@@ -9,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import Catalog, UsageError
+from paimon_py.cdc import Sink
 from paimon_py.env import Env
 
 KEYED = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())])
@@ -109,3 +113,50 @@ def test_true_is_no_number(table, call, flag):
     with pytest.raises(UsageError, match=r"(?i)true"):
         call(table, flag)
     assert table.snapshot().id == 4
+
+
+WRITER = ["abort", "changes", "close", "discard", "restrict", "write_arrow"]
+SPLIT = [
+    "branch", "bucket", "files", "from_bytes", "partition", "row_count", "schema_id", "since", "size_bytes", "snapshot_id", "total_buckets",
+]  # fmt: skip
+CHANGES = ["base", "branch", "buckets", "concat", "file_count", "from_bytes", "is_empty", "row_count", "schema_id", "watermark"]
+
+
+def offered(value):
+    return [name for name in dir(value) if not name.startswith("_")]
+
+
+def test_completion_offers_what_a_user_calls(table):
+    with table.writer() as writer:
+        writer.write_arrow([{"k": 9}])
+        changes = writer.changes()
+        assert offered(writer) == WRITER
+        writer.discard(changes)
+    assert offered(changes) == CHANGES and offered(table.scan().splits()[0]) == SPLIT
+
+
+def test_a_writer_says_what_travels_in_its_place(table):
+    with table.writer() as writer:
+        for send in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(UsageError, match=r"send the table, open table.writer\(\).*bytes\(writer.changes\(\)\)"):
+                send(writer)
+    stream = pickle.loads(pickle.dumps(table.stream(from_=1)))
+    step = pickle.loads(pickle.dumps(stream.poll()))
+    assert step.next_snapshot_id == 2
+
+
+SINKS = {
+    "catalog": (("warehouse", "d"), {}, "such as Catalog.open('warehouse')"),
+    "database": ((None,), {}, "database is the name of a database"),
+    "format": (("d",), {"format": "debezium"}, "'debezium-json'"),
+    "options": (("d",), {"options": "bucket=1"}, "options map names to texts"),
+    "routes": (("d",), {"routes": {"a": "b"}}, "routes are Routes"),
+    "dead letters": (("d",), {"dead_letters": None}, "dead_letters is the name of a table"),
+}
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_a_sink_of_change_events_refuses_what_is_none(catalog, name):
+    given, named, words = SINKS[name]
+    with pytest.raises(UsageError, match=re.escape(words)):
+        Sink(*(given if len(given) == 2 else (catalog, *given)), user="u", **named)
