@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 
 from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.catalogs.metastore import Metastore
-from paimon_py.catalogs.options import METASTORE, WAREHOUSE, check_catalog_options
+from paimon_py.catalogs.options import METASTORE, WAREHOUSE, check_catalog_options, idle_options
 from paimon_py.catalogs.warehouse import open_warehouse
 from paimon_py.env import Env
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
@@ -29,12 +29,32 @@ def open_metastore(
             feature=f"metastore={options[METASTORE]}",
         )
     check_catalog_options(kind, options)
+    _warn_of_idle(kind, options)
     location = options.get(WAREHOUSE) if path is None else path
     if not isinstance(location, (str, PurePath)) or not location:
         raise UsageError(
             f"Catalog.open needs the path or URL of a warehouse, not {type(location).__name__} or an empty text"
         )
     return opening(str(location), options, env, create)
+
+
+def _warn_of_idle(kind: str, options: Mapping[str, str]) -> None:
+    """Say which options belong to another kind of catalog: a catalog is opened that the caller may not mean."""
+    idle = idle_options(kind, options)
+    if not idle:
+        return
+    from paimon_py.metadata.idle_warning import warn
+
+    shown = "; ".join(f"{name!r} of {_one_of(kinds)}" for name, kinds in sorted(idle.items()))
+    said = f"'metastore' is {kind!r}" if METASTORE in options else "'metastore' is not given, so tables are directories"
+    warn(
+        f"options of other catalogs do nothing here: {shown}. In these options {said}. Give 'metastore' ="
+        f" {_one_of(min(idle.values(), key=len))}, or leave the others out"
+    )
+
+
+def _one_of(kinds: Sequence[str]) -> str:
+    return " or ".join(map(repr, kinds))
 
 
 def _directories(warehouse: str, options: Mapping[str, str], env: Env, create: bool) -> Metastore:

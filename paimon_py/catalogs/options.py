@@ -50,6 +50,27 @@ def check_catalog_options(kind: str, options: Mapping[str, str]) -> None:
             raise OptionError(f"there is no catalog option {name!r}; there are {there}", option=name)
 
 
+def idle_options(kind: str, options: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Options that only catalogs of other kinds follow, each with the kinds that do.
+
+    `hadoop-conf-dir` is followed by the store of any catalog.
+    """
+    found = {}
+    for name in options:
+        kinds = tuple(sorted(each for each in OF_KINDS if each != "filesystem" and _follows(each, name)))
+        if kinds and kind not in kinds and name not in _OF_STORES:
+            found[name] = kinds
+    return found
+
+
+def _follows(kind: str, name: str) -> bool:
+    return name == "uri" or name in OF_KINDS[kind] or name.startswith(_PREFIXES.get(kind, ()))
+
+
+_PREFIXES: dict[str, tuple[str, ...]] = {"jdbc": ("jdbc.",), "rest": (_DLF, "header.")}
+_OF_STORES = frozenset(("hadoop-conf-dir",))
+
+
 def flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     """An option that is true or false.
 

@@ -194,7 +194,8 @@ def compact_spark(
 
     Args:
         full, partitions, where, order_by, strategy: as in `Table.compact`.
-        progress: called once, when all tasks are done, with rows as in `Table.compact`.
+        progress: called once, when all tasks are done, with rows as in `Table.compact`. Spark hands results to the
+            driver together; meanwhile the page of the job in Spark shows the tasks that are done.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.compact`.

@@ -6,7 +6,7 @@ import pytest
 
 from paimon_py import Catalog
 from paimon_py.catalogs.options import check_catalog_options
-from paimon_py.errors import OptionError, UnsupportedError
+from paimon_py.errors import OptionError, PaimonWarning, UnsupportedError
 
 
 @pytest.mark.parametrize("name, meant", [("metastor", "metastore"), ("lock.enable", "lock.enabled"), ("client-poolsize", "client-pool-size")])
@@ -81,3 +81,26 @@ def test_a_file_system_catalog_keeps_nothing_but_names(tmp_path):
         with pytest.raises(UnsupportedError, match="no location, comment or options"):
             catalog.create_database("d", **given)
     assert catalog.databases() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"jdbc.user": "a"}, "'jdbc.user' of 'jdbc'. In these options 'metastore' is not given"),
+        ({"jdbc.useSSL": "true", "uri": "jdbc:mysql://h/d"}, "Give 'metastore' = 'jdbc', or leave"),
+        ({"uri": "thrift://h:9083"}, "Give 'metastore' = 'hive' or 'jdbc' or 'rest', or leave"),
+        ({"token": "geheim", "metastore": "filesystem"}, "'token' of 'rest'. In these options 'metastore' is 'filesystem'"),
+        ({"dlf.region": "x", "header.a": "b"}, "'dlf.region' of 'rest'; 'header.a' of 'rest'"),
+        ({"hive-conf-dir": "/x"}, "Give 'metastore' = 'hive', or leave"),
+    ],
+)
+def test_options_of_another_kind_of_catalog_are_told(tmp_path, options, words):
+    with pytest.warns(PaimonWarning) as caught:
+        assert Catalog.open(tmp_path / "w", options=options).databases() == []
+    assert len(caught) == 1 and words in str(caught[0].message) and "geheim" not in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_options_of_stores_and_of_every_catalog_are_not_told(tmp_path):
+    told = {"hadoop-conf-dir": str(tmp_path), "cache-enabled": "false", "table-default.bucket": "1", "client-pool-size": "3"}
+    assert Catalog.open(tmp_path / "w", options=told).databases() == []
