@@ -63,19 +63,26 @@ class TableBranches:
         """Make the table what a branch is now: from where the branch begins its snapshots replace the table's own.
 
         Snapshots and tags that were made on the table since the branch began are gone, as after a rollback. The branch
-        stays. Whoever dies on the way can call again.
+        stays. Whoever dies on the way can call again. Consumers that have read what went are warned of: reset them.
 
-        Returns: the latest snapshot, and the snapshots that went and came.
+        Returns: the latest snapshot, the snapshots that went and came, and consumers to reset.
 
         Raises:
             BranchNotFoundError: there is no such branch.
             UsageError: the branch has no snapshot, or this is a branch itself.
         """
+        from msgspec import structs
+
         from paimon_py.maintain.branches import fast_forward
+        from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
 
         moved = fast_forward(self._root, name)
         self._schema = self._root.schemas.latest()
-        return moved
+        if not moved.gone_ids:
+            return moved
+        consumers = consumers_beyond(self._root, min(moved.gone_ids))
+        warn_of_consumers(self._root, consumers, min(moved.gone_ids))
+        return structs.replace(moved, consumers=consumers)
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch with its snapshots and tags; files that only the branch named become orphans.

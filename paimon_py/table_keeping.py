@@ -82,13 +82,14 @@ class TableKeeping:
     def rollback_to(self, target: int | str | datetime) -> RolledBack:
         """Make an older state the latest one: all snapshots, changelogs and tags after it go; their files are orphans.
 
-        Streams that had read further, and commits that were prepared on what goes, notice and are refused.
+        Streams that had read further notice and are refused, and so are changes that need files which went; changes
+        that add rows alone may still be committed. Consumers that have read further are warned of: reset them.
 
         Args:
             target: a snapshot id, the name of a tag (its snapshot may have expired), or a time: what was the latest
                 snapshot then.
 
-        Returns: the snapshot that is the latest one now, and the snapshots and tags that went.
+        Returns: the snapshot that is the latest one now, the snapshots and tags that went, and consumers to reset.
 
         Raises:
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state.

@@ -82,11 +82,13 @@ class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         snapshot_id: the latest snapshot from now on.
         gone_ids: the snapshots of main that went.
         new_ids: the snapshots of the branch that came; those that both had already are not among them.
+        consumers: those that have read what went; `reset_consumer`, or they miss commits.
     """
 
     snapshot_id: int
     gone_ids: tuple[int, ...] = ()
     new_ids: tuple[int, ...] = ()
+    consumers: tuple[str, ...] = ()
 
 
 class RemovedEntries(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -140,8 +142,10 @@ class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         snapshot_id: the latest snapshot from now on.
         snapshot_ids: the snapshots that went.
         tags: the tags of later snapshots, which went with them.
+        consumers: those that have read what went; `reset_consumer` before the next commit, or they miss commits.
     """
 
     snapshot_id: int
     snapshot_ids: tuple[int, ...] = ()
     tags: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()

@@ -8,12 +8,13 @@ limit is left that no state names.
 from __future__ import annotations
 
 import random
+import warnings
 from datetime import timedelta
 
 import pyarrow as pa
 from unit.commit.support import Clock
 
-from paimon_py import Catalog, SnapshotExpiredError, Table
+from paimon_py import Catalog, PaimonWarning, SnapshotExpiredError, Table
 from paimon_py.env import Env, SerialPool
 from paimon_py.storage.memory_store import MemoryStore
 from paimon_py.storage.store import FileMissingError
@@ -158,7 +159,9 @@ class KeptLife:
     def forward(self, branch: str) -> None:
         if branch == MAIN or not self.on(branch).snapshots():
             return
-        self.on(MAIN).fast_forward(branch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PaimonWarning)  # of consumers, which are deleted
+            self.on(MAIN).fast_forward(branch)
         self.states[MAIN] |= self.states[branch]
         self.rows[MAIN] = dict(self.rows[branch])
         self._forget_consumers(MAIN)
@@ -168,7 +171,9 @@ class KeptLife:
         targets = [tag.name for tag in table.tags()] + [snapshot.id for snapshot in table.snapshots()]
         if not targets or self.kind == "dynamic":
             return
-        table.rollback_to(self.rng.choice(targets))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PaimonWarning)
+            table.rollback_to(self.rng.choice(targets))
         self.rows[branch] = dict(self.written[self.on(branch).snapshot().value.mark])
         self._forget_consumers(branch)
 

@@ -9,7 +9,14 @@ import pytest
 from unit.commit.support import TABLE
 from unit.stream.build import again, expire, rows, table_of, write
 
-from paimon_py import Consumer, ConsumerNotFoundError, CorruptionError, SnapshotExpiredError, UsageError
+from paimon_py import (
+    Consumer,
+    ConsumerNotFoundError,
+    CorruptionError,
+    PaimonWarning,
+    SnapshotExpiredError,
+    UsageError,
+)
 from paimon_py.spec.layout import consumer_path
 
 
@@ -198,7 +205,8 @@ def test_two_names_of_one_consumer_are_refused(table):
 
 def test_a_consumer_beyond_a_rollback_is_told_its_name_and_how_to_move_it(table):
     put(table, b'{"nextSnapshot":5}')
-    table.rollback_to(2)
+    with pytest.warns(PaimonWarning, match=r"from 3 on went.* read them: 'c'\..*reset_consumer\('c', 3\)"):
+        assert table.rollback_to(2).consumers == ("c",)
     with pytest.raises(UsageError, match=r"consumer 'c' .* stands at snapshot 5, .*reset_consumer\('c', 3\)"):
         table.stream(consumer_id="c").poll()
     table.reset_consumer("c", 3)
