@@ -34,10 +34,12 @@ class KeptBeside(NamedTuple):
     """Snapshots that name files of the table and that expiry does not reach, by what keeps them.
 
     `branches`: of each other branch those that may name files of what goes, and those of its tags.
+    `changelogs`: those that other branches keep and that may tell by files of what goes.
     """
 
     tags: tuple[Snapshot, ...]
     branches: tuple[Snapshot, ...]
+    changelogs: tuple[Snapshot, ...]
 
     def near(self, begin: int, end: int) -> list[Snapshot]:
         """Snapshots that may name files of which the last snapshot lies from `begin` up to `end`.
@@ -57,14 +59,17 @@ class KeptBeside(NamedTuple):
 def kept_beside(root: TableRoot, going: Sequence[Snapshot]) -> KeptBeside:
     """What tags and the other branches keep. `going`: what goes of this branch, ascending.
 
-    Cost: a list for tags and one for branches, a get per tag; per branch two lists, its tags, and a snapshot or some.
+    Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, a snapshot or some, and
+        its kept changelogs up to what goes.
     """
     tags = tuple(tag.snapshot for tag in root.tags.list())
     branches: list[Snapshot] = []
+    changelogs: list[Snapshot] = []
     for other in other_branches(root):
         branches += _sharing(other, going)
         branches += [tag.snapshot for tag in other.tags.list()]
-    return KeptBeside(tags, tuple(branches))
+        changelogs += _changelogs_sharing(other, going)
+    return KeptBeside(tags, tuple(branches), tuple(changelogs))
 
 
 def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
@@ -91,6 +96,20 @@ def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
         if sharing and any(here.get(one.id) != one.mark for one in found):
             break
         sharing += found
+    return sharing
+
+
+def _changelogs_sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The changelogs that another branch keeps of snapshots which both had, as far as can be told."""
+    here = {snapshot.id: snapshot.mark for snapshot in going}
+    sharing: list[Snapshot] = []
+    for number in other.changelogs.ids() if going else []:
+        found = other.changelogs.find(number) if number <= going[-1].id else None
+        if found is None:
+            continue
+        if here.get(number, found.mark) != found.mark:
+            break
+        sharing.append(found)
     return sharing
 
 
@@ -195,12 +214,14 @@ class Doomed:
                     self._spared += len(self._data.pop(name, ()))
             self.spare_metadata(snapshot)
 
-    def spare_changes(self, kept: Iterable[Snapshot]) -> None:
-        """Keep the changelogs of these snapshots: other branches may have them in common with this one.
+    def spare_changes(self, beside: KeptBeside) -> None:
+        """Keep what tells the changes of snapshots that other branches may have in common with this one.
 
         Raises: as `spare`
         """
-        for snapshot in kept:
+        for changelog in beside.changelogs:
+            self.spare_written(changelog)
+        for snapshot in (*beside.branches, *beside.changelogs):
             if snapshot.changelog_manifest_list not in self._metadata:
                 continue
             try:
@@ -229,13 +250,15 @@ class Doomed:
     def spare_written(self, changelog: Snapshot) -> None:
         """Keep what a kept changelog tells the changes by, where the files that were written do.
 
-        Changes that are gone already, of a snapshot that a rollback took from a tag, keep nothing.
+        Changes that are gone already, of a snapshot that a rollback took from a tag, keep nothing. No changelog needs
+        indexes or statistics: they go with the snapshot.
 
         Raises: as `spare`
         """
         if changelog.changelog_manifest_list is not None:
             return
-        self.spare_metadata(changelog, missing_ok=True)
+        for name in self._named((changelog.base_manifest_list, changelog.delta_manifest_list), missing_ok=True):
+            self._metadata.pop(name, None)
         try:
             manifests = self._root.manifests.read_list(changelog.delta_manifest_list)
             names = self._root.manifests.read_entries(manifests).names()

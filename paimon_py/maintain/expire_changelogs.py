@@ -66,7 +66,7 @@ def expire_changelogs(
         doomed.spare(beside.near(going[0].id - 1, kept.snapshot_id))
         before = [other.snapshots.find(going[0].id - 1) for other in other_branches(root)]
         doomed.spare([one for one in before if one is not None])
-        doomed.spare_changes(beside.branches)
+        doomed.spare_changes(beside)
     left_files = 0
     if going and not dry_run:
         root.changelogs.forget(range(going[0].id, kept.snapshot_id))

@@ -57,7 +57,7 @@ def expire_snapshots(
     beside = kept_beside(root, going)
     doomed = _doomed(root, schema, going, following[0], lasting, Tally(progress, len(going), "snapshots"))
     doomed.spare(beside.near(going[0].id, kept.snapshot_id))
-    doomed.spare_changes(beside.branches)
+    doomed.spare_changes(beside)
     if dry_run:
         return _result(ids, kept, going, doomed, dry_run=True)
     if lasting is not Lasting.NOTHING:

@@ -94,7 +94,9 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         if there is not None:  # another history, which may share what came before
             numbers = [number for number in root.snapshots.ids() if number <= snapshot.id]
             doomed.spare(one for number in numbers if (one := root.snapshots.find(number)) is not None)
-        doomed.spare(kept_beside(root, [snapshot]).branches)
+        beside = kept_beside(root, [snapshot])
+        doomed.spare(beside.branches)
+        doomed.spare_changes(beside)
         frees = True
         for number in root.changelogs.ids():
             changelog = root.changelogs.find(number) if number <= snapshot.id else None

@@ -130,7 +130,9 @@ class Life:
     def go_back(self):
         latest = self.table.snapshots()
         if latest:
-            self.table.rollback_to(self.rng.choice(latest).id)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PaimonWarning)  # of consumers, which are numbers alone
+                self.table.rollback_to(self.rng.choice(latest).id)
             self.loose = True
 
     def alter(self):
@@ -170,6 +172,9 @@ class Life:
             snapshot = root.snapshots.get(number)
             if snapshot.mark not in self.rows:
                 self.rows[snapshot.mark] = self.shown(snapshot_id=number)
+        for tag in root.tags.list():  # a commit may tag its first snapshot and let that one go before we look
+            if tag.snapshot.mark not in self.rows:
+                self.rows[tag.snapshot.mark] = self.shown(tag=tag.name)
         left = [(root.snapshots.get(number).mark, {"snapshot_id": number}) for number in root.snapshots.ids()]
         left += [(tag.snapshot.mark, {"tag": tag.name}) for tag in root.tags.list()]
         for mark, place in self.rng.sample(left, min(len(left), 3)):
@@ -201,17 +206,21 @@ class Life:
         for one in (root, root.on_branch("b")):
             snapshots += [one.snapshots.get(number) for number in one.snapshots.ids()]
             snapshots += [tag.snapshot for tag in one.tags.list()]
+        lasting = "changelog.num-retained.min" in self.table.options
         for snapshot in snapshots:
+            if lasting:  # what a snapshot took away goes with its changelog
+                manifests = root.manifests.read_list(snapshot.delta_manifest_list)
+                names |= set(root.manifests.read_entries(manifests).names().to_pylist())
             names |= root.manifests.file_names(snapshot) | {snapshot.index_manifest}
             names |= self.listed(root, snapshot.base_manifest_list, snapshot.delta_manifest_list)
             names |= self.told(root, snapshot)
-        for changelog in (root.changelogs.find(number) for number in root.changelogs.ids()):
-            names |= self.told(root, changelog) | self.listed(root, changelog.base_manifest_list, changelog.delta_manifest_list)
-            if changelog.changelog_manifest_list is None:
-                manifests = root.manifests.read_list(changelog.delta_manifest_list)
-                names |= set(root.manifests.read_entries(manifests).names().to_pylist())
-        for changelog in map(root.on_branch("b").changelogs.find, root.on_branch("b").changelogs.ids()):
-            names |= self.told(root, changelog) | self.listed(root, changelog.base_manifest_list, changelog.delta_manifest_list)
+        for one in (root, root.on_branch("b")):
+            for changelog in map(one.changelogs.find, one.changelogs.ids()):
+                names |= self.told(root, changelog)
+                names |= self.listed(root, changelog.base_manifest_list, changelog.delta_manifest_list)
+                if changelog.changelog_manifest_list is None and "changelog-producer" not in self.table.options:
+                    manifests = root.manifests.read_list(changelog.delta_manifest_list)
+                    names |= set(root.manifests.read_entries(manifests).names().to_pylist())
         return names
 
     def listed(self, root, *lists):
@@ -226,7 +235,10 @@ class Life:
     def told(self, root, snapshot):
         if snapshot.changelog_manifest_list is None:
             return set()
-        manifests = root.manifests.read_list(snapshot.changelog_manifest_list)
+        try:
+            manifests = root.manifests.read_list(snapshot.changelog_manifest_list)
+        except FileMissingError:  # the changes of a tag or branch, which went with the snapshot
+            return set()
         names = set(root.manifests.read_entries(manifests).names().to_pylist())
         return names | {snapshot.changelog_manifest_list, *(manifest.name for manifest in manifests)}
 
