@@ -112,7 +112,10 @@ def schema_conflict(written: TableSchema, latest: TableSchema) -> Conflict | Non
         problem = "the primary key changed"
     if problem is None:
         return None
-    return Conflict(f"schema {written.id}, under which the rows were written, became schema {latest.id}: {problem}")
+    return Conflict(
+        f"schema {written.id}, under which the rows were written, became schema {latest.id}: {problem}; call"
+        " table.refresh() and write the rows again"
+    )
 
 
 def narrower(written: TableSchema, known: TableSchema) -> str | None:

@@ -27,8 +27,9 @@ def is_narrower(root: TableRoot, schema: TableSchema, files: Iterable[DataFile])
 def require_known(root: TableRoot, schema: TableSchema, files: Iterable[DataFile]) -> None:
     """Refuse to write rows of these files anew under a schema that does not hold all of their values.
 
-    Raises: CommitConflictError; open the table again and repeat the call.
+    Raises: CommitConflictError; refresh the table and repeat the call.
     """
     reason = is_narrower(root, schema, files)
     if reason is not None:
-        raise CommitConflictError(f"nothing was changed: {reason}; open the table again", table=root.path)
+        advice = "call refresh(), or open the table again"
+        raise CommitConflictError(f"nothing was changed: {reason}; {advice}", table=root.path)

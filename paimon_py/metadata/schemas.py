@@ -239,6 +239,6 @@ def _require_same_types(later: TableSchema, known: TableSchema) -> None:
         if other != msgspec.structs.replace(field.type, nullable=other.nullable):
             raise SchemaError(
                 f"column {field.name} is {sql_type(other)} since schema {later.id}, but {sql_type(field.type)} in"
-                f" schema {known.id}, which this table object knows; open the table again",
+                f" schema {known.id}, which this table object knows; call refresh(), or open the table again",
                 fields=(field.name,),
             )
