@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import copyreg
 import functools
 from collections import Counter
 
@@ -168,9 +170,20 @@ def forked(actor, *keys):
     writer = table.writer()
     values = values_of(actor, keys)
     writer.write_arrow(rows(values))
-    actor.world.fork = (*copy.deepcopy((writer, table), _memory_of(table._root, other)), values)
+    with _copied_as_memory(type(writer)):
+        actor.world.fork = (*copy.deepcopy((writer, table), _memory_of(table._root, other)), values)
     pause(actor)
     _finish(actor, writer, table, values)
+
+
+@contextlib.contextmanager
+def _copied_as_memory(kind):
+    """Lets `copy.deepcopy` do to objects of a class what a fork does, even to those that refuse to be copied."""
+    copyreg.dispatch_table[kind] = lambda given: (copyreg.__newobj__, (kind,), vars(given))
+    try:
+        yield
+    finally:
+        del copyreg.dispatch_table[kind]
 
 
 def _memory_of(root, other):
