@@ -21,7 +21,7 @@ from paimon_py.catalogs.metastore import Database, Metastore, TableName
 from paimon_py.catalogs.open import open_metastore
 from paimon_py.catalogs.options import METASTORE, TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import NameList, mapped, names_place
+from paimon_py.doors import NameList, check_flag, mapped, names_place, way_of
 from paimon_py.env import Env, env_of
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -118,6 +118,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             StorageError: the metastore cannot be reached.
         """
         settings, used = mapped("options", options), env_of(env)
+        check_flag("create", create)
         require_texts(settings)
         size = len(TABLE_DEFAULT_PREFIX)
         defaults = {name[size:]: value for name, value in settings.items() if name.startswith(TABLE_DEFAULT_PREFIX)}
@@ -151,6 +152,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             UnsupportedError: the metastore does not keep a location, comment or options.
         """
         self._check_database(name)
+        check_flag("exist_ok", exist_ok)
         if "." in name:
             raise UsageError(f"database name {name!r} must not contain a dot: its tables could not be named")
         database = Database(name, location, comment, mapped("options", options))
@@ -169,6 +171,8 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             UsageError: it has tables and `cascade` is not given.
         """
         self._check_database(name)
+        check_flag("cascade", cascade)
+        check_flag("missing_ok", missing_ok)
         if self._metastore.database(name) is None:
             if missing_ok:
                 return
@@ -217,6 +221,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             each partition only.
         """
         full = self._split(name, "create_table")
+        check_flag("exist_ok", exist_ok)
         first = self._new_schema(schema, primary_key, partition_by, options, comment)
         self._require_database(full.database)
         root = self._metastore.create_table(full, first, partial(_check_new, first))
@@ -359,7 +364,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
     def _split(self, name: str, verb: str) -> TableName:
         """Database and table of a full name; system tables and branches are refused by name."""
         if not isinstance(name, str):
-            raise UsageError(f"a table is named 'database.table', got {name!r}")
+            raise UsageError(f"a table is named 'database.table', got {name!r}{way_of(name)}")
         database, dot, table = name.partition(".")
         if not dot:
             raise UsageError(f"a table is named 'database.table', got {name!r}")
@@ -418,7 +423,9 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     if hasattr(columns, "__arrow_c_schema__"):
         return Schema(from_arrow_schema(pa.schema(columns)))
     way = ""
-    if hasattr(columns, "schema"):
+    if isinstance(columns, TableSchema):
+        way = "; Schema(schema.fields) has its columns"
+    elif hasattr(columns, "schema"):
         way = "; give its .schema"
     elif hasattr(columns, "dtypes"):
         way = "; pyarrow.Schema.from_pandas(frame) makes one of a frame's columns"

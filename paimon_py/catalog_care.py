@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.catalogs.metastore import Metastore
-from paimon_py.doors import check_dry_run, names_place
+from paimon_py.doors import check_dry_run, names_place, way_of
 from paimon_py.env import Env
-from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError
+from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UsageError
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.notebook import catalog_page
 from paimon_py.table import Table
@@ -92,5 +92,7 @@ class CatalogCare(ABC):
             UnsupportedError: a catalog of directories, where nothing else says anything.
             TableNotFoundError: there is no such table in the file system.
         """
+        if name is not None and not isinstance(name, str):
+            raise UsageError(f"repair takes 'database', 'database.table' or nothing, not {name!r}{way_of(name)}")
         database, _, table = (name or "").partition(".")
         self._metastore.repair(database or None, table or None)

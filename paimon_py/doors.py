@@ -79,8 +79,41 @@ def mapped(what: str, given: object) -> dict[str, Any]:
     return dict(given)
 
 
+def path_text(given: object) -> str:
+    """The path or URL of a table, as a text.
+
+    Raises: UsageError for anything but a text and a path.
+    """
+    if not isinstance(given, str) and not hasattr(given, "__fspath__"):
+        raise UsageError(f"Table.open takes the path or URL of the directory of a table, not {given!r}")
+    return str(given)
+
+
+_AGES = frozenset(f"timedelta64[{unit}]" for unit in ("W", "D", "h", "m", "s", "ms", "us", "ns"))
+_VALUES = {"Snapshot": ".id", "Tag": ".name", "Step": ".position", "Table": ".name"}
+
+
+def way_of(given: object) -> str:
+    """What to write in the place of a value of paimon_py that holds what was asked for; no words for other values."""
+    ours = type(given).__module__.startswith("paimon_py.")
+    way = _VALUES.get(type(given).__name__) if ours else None
+    return "" if way is None else f"; write {way} of the {type(given).__name__}"
+
+
+def check_flag(name: str, given: object) -> None:
+    """Make sure that a caller means what a flag says: "no" is true in Python.
+
+    Raises: UsageError for anything but True and False.
+    """
+    if given is not True and given is not False:
+        raise UsageError(f"{name} is True or False, not {given!r}")
+
+
 def as_python(given: G) -> G:
-    """A whole number of NumPy as one of Python; anything else as it is, so that checks tell of what was given."""
+    """A whole number or an age of NumPy as one of Python; anything else as it is, so that checks tell what it was."""
+    if type(given).__name__ == "timedelta64":  # which NumPy counts among its whole numbers
+        age: Any = given
+        return age.astype("timedelta64[us]").item() if str(age.dtype) in _AGES and age == age else given
     if isinstance(given, Integral) and not isinstance(given, int):
         return int(given)  # type: ignore[return-value]
     return given
@@ -100,8 +133,7 @@ def check_dry_run(given: object) -> None:
 
     Raises: UsageError for anything but True and False.
     """
-    if given is not True and given is not False:
-        raise UsageError(f"dry_run is True or False, not {given!r}")
+    check_flag("dry_run", given)
 
 
 def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | None = None) -> Callable[[C], C]:

@@ -86,6 +86,11 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("startswith", "startsWith"), "starts_with('x')"),
         **dict.fromkeys(("endswith", "endsWith"), "ends_with('x')"),
         "is_between": "between(a, b)",
+        **dict.fromkeys(
+            ("upper", "lower", "cast", "abs", "round", "substr", "coalesce", "fillna", "fill_null", "concat", "strip"),
+            "the function of SQL, in a value that is calculated: sql('upper(a)')",
+        ),
+        **dict.fromkeys(("desc", "asc", "sort"), "order_by=('a', 'descending') of table.scan"),
     },
     "paimon_py": {
         **{name: f"import paimon_py.{name} first" for name in ("cdc", "env", "errors", "testing", "types")},
@@ -96,6 +101,14 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 """Class, or this package, and a name elsewhere → what to write here."""
+
+ITEMS: Mapping[str, str] = {
+    "Catalog": "table('db.t'), and tables('db') for the names of tables",
+    "Table": "scan(columns=[…]) for columns, to_arrow() for rows",
+    "Scan": "columns=[…] of table.scan for columns, to_arrow() or to_reader() for rows",
+    "Column": "col('a', 'b') for the field b of a ROW a",
+}
+"""Class → what to write in the place of brackets."""
 
 ARGUMENTS: Mapping[str, str] = {
     "primary_keys": "primary_key=[…]",
@@ -112,6 +125,7 @@ ARGUMENTS: Mapping[str, str] = {
     **dict.fromkeys(("retain_last", "num_retained"), "retain_min=… and retain_max=…"),
     **dict.fromkeys(("retention_hours", "older_than_ms"), "older_than=…"),
     **dict.fromkeys(("keys", "join_cols", "key_columns"), "on=[…]"),
+    **dict.fromkeys(("add_columns", "drop_columns", "set_properties"), "alter(AddColumn('x', 'INT'), …)"),
     "warehouse": "the warehouse as the first argument: Catalog.open('s3://bucket/warehouse')",
 }  # fmt: skip
 """An argument elsewhere → what to write here."""
@@ -146,6 +160,16 @@ _BESIDE_ADD_COLUMN: Mapping[str, str] = {
     ),
 }
 
+_BESIDE: Mapping[str, Mapping[str, str]] = {
+    "AddColumn": _BESIDE_ADD_COLUMN,
+    "Schema": {
+        **dict.fromkeys(("primary_key", "primary_keys", "identifier_field_ids"), "primary_key=[…] of create_table"),
+        **dict.fromkeys(("partition_by", "partition_keys", "partition_spec"), "partition_by=[…] of create_table"),
+        **dict.fromkeys(("options", "properties"), "options={…} of create_table"),
+        "comment": "comment='…' of create_table",
+    },
+}
+
 _OF_SCANS = ("columns", "where", "limit", "order_by", "snapshot_id", "tag", "timestamp")
 
 
@@ -159,6 +183,11 @@ class HasOtherNames:
         def __getattr__(self, name: str) -> object:
             raise AttributeError(unknown_attribute(type(self), name))
 
+        def __getitem__(self, item: object) -> object:
+            raise TypeError(no_items(type(self)))
+
+        __iter__ = None  # else Python would loop by __getitem__
+
 
 def unknown_attribute(owner: type, name: str) -> str:
     """The message for an attribute that instances of a class have not."""
@@ -167,6 +196,12 @@ def unknown_attribute(owner: type, name: str) -> str:
         return told
     known = [each for each in dir(owner) if not each.startswith("_")]
     return told + _advice(ATTRIBUTES.get(owner.__name__, {}).get(name), name, known)
+
+
+def no_items(owner: type) -> str:
+    """The message for brackets after an object that is no list and no mapping."""
+    way = ITEMS.get(owner.__name__)
+    return f"{owner.__name__!r} object is not subscriptable" + ("" if way is None else f"; write {way}")
 
 
 def unknown_name(name: str, known: list[str]) -> str:
@@ -182,7 +217,7 @@ def _advice(way: str | None, name: str, known: list[str]) -> str:
 
 
 def explains_arguments(change: C) -> C:
-    """A class decorator: the TypeError of a schema change with wrong arguments is told what would be right."""
+    """A class decorator: the TypeError of an object that is made with wrong arguments is told what would be right."""
     made = change.__dict__["__init__"]
 
     @functools.wraps(made)
@@ -191,7 +226,7 @@ def explains_arguments(change: C) -> C:
             made(self, *args, **kwargs)
         except TypeError as error:
             known = list(inspect.signature(change).parameters)
-            beside = _BESIDE_ADD_COLUMN if change.__name__ == "AddColumn" else {}
+            beside = _BESIDE.get(change.__name__, {})
             ways = [beside.get(name) or CHANGES.get(name, "") for name in kwargs if name not in known]
             fit = [way for way in ways if way.partition("=")[0] in known or way in beside.values()]
             advice = "".join(f"; write {way}" for way in fit)
@@ -212,6 +247,11 @@ def explain_call(error: TypeError, verb: Callable[..., Any], given: Mapping[str,
     unknown = [name for name in wrong if name not in ARGUMENTS]
     near = [f"{found[0]}=…" for name in unknown if (found := difflib.get_close_matches(name, known, 1, 0.8))]
     asked = [name for name in wrong if name in _OF_SCANS]
+    if "lazy" in wrong and verb.__name__ == "to_polars":
+        ways.append("scan().to_polars(lazy=True)")
+    named = [each.name for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    if named and not given and "positional argument" in str(error) and "missing" not in str(error):
+        ways.append(f"the name of an argument before its value: {verb.__name__}({named[0]}=…)")
     if asked and verb.__name__.startswith(("to_", "count", "head")):
         ways.append(f"scan({', '.join(f'{name}=…' for name in asked)}).{verb.__name__}()")
     advice = "".join(f"; write {way}" for way in (*ways, *near))

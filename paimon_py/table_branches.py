@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from paimon_py.doors import names_place
+from paimon_py.doors import names_place, way_of
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import FastForwarded
 from paimon_py.metadata.branches import branch_names, require_branch, require_unnamed
@@ -117,7 +117,9 @@ class TableBranches:
             return check_name("tag", from_)
         if isinstance(from_, int) and not isinstance(from_, bool):
             return self._root.snapshots.get(from_)
-        raise UsageError(f"a branch begins from_ the name of a tag or the id of a snapshot, not {from_!r}")
+        raise UsageError(
+            f"a branch begins from_ the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}"
+        )
 
     def _on(self: _Table, root: TableRoot) -> _Table:
         """The table of a branch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from paimon_py.doors import check_dry_run, check_progress, names_place
+from paimon_py.doors import check_dry_run, check_progress, names_place, way_of
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.root import TableRoot
@@ -95,12 +95,17 @@ class TableKeeping:
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state.
         """
         from paimon_py.maintain.rollback import rollback
-        from paimon_py.scan.moments import millis_of
+        from paimon_py.scan.moments import as_moment, millis_of
 
         if isinstance(target, str):
             return rollback(self._root, self._root.tags.get(target).snapshot, tag=target)
-        if isinstance(target, datetime):
-            return rollback(self._root, self._root.snapshots.by_time(millis_of("target", target)))
+        moment = as_moment("target", target)
+        if isinstance(moment, datetime):
+            return rollback(self._root, self._root.snapshots.by_time(millis_of("target", moment)))
+        if not isinstance(target, int) or isinstance(target, bool):
+            raise UsageError(
+                f"target is a snapshot id, the name of a tag or a datetime, not {target!r}{way_of(target)}"
+            )
         return rollback(self._root, self._kept(target))
 
     # -- expiry -------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from paimon_py.doors import names_place
+from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.convert import TypesMapper
 from paimon_py.scan.scan import Scan
@@ -29,6 +30,11 @@ class TableReading:
 
     _root: TableRoot
     _schema: TableSchema
+
+    def __new__(cls: type[_Table], *given: object, **_named: object) -> _Table:
+        if not given or not isinstance(given[0], TableRoot):
+            raise UsageError("write Table.open(path), or Catalog.open(warehouse).table('db.t') for a table by name")
+        return super().__new__(cls)
 
     @abstractmethod
     def _now(self) -> Scan:

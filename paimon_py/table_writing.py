@@ -40,6 +40,11 @@ def writer(
 ) -> Writer:  # fmt: skip
     """See `Table.writer`; `keeps_changelog`: see `WriterSettings`."""
     check_writable(schema)
+    if not isinstance(overwrite, bool):
+        raise UsageError(
+            f"overwrite of a writer is True or False, not {overwrite!r}: commit(changes, overwrite=…) says what is"
+            " replaced"
+        )
     warn_of_idle_options(root, schema.options)
     part = read_keys = None
     if share is not None:

@@ -6,10 +6,11 @@ Paimon's documentation calls them *commit messages*.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import msgspec
 
+from paimon_py.doors import listed
 from paimon_py.errors import UsageError
 from paimon_py.spec.bounds import BucketNumber, Count, Long
 from paimon_py.spec.data_file import DataFile
@@ -180,7 +181,10 @@ class Changes(Travelling, frozen=True, kw_only=True):
         Raises:
             UsageError: nothing is given, or several writers changed a table whose keys move between partitions.
         """
-        parts = list(parts)
+        parts = cast(list[Changes], listed("concat takes a list of changes", parts))
+        wrong = next((part for part in parts if not isinstance(part, Changes)), None)
+        if wrong is not None:
+            raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {wrong!r:.200}")
         if len(parts) == 1:
             return parts[0]
         if not parts:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.result import CommitResult, joined
 from paimon_py.compaction.compact import Carry, Compactor
-from paimon_py.doors import NameList, check_progress
+from paimon_py.doors import NameList, check_flag, check_progress
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.after_commit import cared_for
 from paimon_py.maintain.expire_partitions import unexpired
@@ -38,6 +38,7 @@ def compact_table(  # noqa: PLR0913
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
     check_progress(progress)
+    check_flag("full", full)
     clustering = sort_clustering(schema, order_by, strategy)
     chosen = unexpired(root, schema, choice_of(schema, "compact", partitions, where))
     published = CommitResult()

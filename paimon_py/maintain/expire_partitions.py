@@ -32,7 +32,7 @@ from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import ExpiredPartitions
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.moments import millis_of, wall_millis
+from paimon_py.scan.moments import limit_before, wall_millis
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -81,7 +81,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
             millis = age or 0 if older_than is None else older_than // timedelta(milliseconds=1)
             before = clock.local_millis() - millis
         else:
-            before = _on_the_wall(older_than)
+            before = _on_the_wall(older_than, clock.millis())
         batch = table.find_int("partition.expiration-batch-size")
         return cls(
             before_millis=before,
@@ -91,9 +91,10 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _on_the_wall(moment: datetime | int) -> int:
+def _on_the_wall(moment: datetime | int, now_millis: int) -> int:
+    millis = limit_before("older_than", moment, now_millis)
     try:
-        return wall_millis(millis_of("older_than", moment))
+        return wall_millis(millis)
     except (OverflowError, ValueError, OSError) as error:
         raise UsageError(f"older_than {moment!r} is no time that this machine knows: {error}") from error
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 import msgspec
 import numpy as np
 
+from paimon_py.doors import as_python
 from paimon_py.env import Clock
 from paimon_py.errors import StorageError, UsageError
 from paimon_py.logs import EXPIRY
@@ -22,7 +23,7 @@ from paimon_py.maintain.file_directories import Directory, bucket_directories, e
 from paimon_py.maintain.hands import Hands, OwnHands, is_older
 from paimon_py.maintain.reachable import Reachable, homes
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.moments import millis_of
+from paimon_py.scan.moments import limit_before
 from paimon_py.spec.layout import join, manifest_directory
 from paimon_py.storage.store import FileStatus
 
@@ -41,11 +42,9 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int
     Raises: UsageError if it is not in the past.
     """
     now = clock.millis()
-    older_than = DAY if older_than is None else older_than
-    if isinstance(older_than, timedelta):
-        limit = now - older_than // timedelta(milliseconds=1)
-    else:
-        limit = millis_of("older_than", older_than)
+    older_than = DAY if older_than is None else as_python(older_than)
+    below = isinstance(older_than, timedelta) and older_than < timedelta()
+    limit = now if below else limit_before("older_than", older_than, now)
     if limit >= now:
         raise UsageError(
             f"older_than = {older_than!r} is not in the past: files that writers are about to commit would go. Say an"

@@ -13,7 +13,7 @@ import msgspec
 
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
-from paimon_py.scan.moments import millis_of
+from paimon_py.scan.moments import limit_before
 from paimon_py.spec.options import Options
 
 
@@ -81,9 +81,7 @@ def _option(table: Options, what: str, name: str) -> str:
 def _older_than(given: datetime | timedelta | int | None, now_millis: int, retained_millis: int) -> int:
     if given is None:
         return now_millis - retained_millis
-    if isinstance(given, timedelta):
-        return now_millis - given // timedelta(milliseconds=1)
-    return millis_of("older_than", given)
+    return limit_before("older_than", as_python(given), now_millis)
 
 
 class FirstKept(msgspec.Struct, frozen=True):

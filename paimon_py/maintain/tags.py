@@ -14,7 +14,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.metadata.success_file import mark_success
 from paimon_py.metadata.upkeep import TagEnd
-from paimon_py.scan.moments import millis_of
+from paimon_py.scan.moments import limit_before, millis_of
 from paimon_py.spec.layout import tag_path, tag_success_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -124,10 +124,8 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
     """
     now, limit = root.env.clock.local_millis(), None
     to_wall = now - root.env.clock.millis()
-    if isinstance(older_than, timedelta):
-        limit = now - older_than // timedelta(milliseconds=1)
-    elif older_than is not None:
-        limit = millis_of("older_than", older_than) + to_wall
+    if older_than is not None:
+        limit = limit_before("older_than", older_than, now - to_wall) + to_wall
     gone = []
     for tag in root.tags.list():
         end, made = _end(tag), _made(tag)

@@ -39,7 +39,7 @@ def require_unnamed(options: Mapping[str, str], branch: str) -> None:
     Raises: UsageError
     """
     for option in _OTHERS:
-        if options.get(option) == branch:
+        if option in options and options[option] == branch:
             raise UsageError(f"the option {option} names the branch {branch!r}: remove the option first")
 
 
@@ -62,6 +62,8 @@ def require_branch(root: TableRoot, name: str) -> TableRoot:
 
     Raises: BranchNotFoundError, UsageError
     """
+    if not isinstance(name, str):
+        raise UsageError(f"a branch name is a text, not {name!r}")
     branch = root.on_branch(name)
     if not branch.schemas.ids():
         raise BranchNotFoundError(f"no branch {name!r} in {root.path}", path=branch.branch_path)

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from paimon_py.codec.snapshot_json import snapshot_from_json
+from paimon_py.doors import way_of
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.hints import read_hint
@@ -162,7 +163,7 @@ class Snapshots:
             UsageError: it is not a whole number.
         """
         if isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int):
-            raise UsageError(f"snapshot_id must be a whole number, not {snapshot_id!r}")
+            raise UsageError(f"snapshot_id must be a whole number, not {snapshot_id!r}{way_of(snapshot_id)}")
         snapshot = self.find(snapshot_id)
         if snapshot is not None:
             return snapshot

@@ -5,6 +5,7 @@ Source: format.md §4.2, §16.3; Java `TagManager`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -14,6 +15,8 @@ from paimon_py.errors import AlreadyExistsError, TagNotFoundError
 from paimon_py.spec.layout import TAG_PREFIX, tag_directory, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, PutNew, Stat
+
+_LIKE_A_DAY = re.compile(r"\d{4}-\d")
 
 
 class TagStore(Get, PutNew, List, Stat, Delete, Protocol):
@@ -115,4 +118,9 @@ class Tags:
                 continue
 
     def _missing(self, name: str) -> TagNotFoundError:
-        return TagNotFoundError(f"no tag {name!r} in {self._path}", path=self._path)
+        way = ""
+        if name.isdecimal():
+            way = f"; a snapshot is named by a number, {int(name)}, and a text names a tag"
+        elif _LIKE_A_DAY.match(name):
+            way = "; a time is a datetime or a date, and a text names a tag"
+        return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)

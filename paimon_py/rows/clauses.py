@@ -93,10 +93,11 @@ def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
     Raises: UsageError for none, an unknown column, or a type without equality.
     """
     given = {on: on} if isinstance(on, str) else on
-    pairs = list(given.items()) if isinstance(given, Mapping) else [(name, name) for name in listed("on=[…]", given)]
+    asked = 'on=["k"] names the columns to find rows by'
+    pairs = list(given.items()) if isinstance(given, Mapping) else [(name, name) for name in listed(asked, given)]
     names = dict(pairs) if all(isinstance(name, str) for pair in pairs for name in pair) else {}
     if not names:
-        raise UsageError(f'on=["k"] names the columns to find rows by, on={{"k": "source column"}} too, not {on!r}')
+        raise UsageError(f'{asked}, on={{"k": "source column"}} too, not {on!r}')
     unknown = [name for name in names if name not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))

@@ -7,10 +7,11 @@ from typing import Union
 
 import msgspec
 
+from paimon_py.doors import way_of
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, mode_of
-from paimon_py.scan.moments import millis_of
+from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -78,9 +79,12 @@ def between(start: object, end: object, mode: object, schema: TableSchema) -> Be
     return found
 
 
-def _end(which: str, value: object) -> End:
+def _end(which: str, given: object) -> End:
+    value = as_moment(f"the {which} of changes", given)
     if isinstance(value, bool) or not isinstance(value, (int, str, datetime)):
-        raise UsageError(f"the {which} of changes is a snapshot id, the name of a tag or a datetime, not {value!r}")
+        raise UsageError(
+            f"the {which} of changes is a snapshot id, the name of a tag or a datetime, not {value!r}{way_of(value)}"
+        )
     if isinstance(value, int) and value < 0:
         raise UsageError(f"the {which} of changes is a snapshot id, 0 for the empty table, not {value!r}")
     return value

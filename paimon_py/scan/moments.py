@@ -9,6 +9,8 @@ from paimon_py.doors import as_python
 from paimon_py.errors import OptionError, UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_NO_TIME = 31_536_000_000
+"""The end of 1970: a number below is meant as days, hours or seconds, not as milliseconds since the epoch."""
 
 
 def millis_of(name: str, moment: datetime | str | int) -> int:
@@ -47,6 +49,31 @@ def _datetime_of(name: str, moment: object) -> datetime:
     if type(moment) is not datetime and hasattr(moment, "to_pydatetime"):  # pandas takes no zone for local time
         return cast(datetime, cast(Any, moment).floor("us").to_pydatetime())
     return moment
+
+
+def as_moment(name: str, given: object) -> object:
+    """A day, or a time of NumPy, as a datetime; anything else as it is.
+
+    Raises: UsageError for NaT.
+    """
+    is_day = isinstance(given, date) and not isinstance(given, datetime)
+    return _datetime_of(name, given) if is_day or type(given).__name__ == "datetime64" else given
+
+
+def limit_before(name: str, given: datetime | timedelta | str | int, now_millis: int) -> int:
+    """The time that a caller says as an age, or as a time, in epoch milliseconds.
+
+    Raises: UsageError for a number that is an age and no time.
+    """
+    if isinstance(given, timedelta):
+        return now_millis - given // timedelta(milliseconds=1)
+    found = millis_of(name, given)
+    if not isinstance(given, (str, date)) and 0 < found < _NO_TIME <= now_millis:
+        raise UsageError(
+            f"{name} = {given!r} is a time in epoch milliseconds, in 1970: for an age write timedelta(days=…), for a"
+            " time a datetime"
+        )
+    return found
 
 
 def moment_of_text(option: str, text: str) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_py.doors import NameList, names_place
 from paimon_py.errors import UsageError
 from paimon_py.notebook import scan_page
-from paimon_py.other_names import unknown_attribute
+from paimon_py.other_names import no_items, unknown_attribute
 from paimon_py.scan import convert
 
 if TYPE_CHECKING:
@@ -164,6 +164,11 @@ class Rows(ABC):
                     "scan.to_polars(lazy=True)"
                 )
             raise AttributeError(unknown_attribute(type(self), name))
+
+        def __getitem__(self, item: object) -> object:
+            raise TypeError(no_items(type(self)))
+
+        __iter__ = None  # else Python would loop by __getitem__
 
 
 def row_count(count: object, verb: str) -> int:

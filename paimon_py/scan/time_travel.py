@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.doors import way_of
 from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
@@ -104,7 +105,7 @@ def travel_of(
     """
     given: dict[str, object] = {
         "snapshot_id": _whole("snapshot_id", snapshot_id),
-        "tag": tag,
+        "tag": _tag(tag),
         "timestamp_millis": None if timestamp is None else millis_of("timestamp", timestamp),
         "watermark": _whole("watermark", watermark),
     }
@@ -227,7 +228,13 @@ def _place(name: str, text: str) -> Any:
         raise OptionError(f"option {name} must be a whole number, not {text!r}", option=name, value=text) from None
 
 
+def _tag(name: object) -> object:
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"tag is the name of a tag, not {name!r}{way_of(name)}")
+    return name
+
+
 def _whole(name: str, value: int | None) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
-        raise UsageError(f"{name} must be a whole number, not {value!r}")
+        raise UsageError(f"{name} must be a whole number, not {value!r}{way_of(value)}")
     return None if value is None else int(value)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.doors import check_flag
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.spec.cast_rules import supports_cast, what_is_lost
 from paimon_py.spec.column_paths import (
@@ -216,8 +217,8 @@ class _Draft:
         self.refuse_for(path, self.schema.primary_keys, "cannot change the type of primary-key column")
         self.refuse_for(path, _indexed_columns(self.options), "cannot change the type of indexed column")
         wanted = _type(path, change.type)
-        _check_flag("keep_nullability", change.keep_nullability)
-        _check_flag("allow_narrowing", change.allow_narrowing)
+        check_flag("keep_nullability", change.keep_nullability)
+        check_flag("allow_narrowing", change.allow_narrowing)
 
         def put(field: Field, rest: tuple[str, ...]) -> Field:
             source = at(field.type, rest)
@@ -250,7 +251,7 @@ class _Draft:
 
     def update_nullability(self, change: UpdateColumnNullability) -> None:
         path = column_path(change.column)
-        _check_flag("nullable", change.nullable)
+        check_flag("nullable", change.nullable)
         if change.nullable:
             self.refuse_for(path, self.schema.primary_keys, "cannot allow NULL in primary-key column")
 
@@ -319,11 +320,6 @@ def _check_free(fields: Sequence[Field], path: tuple[str, ...], name: str) -> No
 def _indexed_columns(options: dict[str, str]) -> tuple[str, ...]:
     kinds = ("vector", "btree", "bitmap", "multivalue", "full-text")
     return tuple(name for kind in kinds for name in split_keys(options.get(f"pk-{kind}.index.columns", "")))
-
-
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise UsageError(f"{name} is True or False, not {value!r}")
 
 
 def _inserted(fields: tuple[Field, ...], field: Field, position: Position) -> tuple[Field, ...]:

@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.doors import listed
 from paimon_py.errors import OptionError, SchemaError, UsageError
+from paimon_py.other_names import explains_arguments
 from paimon_py.spec.layout import check_column_name, check_text
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import (
@@ -28,6 +29,7 @@ from paimon_py.spec.types import ArrayType, DataType, Field, MapType, MultisetTy
 CURRENT_VERSION = 3
 
 
+@explains_arguments
 class Schema:
     """Columns of a new table, with every type that Paimon knows.
 

@@ -77,6 +77,17 @@ class Reading:
             files = FileChoice(level=levels - 1)
         return msgspec.structs.replace(self.request, files=files, kinds=not self._is_plain)
 
+    def taken(self, split: Split | bytes) -> Split:
+        """A split of a step, perhaps of its bytes.
+
+        Raises: UsageError for what is neither.
+        """
+        if isinstance(split, Split):
+            return split
+        if not isinstance(split, bytes):
+            raise UsageError(f"read takes one of step.splits(), or its bytes, not {type(split).__name__}")
+        return Split.from_bytes(split)
+
     def batches(self, split: Split | bytes) -> Iterator[pa.RecordBatch]:
         """The rows of a split of a step, also one that came from another process (as a value or its bytes).
 
@@ -84,7 +95,7 @@ class Reading:
             are +I or +U, which depends on how far their files are compacted.)
         Raises: UsageError for a split of a stream of another schema; else as `read_split`.
         """
-        value = split if isinstance(split, Split) else Split.from_bytes(split)
+        value = self.taken(split)
         if value.schema_id != self.request.schema.id:
             raise UsageError(
                 f"the split returns rows of schema {value.schema_id}, this stream those of {self.request.schema.id}: "

@@ -12,8 +12,9 @@ from typing import Union
 
 import msgspec
 
+from paimon_py.doors import way_of
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
-from paimon_py.scan.moments import millis_of, moment_of_text
+from paimon_py.scan.moments import as_moment, millis_of, moment_of_text
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.stream.position import PREFIX, Position, parse_position
@@ -86,6 +87,7 @@ def start_of(from_: object, options: Mapping[str, str], schema: TableSchema) -> 
 
 
 def _given(from_: object) -> Start:
+    from_ = as_moment("from_", from_)
     words: dict[str, Start] = {"full": Full(), "latest": Latest(), "earliest": Earliest()}
     if isinstance(from_, str):
         if from_ in words:
@@ -96,7 +98,7 @@ def _given(from_: object) -> Start:
         return FromTime(millis_of("from_", from_))
     if isinstance(from_, Integral) and not isinstance(from_, bool) and int(from_) >= 1:
         return FromSnapshot(int(from_))
-    raise UsageError(f"a stream begins from_ {_NAMES}, not {from_!r}")
+    raise UsageError(f"a stream begins from_ {_NAMES}, not {from_!r}{way_of(from_)}")
 
 
 def _by_options(options: Options) -> Start:

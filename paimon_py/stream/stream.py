@@ -10,7 +10,7 @@ from numbers import Integral
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import NameList, names_place
+from paimon_py.doors import NameList, names_place, way_of
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -18,7 +18,7 @@ from paimon_py.other_names import HasOtherNames
 from paimon_py.scan.change_plan import ChangeSource, plan_step, plan_waiting
 from paimon_py.scan.diff_plan import plan_diff
 from paimon_py.scan.ends import Ends
-from paimon_py.scan.moments import millis_of
+from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.split import Split
 from paimon_py.scan.view import View
@@ -124,7 +124,7 @@ class Stream(HasOtherNames):
 
     def read(self, split: Split | bytes) -> pa.RecordBatchReader:
         """The rows of one split of a step, also one that came from another process (as a value or its bytes)."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(split))
+        return pa.RecordBatchReader.from_batches(self.schema, self._reading.batches(self._reading.taken(split)))
 
     def __iter__(self) -> Stream:
         return self
@@ -268,8 +268,9 @@ def _end(root: TableRoot, until: object, watermark: int | None) -> End:
         return End(watermark=watermark)
     if isinstance(until, str) and until == "now":
         return End(snapshot_id=root.snapshots.latest_id() or 0, watermark=watermark)
+    until = as_moment("until", until)
     if isinstance(until, datetime):
         return End(millis=millis_of("until", until), watermark=watermark)
     if isinstance(until, Integral) and not isinstance(until, bool) and int(until) >= 0:
         return End(snapshot_id=int(until), watermark=watermark)
-    raise UsageError(f"a stream ends with until a snapshot id, a datetime or 'now', not {until!r}")
+    raise UsageError(f"a stream ends with until a snapshot id, a datetime or 'now', not {until!r}{way_of(until)}")

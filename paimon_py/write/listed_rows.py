@@ -15,6 +15,9 @@ from paimon_py.spec.types import Field
 Opener = Callable[[object], pa.RecordBatchReader]
 
 
+_NOTHING = object()
+
+
 def open_list(items: Sequence[object], fields: Sequence[Field], opener: Opener) -> pa.RecordBatchReader:
     """A reader over mappings from column names to values, or over things with an Arrow stream.
 
@@ -53,14 +56,14 @@ def open_items(items: Iterator[object], fields: Sequence[Field], opener: Opener)
     Raises:
         UsageError: an item is no Arrow data, or has another schema than the first (then when the item is read).
     """
-    first = next(items, None)
-    if first is None:
+    first = next(items, _NOTHING)
+    if first is _NOTHING:
         if not fields:
             raise UsageError("there is no item, so that nobody can say which columns there are")
         return to_arrow_schema(fields).empty_table().to_reader()
     if isinstance(first, Mapping):
         raise UsageError("rows as mappings are taken as a list: list(rows), or parts of the rows one after the other")
-    if isinstance(first, (str, bytes, bool, int, float, tuple, list)):
+    if first is None or isinstance(first, (str, bytes, bool, int, float, tuple, list)):
         raise UsageError(
             f"rows are mappings from column names to values, such as {{'id': 1}}, or Arrow data; the first item is "
             f"{first!r:.200}"

@@ -40,12 +40,13 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
     if isinstance(data, (list, tuple)) or (isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__")):
         return _open_items(data, fields)
     try:
-        return _open_foreign(data)
+        return _open_foreign(data, fields)
     except UsageError:
         raise
     except (pa.ArrowException, TypeError, ValueError) as error:
         way = "; give columns names: pyarrow.table({'a': data})" if "non-struct" in str(error) else ""
-        raise UsageError(f"{type(data).__name__} does not give an Arrow table: {error}{way}") from error
+        shown = "; ".join(map(str, error.args))
+        raise UsageError(f"{type(data).__name__} does not give an Arrow table: {shown}{way}") from error
 
 
 def counted_stream(data: object, fields: Sequence[Field], progress: Progress) -> pa.RecordBatchReader:
@@ -69,13 +70,28 @@ def _open_items(data: list[object] | tuple[object, ...] | Iterator[object], fiel
     return open_list(data, fields, open_stream)
 
 
-def _open_foreign(data: object) -> pa.RecordBatchReader:
+def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
+    """The rows of a frame of pandas, without the index.
+
+    Raises: UsageError where the index has the name of a column of the table that the frame lacks.
+    """
+    names = {field.name for field in fields}
+    hidden = [name for name in frame.index.names if name in names and name not in frame.columns]
+    if hidden:
+        raise UsageError(
+            f"{', '.join(map(repr, hidden))} is the index of the frame, and an index is not written: give"
+            " frame.reset_index()"
+        )
+    return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+
+
+def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader:
     """A reader over what another library made."""
     if isinstance(data, type):
         raise UsageError(f"{data.__module__}.{data.__qualname__} is a class and holds no rows: give one of its objects")
     library = type(data).__module__.split(".")[0]
     if library == "pandas" and type(data).__name__ == "DataFrame":
-        return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+        return _open_frame(data, fields)
     if library == "polars" and type(data).__name__ == "LazyFrame":
         return _open_lazy(data)
     if _is_dataset(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -86,7 +87,7 @@ def test_compactions_and_expiry_say_what_became_of_files(table, logged):
     table.expire_snapshots(retain_min=1, retain_max=1)
     ((level, line),) = logged("expiry")
     assert level == "INFO" and "snapshots 1 to 3 went, with 3 data files" in line
-    table.remove_orphans(older_than=1, dry_run=False)
+    table.remove_orphans(older_than=timedelta(1), dry_run=False)
     assert "orphans were deleted" in logged("expiry")[-1][1]
 
 

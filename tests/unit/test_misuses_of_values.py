@@ -49,7 +49,7 @@ def consumed(table):
     return table.reset_consumer("c", np.int64(2)).next_snapshot_id
 
 
-ONE, TWO, THREE = np.int64(1), np.int64(2), np.int32(3)
+ONE, TWO, THREE, LONG_AGO = np.int64(1), np.int64(2), np.int32(3), np.int64(1_500_000_000_000)
 NUMBERS = {
     "snapshot": (lambda t: t.snapshot(THREE).id, 3),
     "scan": (lambda t: t.scan(snapshot_id=THREE).count(), 3),
@@ -67,7 +67,7 @@ NUMBERS = {
     "filter": (lambda t: t.filter_committed("u", np.array([1, 2])), [1, 2]),
     "consumer": (consumed, 2),
     "expire": (lambda t: t.expire_snapshots(retain_min=ONE, retain_max=TWO, max_deletes=ONE).snapshot_ids, (1,)),
-    "age": (lambda t: t.expire_snapshots(older_than=THREE, dry_run=True).snapshot_ids, ()),
+    "age": (lambda t: t.expire_snapshots(older_than=LONG_AGO, dry_run=True).snapshot_ids, ()),
     "rescale": (lambda t: t.rescale(TWO).snapshot_id, 5),
     "rollback": (lambda t: t.rollback_to(TWO).snapshot_id, 2),
     "lookup": (lambda t: t.lookup({"k": ONE}).num_rows, 1),
