@@ -435,7 +435,7 @@ NOT_FOUND = [
 WRONG_SCANS = [
     ({"snapshot_id": "1"}, UsageError, "snapshot_id must be a whole number"),
     ({"snapshot_id": True}, UsageError, "snapshot_id must be a whole number"),
-    ({"tag": 5}, UsageError, "a tag name is a text"),
+    ({"tag": 5}, UsageError, "tag is the name of a tag, not 5"),
     ({"tag": "../x"}, UsageError, "dot"),
     ({"timestamp": "2020"}, UsageError, "timestamp must be a datetime"),
     ({"timestamp": datetime.time(10, 0)}, UsageError, "timestamp must be a datetime"),
