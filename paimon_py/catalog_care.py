@@ -7,12 +7,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.catalogs.metastore import Metastore
-from paimon_py.doors import check_dry_run, names_place, way_of
+from paimon_py.doors import check_dry_run, check_progress, names_place, way_of
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UsageError
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.notebook import catalog_page
 from paimon_py.table import Table
+from paimon_py.tally import Progress, Tally
 
 
 @names_place(lambda catalog: catalog.warehouse)
@@ -55,7 +56,8 @@ class CatalogCare(ABC):
         """Do `Table.remove_orphans` for all tables, or those of one database. A dry run unless told otherwise.
 
         Args:
-            progress: called after each table with how many are done, how many there are, and the table's name.
+            progress: called as by `Table.remove_orphans`, with the name of the table ("directories of d.t"), and after
+                each table with how many are done, how many there are, and "tables".
 
         Returns: what was found, by the name of the table.
 
@@ -66,21 +68,24 @@ class CatalogCare(ABC):
         """
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
+        check_progress(progress)
         check_dry_run(dry_run)
         limit = limit_of(self._env.clock, older_than)
         databases = self.databases() if database is None else [database]
         names = [f"{one}.{table}" for one in databases for table in self.tables(one)]
         found: dict[str, RemovedOrphans] = {}
         failed: CorruptionError | StorageError | None = None
-        for done, name in enumerate(names, 1):
+        tally = Tally(progress, len(names), "tables")
+        for name in names:
             try:
-                found[name] = remove_orphans(self.table(name)._root, limit, dry_run=dry_run)
+                found[name] = remove_orphans(
+                    self.table(name)._root, limit, dry_run=dry_run, progress=_about(name, progress)
+                )
             except TableNotFoundError:
-                continue
+                pass
             except (CorruptionError, StorageError) as error:
                 failed = failed or error
-            if progress is not None:
-                progress(done, len(names), name)
+            tally.add(1)
         if failed is not None:
             raise failed
         return found
@@ -96,3 +101,8 @@ class CatalogCare(ABC):
             raise UsageError(f"repair takes 'database', 'database.table' or nothing, not {name!r}{way_of(name)}")
         database, _, table = (name or "").partition(".")
         self._metastore.repair(database or None, table or None)
+
+
+def _about(name: str, progress: Progress | None) -> Progress | None:
+    """The same function, told of one table."""
+    return None if progress is None else lambda done, total, what: progress(done, total, f"{what} of {name}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
 from types import FunctionType
@@ -122,10 +123,23 @@ def as_python(given: G) -> G:
 def check_progress(given: object) -> None:
     """Make sure that what a caller wants to be told of progress by can be called, or is None.
 
-    Raises: UsageError for anything else.
+    Raises: UsageError for anything else, and for what cannot be called with three arguments, or has to be awaited.
     """
-    if given is not None and not callable(given):
+    if given is None:
+        return
+    if not callable(given):
         raise UsageError(f"progress is a function that is told how far the work has come, not {given!r}")
+    call = "progress is called as progress(done, total, what)"
+    if inspect.iscoroutinefunction(given):
+        raise UsageError(f"{call}, and nobody awaits {given!r}: give a function that is not async")
+    try:
+        inspect.signature(given).bind(0, 0, "")
+    except TypeError as error:
+        raise UsageError(
+            f"{call}, which {given!r} does not take ({error}); write lambda done, total, what: … around what you call"
+        ) from None
+    except ValueError:
+        return  # a function in C that does not say what it takes
 
 
 def check_dry_run(given: object) -> None:

@@ -42,7 +42,8 @@ class TableCleaning(ABC):
             older_than: an age above 0, or a time before now; a day if nothing is said. No writer may hold files
                 uncommitted for longer.
             dry_run: delete nothing, say what would go.
-            progress: called with how many directories are done, how many there are, and "directories".
+            progress: called with how much is done, how much there is, and what: "states" that name files (snapshots,
+                tags, changelogs), then "directories", and in between "files" that are deleted, of an unknown number.
 
         Returns: how many files and bytes went, the first paths, and what stays.
 

@@ -44,7 +44,8 @@ class TableHealth:
 
         Args:
             deep: also read one column of every data file, and so its footer.
-            progress: called with how much is done, how much there is, and what of.
+            progress: called with how much is done, how much there is, and what: "files", "snapshots", "tags", and
+                then as by `remove_orphans`.
 
         Returns: findings, the worst first, each with the call that mends it; none of a healthy table.
 

@@ -37,7 +37,7 @@ class TableStatistics:
         Args:
             columns: the names of those to look at; none if nothing is said.
             all_columns: look at all that can be analyzed: not at nested ones, VARIANT and BLOB.
-            progress: called after each split with how many were read, how many there are, and "splits".
+            progress: called with how many rows were read, how many the files hold, and "rows".
 
         Returns: what was stored; None of an empty table, of which nothing is stored.
 

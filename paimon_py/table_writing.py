@@ -28,10 +28,10 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
-from paimon_py.tally import Progress
+from paimon_py.tally import Progress, Tally
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import counted_stream
+from paimon_py.write.streams import counted_stream, known_rows
 
 
 def writer(
@@ -71,7 +71,7 @@ def write(
     request = CommitRequest(overwrite=mode, watermark=watermark, is_new=True)
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        done = on_latest(root, lambda *_: _written(root, schema, data, request, progress), rounds=ROUNDS)
+        done = on_latest(root, lambda _, number: _written(root, schema, data, request, progress, number), rounds=ROUNDS)
     else:
         done = _written(root, schema, data, request, progress)
     return cared_for(root, schema, done, of_batch=True)
@@ -161,13 +161,18 @@ def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
 
 
 def _written(
-    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None
-) -> CommitResult:
+    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None,
+    attempt: int = 1,
+) -> CommitResult:  # fmt: skip
+    tally = Tally(progress, 0 if progress is None else known_rows(data), "rows", steps=2, attempt=attempt)
     replaces = request.overwrite is not None
     with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
-        session.write_arrow(data if progress is None else counted_stream(data, schema.fields, progress))
+        if progress is not None:
+            session.count_by(tally)
+            data = counted_stream(data, schema.fields, tally)
+        session.write_arrow(data)
         changes = session.changes(is_new=True)
         with uncommitted(lambda: session.discard(changes)):
             return commit(root, schema, changes, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -52,8 +53,35 @@ _COMMANDS = (
     list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, load, compact, expire,
     orphans, tag, branch,
 )  # fmt: skip
+_EXAMPLES = {
+    "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
+    "show": ["show warehouse/shop.db/orders", "show shop.orders -w warehouse --format json"],
+    "schema": ["schema warehouse/shop.db/orders"],
+    "snapshots": ["snapshots warehouse/shop.db/orders"],
+    "files": ["files warehouse/shop.db/orders --format csv"],
+    "partitions": ["partitions warehouse/shop.db/orders"],
+    "tree": ["tree warehouse/shop.db/orders --limit 10"],
+    "doctor": ["doctor warehouse/shop.db/orders --deep"],
+    "head": [
+        "head warehouse/shop.db/orders -n 5 -c id,price --where 'price > 10'",
+        "head 'warehouse/shop.db/orders$audit_log' --snapshot 3",
+    ],
+    "diff": ["diff warehouse/shop.db/orders 1 3", "diff warehouse/shop.db/orders before-cleaning"],
+    "tail": ["tail warehouse/shop.db/orders --from full --until now --format json"],
+    "load": ["load warehouse/shop.db/orders new.csv more.parquet", "load shop.orders -w warehouse a.txt --kind csv --null NA"],
+    "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
+    "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
+    "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],
+    "tag": ["tag warehouse/shop.db/orders", "tag warehouse/shop.db/orders create before-cleaning --retain 7d"],
+    "branch": ["branch warehouse/shop.db/orders create b1 --from before-cleaning"],
+    "completion": ["completion zsh"],
+}
+"""What the help of each command shows."""
+
 for _command in _COMMANDS:
     commands.add_command(_command)
+for _name, _examples in _EXAMPLES.items():
+    commands.commands[_name].epilog = "\b\nExamples:\n" + "\n".join(f"  {NAME} {example}" for example in _examples)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns: 0, 1 for an error (one line on stderr), 2 for wrong usage, 130 after an interrupt.
     """
+    _speak_plainly()
     try:
         with _short_warnings():
             code = commands.main(arguments, prog_name=NAME, complete_var=_COMPLETE, standalone_mode=False)
@@ -77,9 +106,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _speak_plainly() -> None:
+    """Write UTF-8 into files and pipes, whatever the locale; show what a terminal has no signs for as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            is_free = not stream.isatty()
+            stream.reconfigure(encoding="utf-8" if is_free else stream.encoding, errors="backslashreplace")
+
+
 def _failed(message: str, code: int = 1) -> int:
     sys.stdout.flush()
-    click.echo(f"error: {on_one_line(message)}", err=True)
+    lines = (line.strip() for line in message.splitlines() if line.strip(" ^"))
+    click.echo(f"error: {on_one_line(': '.join(lines))}", err=True)
     return code
 
 

@@ -66,7 +66,7 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
     if not yes:
         _show_orphans(found, "table")
         ask(f"Delete {found.files} files of {found.size_bytes} bytes?", yes=yes)
-    with progress("deleting in") as report:
+    with progress("cleaning") as report:
         done = table.remove_orphans(older_than=older_than, dry_run=False, progress=report)
     _show_orphans(done, form)
 

@@ -17,8 +17,10 @@ from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.talk import Report, progress
 from paimon_py.cli.values import takes_table
 from paimon_py.storage.open import open_store
+from paimon_py.tally import Tally
 
 _KINDS = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
+_INTO_FILES = "rows into files"
 
 
 @click.command()
@@ -33,17 +35,19 @@ def load(
 ) -> None:
     """Bring the rows of files into a table as one commit. Columns match by name; JSON is one object on each line."""
     readers = {path: _reader_of(path, kind, delimiter, nulls) for path in files}
+    sizes = {path: _size_of(path) for path in files}
     with progress("loading") as report, table.writer() as writer:
+        bar = _Bar(report, sum(sizes.values()))
+        writer.count_by(Tally(bar.written, 0, _INTO_FILES))
         for path, reader in readers.items():
             store, place = open_store(path, {})
-            status = store.stat(place)
-            if status is None:
-                raise StorageError(f"there is no file {path}", path=path, operation="open_read")
             with store.open_read(place) as source:
                 with _reading(path):
                     schema, batches = reader(source, table)
-                told = _told(batches, source, status.size_bytes or 0, path, report)
+                told = bar.told(batches, source, path)
                 writer.write_arrow(pa.RecordBatchReader.from_batches(schema, told))
+                bar.before += sizes[path]
+        bar.end_reading()
         changes = writer.changes()
     done = table.commit(changes)
     show_record({"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}, form)
@@ -106,21 +110,51 @@ def _types(table: Table) -> pa.Schema:
     return schema
 
 
-def _told(
-    batches: Iterator[pa.RecordBatch], source: BinaryIO, size: int, path: str, report: Report
-) -> Iterator[pa.RecordBatch]:
-    """The batches, while it is said how far they have come.
+def _size_of(path: str) -> int:
+    store, place = open_store(path, {})
+    status = store.stat(place)
+    if status is None:
+        raise StorageError(f"there is no file {path}", path=path, operation="open_read")
+    return status.size_bytes or 0
 
-    Raises: UsageError for what cannot be read as that kind of file.
+
+class _Bar:
+    """How far a load has come: bytes of all files while they are read, then rows on their way into files of the table.
+
+    Attributes:
+        before: bytes of the files that were read.
     """
-    rest = iter(batches)
-    while True:
-        with _reading(path):
-            batch = next(rest, None)
-        if batch is None:
-            return
-        report(min(source.tell(), size), size, path)
-        yield batch
+
+    def __init__(self, report: Report, size: int) -> None:
+        """`size`: bytes of all files."""
+        self._report, self._size = report, size
+        self._rows = self.before = 0
+        self._is_read = False
+
+    def told(self, batches: Iterator[pa.RecordBatch], source: BinaryIO, path: str) -> Iterator[pa.RecordBatch]:
+        """The batches of a file, while it is said how far they have come.
+
+        Raises: UsageError for what cannot be read as that kind of file.
+        """
+        rest = iter(batches)
+        while True:
+            with _reading(path):
+                batch = next(rest, None)
+            if batch is None:
+                return
+            self._rows += batch.num_rows
+            self._report(min(self.before + source.tell(), self._size), self._size, path.rpartition("/")[2])
+            yield batch
+
+    def end_reading(self) -> None:
+        """From now on it is rows that count."""
+        self._is_read = True
+        self._report(0, self._rows, _INTO_FILES)
+
+    def written(self, done: int, total: int, what: str) -> None:
+        """Say what the writer counts, once there is nothing more to read."""
+        if self._is_read:
+            self._report(done, total or self._rows, what)
 
 
 @contextmanager

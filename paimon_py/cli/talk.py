@@ -21,12 +21,12 @@ Report = Callable[[int, int, str], None]
 def progress(doing: str) -> Iterator[Report]:
     """A bar on stderr while the block runs, if that is a terminal."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         bar = bars.add_task(doing, total=None)
 
         def report(done: int, total: int, what: str) -> None:
-            bars.update(bar, completed=done, total=total or None, description=f"{doing} {what}")
+            bars.update(bar, completed=done, total=total or None, description=on_one_line(f"{doing} {what}"))
 
         yield report
 

@@ -128,7 +128,7 @@ class Attempts:
                 raise
             match outcome:
                 case Published():
-                    self._log(outcome, seconds=clock.elapsed() - began)
+                    self._log(outcome, attempt=lost + 1, seconds=clock.elapsed() - began)
                     return outcome
                 case Already():
                     drafts.discard()
@@ -163,12 +163,12 @@ class Attempts:
             COMMITS.info("%s: attempt %d lost, the next one in %.2f s: %s", self._root.path, lost, wait, reason)
             clock.sleep(wait)
 
-    def _log(self, done: Published, *, seconds: float) -> None:
+    def _log(self, done: Published, *, attempt: int, seconds: float) -> None:
         snapshot, part = done.snapshot, done.part
         COMMITS.info(
             "%s: snapshot %d, %s by %s: %d files came, %d went, %s rows; attempt %d, %.2f s",
             self._root.path, snapshot.id, snapshot.commit_kind.value, snapshot.commit_user, len(part.adds),
-            len(part.deletes), snapshot.delta_record_count, self.count, seconds,
+            len(part.deletes), snapshot.delta_record_count, attempt, seconds,
         )  # fmt: skip
 
     def _attempt(

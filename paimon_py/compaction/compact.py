@@ -28,7 +28,7 @@ from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally, TallyPart
+from paimon_py.tally import Progress, Tally
 
 
 class Overtaken(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class Compactor:
         if not first.dropped_buckets:
             return first
         again = [task for task in self.tasks() if (task.partition, task.bucket) in first.dropped_buckets]
-        return joined(first, self._round(again, progress))
+        return joined(first, self._round(again, progress, attempt=2))
 
     def tasks(self) -> list[CompactionTask]:
         """What there is to do. A snapshot that expires while it is looked at is passed over if there is a later one."""
@@ -90,12 +90,15 @@ class Compactor:
                     raise
                 seen = latest
 
-    def _round(self, tasks: Sequence[CompactionTask], progress: Progress | None) -> CommitResult:
+    def _round(self, tasks: Sequence[CompactionTask], progress: Progress | None, *, attempt: int = 1) -> CommitResult:
         if not tasks:
             return CommitResult()
         carried = self._carried_out if self._carry is None else self._carried_elsewhere
-        results = carried(tasks, progress)
+        tally = Tally(progress, sum(task.row_count for task in tasks), "rows", steps=2, attempt=attempt)
+        results = carried(tasks, tally)
         done = [result for result in results if isinstance(result, BucketChanges)]
+        with uncommitted(lambda: self._delete(done)):
+            tally.end()
         overtaken = _Dropped.of(result for result in results if isinstance(result, Overtaken))
         changes = changes_of(self._root, tasks, done)
         if changes.is_empty:
@@ -108,29 +111,20 @@ class Compactor:
             result = lost.added_to(CommitResult())
         return overtaken.added_to(result)
 
-    def _carried_elsewhere(
-        self, tasks: Sequence[CompactionTask], progress: Progress | None
-    ) -> Sequence[BucketChanges | Overtaken]:
+    def _carried_elsewhere(self, tasks: Sequence[CompactionTask], _: Tally) -> Sequence[BucketChanges | Overtaken]:
         assert self._carry is not None
-        results, tally = self._carry(tasks), _tally(tasks, progress)
-        tally.add(sum(task.row_count for task in tasks))
-        return results
+        return self._carry(tasks)
 
-    def _carried_out(
-        self, tasks: Sequence[CompactionTask], progress: Progress | None
-    ) -> Sequence[BucketChanges | Overtaken]:
+    def _carried_out(self, tasks: Sequence[CompactionTask], tally: Tally) -> Sequence[BucketChanges | Overtaken]:
         made: list[BucketChanges] = []
-        tally = _tally(tasks, progress)
 
         def run(task: CompactionTask) -> Iterator[BucketChanges | Overtaken]:
-            part = TallyPart(tally, task.row_count)
             try:
-                changes = run_task(self._root, self._schema, task, part=part)
+                changes = run_task(self._root, self._schema, task, tally=tally)
             except FileMissingError as error:
                 yield Overtaken(task.partition, task.bucket, self._root.replaced(task.bucket, error))
                 return
             made.append(changes)
-            part.end()
             yield changes
 
         try:
@@ -175,7 +169,3 @@ class _Dropped(msgspec.Struct, frozen=True):
             dropped_compaction=result.dropped_compaction or self.reason,
             dropped_buckets=result.dropped_buckets + self.buckets,
         )
-
-
-def _tally(tasks: Sequence[CompactionTask], progress: Progress | None) -> Tally:
-    return Tally(progress, sum(task.row_count for task in tasks), "rows")

@@ -46,18 +46,18 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.tally import TallyPart, counted
+from paimon_py.tally import Tally, TallyPart, counted
 
 
 def run_task(
-    root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True, part: TallyPart | None = None
+    root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool = True, tally: Tally | None = None
 ) -> BucketChanges:
     """Do what a task says.
 
     Args:
         schema: the table's schema of the id that the task names.
         tells: write the changelog that the table asks for; overwrites carry none.
-        part: is told of rows as they are read.
+        tally: counts two steps of each row: that it is read and, where rows are sorted, that it is written.
 
     Cost: reads every file that is not merely moved, once; memory does not depend on their size.
     Raises:
@@ -67,11 +67,12 @@ def run_task(
     """
     if task.schema_id != schema.id:
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
-    work = _Work(root, schema, task, tells=tells, part=part)
+    work = _Work(root, schema, task, tells=tells, tally=tally or Tally(None, 0, "rows"))
     try:
         before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
         index = work.renew_index(before, after)
         changelog = work.finish_changelog()
+        work.end()
     except BaseException:
         work.discard()
         raise
@@ -95,12 +96,14 @@ class _Work:
     """One task being carried out."""
 
     def __init__(
-        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, part: TallyPart | None
+        self, root: TableRoot, schema: TableSchema, task: CompactionTask, *, tells: bool, tally: Tally
     ) -> None:
         self._root = root
         self._schema = schema
         self._task = task
-        self._part = part
+        sorts = task.clustering is not None
+        self._reading = TallyPart(tally, task.row_count, steps=1 if sorts else 2)
+        self._writing = TallyPart(tally, task.row_count if sorts else 0)
         ahead = FilesAhead(root.files, root.env)
         self._files = TableFiles(root, schema, ahead).bucket(task.partition, task.bucket)
         ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
@@ -174,6 +177,7 @@ class _Work:
             try:
                 for batch in sort.sorted(self._append_rows()):
                     writer.write(batch)
+                    self._writing.add(batch.num_rows)
             finally:
                 sort.clear()
         made = writer.close()
@@ -182,6 +186,11 @@ class _Work:
     def _append_rows(self) -> Iterator[pa.RecordBatch]:
         for file in self._task.files:
             yield from self._read(file, self._schema.fields, BATCH_ROWS)
+
+    def end(self) -> None:
+        """Count the rows that need not be read."""
+        self._reading.end()
+        self._writing.end()
 
     def discard(self) -> None:
         """Delete what was written; the error that led here matters more than one of this."""
@@ -212,7 +221,7 @@ class _Work:
     def _read(self, file: DataFile, fields: Sequence[Field], batch_rows: int) -> Iterator[pa.RecordBatch]:
         pieces = self._files.reader(file, self._stamps.stored(file, fields)).positions(batch_rows=batch_rows)
         batches = self._stamps.complete(file, fields, alive(pieces, self._dead.get(file.name)))
-        batches = batches if self._part is None else counted(batches, self._part)
+        batches = counted(batches, self._reading)
         return self._expiry.alive(batches) if self._expiry else batches
 
     def _read_above(

@@ -18,6 +18,7 @@ from paimon_py.compaction.bucket_levels import BucketLevels, Rules
 from paimon_py.compaction.live_files import LiveFiles
 from paimon_py.compaction.picker import PickerState
 from paimon_py.compaction.plan import moment_of
+from paimon_py.compaction.task import CompactionTask
 from paimon_py.compaction.together import compaction_budget
 from paimon_py.errors import SnapshotExpiredError
 from paimon_py.metadata.bucket_files import TableFiles
@@ -27,6 +28,7 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Tally
 
 
 class WriterCompaction:
@@ -80,10 +82,14 @@ class WriterCompaction:
             return
         levels.add(files)
         if levels.writers_wait:
-            self._compact(key, levels, full=False)
+            task = self._pick(key, levels, full=False)
+            if task is not None:
+                self._compact(key, levels, task)
 
-    def finish(self, written: Mapping[Bucket, Edit]) -> list[BucketChanges]:
+    def finish(self, written: Mapping[Bucket, Edit], before: Tally) -> list[BucketChanges]:
         """Compact what is due and return what to commit; `written` holds all new files, by bucket.
+
+        The rows of compactions are counted after what came `before`.
 
         Raises:
             StorageError: the store failed; call `abort`. CorruptionError: a file is damaged.
@@ -95,11 +101,15 @@ class WriterCompaction:
         full = every is not None and self._hand_overs % every == 0
         due = sorted(self._waiting) if full else [key for key, new in files.items() if new]
         chosen = {key: levels for key in due if (levels := self._due(key, files.get(key, ()), full)) is not None}
+        picked = {key: self._pick(key, levels, full=full) for key, levels in chosen.items()}
+        tasks = {key: task for key, task in picked.items() if task is not None}
+        tally = before.then(sum(task.row_count for task in tasks.values()), "rows compacted", steps=2)
         for _ in self._root.env.pool.streams(
-            lambda key: self._compacted(key, chosen[key], full=full), list(chosen),
+            lambda key: self._compacted(key, chosen[key], tasks[key], tally), list(tasks),
             compaction_budget(lambda key: chosen[key].size_bytes),
         ):  # fmt: skip
             pass
+        tally.end()
         found = [self._changes(key, written.get(key, Edit())) for key in dict.fromkeys([*written, *due])]
         self._hand_over(found, chosen if full else ())
         return [changes for changes in found if not changes.is_empty]
@@ -181,21 +191,23 @@ class WriterCompaction:
             if not pending.files:
                 del self._unsettled[key]
 
-    def _compacted(self, key: Bucket, levels: BucketLevels, *, full: bool) -> Iterator[None]:
-        self._compact(key, levels, full=full)
-        yield None
-
-    def _compact(self, key: Bucket, levels: BucketLevels, *, full: bool) -> None:
-        """One pick, carried out."""
+    def _pick(self, key: Bucket, levels: BucketLevels, *, full: bool) -> CompactionTask | None:
+        """What is due in a bucket."""
         moment = moment_of(self._root.env.clock)
         state = self._states.get(key) or levels.state(moment)
         task, self._states[key] = levels.next_task(state, moment, full=full)
-        if task is None:
-            return
+        return task
+
+    def _compacted(self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: Tally) -> Iterator[None]:
+        self._compact(key, levels, task, tally)
+        yield None
+
+    def _compact(self, key: Bucket, levels: BucketLevels, task: CompactionTask, tally: Tally | None = None) -> None:
+        """One pick, carried out."""
         from paimon_py.compaction.run import run_task
 
         try:
-            done = run_task(self._root, self._schema, task, tells=self._tells)
+            done = run_task(self._root, self._schema, task, tells=self._tells, tally=tally)
         except FileMissingError as error:
             if not levels.began_with(str(error.path).rpartition("/")[2]):
                 raise

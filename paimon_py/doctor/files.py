@@ -11,25 +11,33 @@ from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Progress, Tally
 
 Expected = tuple[str, int | None]
 """The path of a file and its size; None: any size."""
 
 
-def broken_files(files: TableFiles, entries: EntryColumns, index: list[IndexEntry], *, deep: bool) -> Iterator[Broken]:
+def broken_files(
+    files: TableFiles, entries: EntryColumns, index: list[IndexEntry], progress: Progress | None = None, *, deep: bool
+) -> Iterator[Broken]:
     """The files of a snapshot that are missing, have another size than metadata say, or (`deep`) cannot be read.
+
+    `progress` is told of data files.
 
     Cost: a list for each directory; `deep` also reads the first column of the key, or of the table, of all files.
     """
+    tally = Tally(progress, len(entries), "files", steps=2 if deep else 1)
     yield from _missing(files, [(files.index_path(entry), entry.size_bytes) for entry in index])
     for (partition, number), places in entries.by_bucket().items():
         bucket = files.bucket(partition, number)
         found = [entry.file for entry in entries.take(places).entries()]
         broken = list(_missing(files, _expected(bucket, found)))
         yield from broken
+        tally.add(len(found))
         if deep:
             known = {one.path for one in broken}
-            yield from _unreadable(bucket, [file for file in found if bucket.path(file) not in known])
+            yield from _unreadable(bucket, [file for file in found if bucket.path(file) not in known], tally)
+    tally.end()
 
 
 def _expected(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Expected]:
@@ -54,7 +62,7 @@ def _missing(files: TableFiles, expected: Iterable[Expected]) -> Iterator[Broken
                 yield Broken(path, f"it has {found:,} bytes, metadata say {size:,}")
 
 
-def _unreadable(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Broken]:
+def _unreadable(bucket: BucketFiles, found: Iterable[DataFile], tally: Tally) -> Iterator[Broken]:
     schema = bucket.table.schema
     fields = [field for field in (schema.key_fields or schema.fields) if field.name not in schema.partition_keys][:1]
     for file in found:
@@ -65,3 +73,4 @@ def _unreadable(bucket: BucketFiles, found: Iterable[DataFile]) -> Iterator[Brok
             yield Broken(bucket.path(file), str(error))
         except FileMissingError:
             yield Broken(bucket.path(file))
+        tally.add(1)

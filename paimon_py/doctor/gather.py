@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -27,24 +27,21 @@ from paimon_py.spec.options import Options, check_values
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Progress, Tally
 
 NEWEST = 100
 """Snapshots whose times are looked at."""
 _NO_LIMIT = 2**31 - 1
 
-Report = Callable[[int, int, str], object]
 
-
-def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report | None = None) -> Facts:
+def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progress | None = None) -> Facts:
     """Look at everything once; what cannot be read becomes a fact.
 
     Cost: as `Table.doctor`
     Raises: SnapshotExpiredError, UnsupportedError, StorageError
     """
-    tell = progress or (lambda *_: None)
     schema, senseless = _with_sense(schema)
-    steps, broken = 5, list[Broken]()
-    tell(0, steps, "metadata")
+    broken = list[Broken]()
     latest, live, index = None, EntryColumns.empty(), list[IndexEntry]()
     try:
         latest = root.latest()
@@ -52,19 +49,14 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Report
         index = _index(root, latest)
     except (CorruptionError, FileMissingError) as error:
         broken.append(Broken(error.path or root.path, str(error)))
-    tell(1, steps, "files")
     files = TableFiles(root, schema)
-    broken += broken_files(files, live, index, deep=deep)
+    broken += broken_files(files, live, index, progress, deep=deep)
     if broken and latest is not None and root.snapshots.find(latest.id) is None:
         message = f"snapshot {latest.id} of {root.path} expired while its files were looked at: look again"
         raise SnapshotExpiredError(message, snapshot_id=latest.id)
-    tell(2, steps, "snapshots")
-    commits = _commits(root)
-    tell(3, steps, "tags")
-    holders = _holders(root, latest, live, broken)
-    tell(4, steps, "orphans")
-    orphans = _orphans(root, broken)
-    tell(5, steps, "all")
+    commits = _commits(root, progress)
+    holders = _holders(root, latest, live, broken, progress)
+    orphans = _orphans(root, broken, progress)
     followers, waiting = _followers(root, latest, broken), _waiting(root, schema, broken)
     options, keyed = Options(schema.options), bool(schema.primary_keys)
     return Facts(
@@ -128,13 +120,15 @@ def _manifests(root: TableRoot, latest: Snapshot | None, options: Options) -> Ma
     )
 
 
-def _commits(root: TableRoot) -> tuple[Commit, ...]:
-    found = []
-    for number in root.snapshots.ids()[-NEWEST:]:
+def _commits(root: TableRoot, progress: Progress | None) -> tuple[Commit, ...]:
+    found, ids = [], root.snapshots.ids()[-NEWEST:]
+    tally = Tally(progress, len(ids), "snapshots")
+    for number in ids:
         snapshot = root.snapshots.find(number)
         status = root.store.stat(snapshot_path(root.branch_path, number))
         if snapshot is not None:
             found.append(Commit(number, snapshot.time_millis, None if status is None else status.modified_millis))
+        tally.add(1)
     return tuple(found)
 
 
@@ -156,7 +150,7 @@ def _expirable(root: TableRoot, schema: TableSchema, latest: Snapshot | None) ->
 
 
 def _holders(
-    root: TableRoot, latest: Snapshot | None, live: EntryColumns, broken: list[Broken]
+    root: TableRoot, latest: Snapshot | None, live: EntryColumns, broken: list[Broken], progress: Progress | None
 ) -> tuple[Holder, ...]:
     """What the oldest snapshot and each tag keep beside the latest snapshot."""
     earliest = root.snapshots.earliest_id()
@@ -165,7 +159,9 @@ def _holders(
     oldest = None if earliest is None else root.snapshots.find(earliest)
     if oldest is not None and latest is not None and oldest.id != latest.id:
         kept.append(("snapshot", str(oldest.id), oldest))
+    tally = Tally(progress, len(kept), "tags")
     for kind, name, snapshot in kept:
+        tally.add(1)
         try:
             entries = root.manifests.live_entries(snapshot)
         except (CorruptionError, FileMissingError, NotFoundError) as error:
@@ -176,10 +172,10 @@ def _holders(
     return tuple(found)
 
 
-def _orphans(root: TableRoot, broken: list[Broken]) -> OrphanFacts | None:
+def _orphans(root: TableRoot, broken: list[Broken], progress: Progress | None) -> OrphanFacts | None:
     """What nothing names; None if something that may name files cannot be read."""
     try:
-        found = remove_orphans(root, limit_of(root.env.clock, None), dry_run=True)
+        found = remove_orphans(root, limit_of(root.env.clock, None), dry_run=True, progress=progress)
     except CorruptionError as error:
         broken.append(Broken(error.path or root.path, str(error)))
         return None

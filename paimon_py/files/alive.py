@@ -80,6 +80,11 @@ class Living(msgspec.Struct, frozen=True):
     places: Ints | None
     rows: pa.RecordBatch
 
+    @property
+    def end(self) -> int:
+        """The position after the last row."""
+        return self.start + self.rows.num_rows if self.places is None else int(self.places[-1]) + 1
+
     def positions(self, rows: Ints) -> Ints:
         """The positions in the file of some rows of the batch."""
         return rows + self.start if self.places is None else self.places[rows]

@@ -19,6 +19,7 @@ from paimon_py.lookup.plan import BucketKeys
 from paimon_py.lsm.runs import SortedRun
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.tally import TallyPart
 
 NUMBER = "_LOOKUP_NUMBER"
 NUMBER_FIELD = Field(2_147_483_639, NUMBER, Atomic(Root.BIGINT, nullable=False))
@@ -32,7 +33,11 @@ have been read and decoded, which took several times as long as putting them int
 class KeyRows:
     """Finds rows of the keys that one part of a lookup is for."""
 
-    def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys) -> None:
+    def __init__(self, reading: FileReading, asked: AskedKeys, part: BucketKeys, searching: TallyPart) -> None:
+        """`searching` counts the keys, file by file."""
+        self._searching = searching
+        self._files = sum(len(run.files) for section in part.sections for run in section)
+        self._searched = 0
         self._reading = reading
         self._asked = asked
         self._part = part
@@ -110,6 +115,8 @@ class KeyRows:
             hits = self._reading.proven(file, located, None if is_sure else self._columns)
         if once:
             self._open[hits.keys] = False
+        self._searched += 1
+        self._searching.reach(len(self) * self._searched // self._files)
         return hits
 
     @lazy_property

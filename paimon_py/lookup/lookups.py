@@ -42,7 +42,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Progress, Tally, TallyPart
+from paimon_py.tally import Progress, Tally, TallyPart, counted
 
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -88,7 +88,7 @@ class Lookups:
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
         snapshot = (at or self._root.latest()) if len(asked) else None
-        tally = TallyPart(Tally(progress, len(asked), "keys"), len(asked))
+        tally = Tally(progress, len(asked), "keys", steps=2)
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
         tally.end()
         return _answer(asked, fields, found, with_missing=missing == "null")
@@ -135,19 +135,24 @@ class _State:
         self._readings: dict[tuple[bytes, int], FileReading] = {}
 
     def rows(
-        self, asked: AskedKeys, fields: Sequence[Field], tally: TallyPart | None = None
+        self, asked: AskedKeys, fields: Sequence[Field], tally: Tally | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of keys: those of `fields` that are no part of the primary key, and `_LOOKUP_NUMBER`."""
+        """The rows of keys: those of `fields` that are no part of the primary key, and `_LOOKUP_NUMBER`.
+
+        `tally` counts two steps of each key: that files were searched, and that the row was taken.
+        """
+        tally = tally or Tally(None, 0, "keys")
         returned = tuple(field for field in fields if field not in asked.fields)
         for part in self._planner.plan(asked):
-            keys = KeyRows(self._reading(part.bucket), asked, part)
+            searching, taking = TallyPart(tally, len(part.keys)), TallyPart(tally, len(part.keys))
+            keys = KeyRows(self._reading(part.bucket), asked, part, searching)
             try:
                 for section in part.sections:
-                    yield from self._section(section, keys, returned)
+                    yield from counted(self._section(section, keys, returned), taking)
             except FileMissingError as error:
                 raise self._root.missing(Base.of(self.snapshot), error) from error
-            if tally is not None:
-                tally.add(len(keys))
+            searching.end()
+            taking.end()
 
     def _section(
         self, runs: tuple[SortedRun, ...], keys: KeyRows, returned: tuple[Field, ...]

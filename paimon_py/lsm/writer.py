@@ -25,6 +25,7 @@ class LSMWriter:
     Attributes:
         partition: serialized BinaryRow.
         bucket: number of the bucket.
+        tell: is told of rows that came in and are in files now, or were merged with others; by whoever flushes.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class LSMWriter:
         the buffer keeps versions."""
         self.partition = partition
         self.bucket = bucket
+        self.tell: Callable[[int], None] | None = None
         self._buffer = buffer
         self._open_files = open_files
         self._open_changelog = open_changelog
@@ -101,14 +103,20 @@ class LSMWriter:
         Raises:
             StorageError: the store or the local disk failed; call `abort`.
         """
-        if not self._buffer.row_count:
+        left = self._buffer.row_count
+        if not left:
             return
         files, changelog = self._open_files(), None if self._open_changelog is None else self._open_changelog()
         self._begun += [files] if changelog is None else [files, changelog]
         with closing(self._buffer.drain(None if changelog is None else changelog.write)) as batches:
             for batch in batches:
                 files.write(batch)
+                if self.tell is not None:
+                    self.tell(batch.num_rows)
+                    left -= batch.num_rows
         new = files.close()
+        if self.tell is not None:
+            self.tell(left)
         if changelog is not None:
             self._changelog += changelog.close()
         self._files += new

@@ -38,8 +38,8 @@ from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapsho
 from paimon_py.spec.statistics import ColumnStatistics, Statistics, can_be_analyzed, has_bounds, size_of
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
+from paimon_py.tally import Progress, Tally, TallyPart, counted
 
-Progress = Callable[[int, int, str], object]
 Measure = Callable[[Sequence[Split]], Iterable["Measured"]]
 """Looks at all rows of some splits, in parts."""
 
@@ -91,10 +91,10 @@ def analyze(
         StorageError, CorruptionError: nothing was published.
     """
 
-    def found_in(latest: Snapshot | None) -> Statistics | None:
-        return _statistics(root, schema, columns, latest, progress, measure)
+    def found_in(latest: Snapshot | None, attempt: int) -> Statistics | None:
+        return _statistics(root, schema, columns, latest, progress, attempt, measure)
 
-    found = on_latest(root, lambda latest, _: found_in(latest), rounds=_ROUNDS)
+    found = on_latest(root, found_in, rounds=_ROUNDS)
     if found is None:
         return None
     name = write_statistics(root, found)
@@ -106,13 +106,14 @@ def analyze(
 
 def _statistics(
     root: TableRoot, schema: TableSchema, columns: Sequence[Field], snapshot: Snapshot | None,
-    progress: Progress | None, measure: Measure | None,
+    progress: Progress | None, attempt: int, measure: Measure | None,
 ) -> Statistics | None:  # fmt: skip
     if snapshot is None:
         return None
     splits = plan_snapshot(root, _request(schema, columns), snapshot).splits
     total = Measured(columns)
-    parts = [measured(root, schema, columns, splits, progress)] if measure is None else measure(splits)
+    tally = Tally(progress, sum(split.row_count for split in splits), "rows", attempt=attempt)
+    parts = [measured(root, schema, columns, splits, tally)] if measure is None else measure(splits)
     for part in parts:
         total.join(part)
     size = pc.sum(partition_files(root, snapshot)["file_size_in_bytes"]).as_py() or 0
@@ -128,21 +129,22 @@ def _statistics(
 
 def measured(
     root: TableRoot, schema: TableSchema, columns: Sequence[Field], splits: Sequence[Split],
-    progress: Progress | None = None,
+    tally: Tally | None = None,
 ) -> Measured:  # fmt: skip
-    """What the rows of some splits are like.
+    """What the rows of some splits are like. `tally` counts the rows that their files hold.
 
     Raises: as `read_split`
     """
     found, request = Measured(columns), _request(schema, columns)
-    for done, split in enumerate(splits, 1):
+    tally = tally or Tally(None, 0, "rows")
+    for split in splits:
+        part = TallyPart(tally, split.row_count)
         if columns:
-            for batch in read_split(root, request, split):
+            for batch in counted(read_split(root, request, split), part):
                 found.add(batch)
         else:
             found.rows += count_split(root, request, split)
-        if progress is not None:
-            progress(done, len(splits), "splits")
+        part.end()
     return found
 
 

@@ -43,6 +43,6 @@ def compact_table(  # noqa: PLR0913
     chosen = unexpired(root, schema, choice_of(schema, "compact", partitions, where))
     published = CommitResult()
     if bucket_mode(schema) is BucketMode.POSTPONED:
-        published = publish_waiting(root, schema, chosen)
+        published = publish_waiting(root, schema, chosen, progress)
     compactor = Compactor(root, schema, full=full, chosen=chosen, clustering=clustering, carry=carry)
     return cared_for(root, schema, joined(published, compactor.run(progress)))

@@ -5,6 +5,7 @@ Source: format.md §16.2; Java `ExpireChangelogImpl`, `ChangelogDeletion`.
 
 from __future__ import annotations
 
+from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredChangelogs
 from paimon_py.maintain.retention import Retention, first_kept_changelog
@@ -72,6 +73,10 @@ def expire_changelogs(
         root.changelogs.forget(range(going[0].id, kept.snapshot_id))
         doomed.spare(kept_beside(root, going).without(beside))
         left_files = doomed.delete(progress=progress)
+        EXPIRY.info(
+            "%s: changelogs %d to %d went, with %d data files; %s", root.path, going[0].id, going[-1].id,
+            doomed.counts.data_files, kept.reason,
+        )  # fmt: skip
     counts = doomed.counts
     return ExpiredChangelogs(
         snapshot_ids=tuple(one.id for one in going),

@@ -10,7 +10,7 @@ Source: format.md §16.7; Java `NormalPartitionExpire`, `PartitionValuesTimeExpi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -36,6 +36,7 @@ from paimon_py.scan.moments import limit_before, wall_millis
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.tally import Progress, Tally
 
 _STRATEGY = "partition.expiration-strategy"
 _MILLI_NANOS = 1_000_000
@@ -116,7 +117,7 @@ def expire_partitions(
     expiry: PartitionExpiry,
     *,
     dry_run: bool,
-    progress: Callable[[int, int, str], object] | None = None,
+    progress: Progress | None = None,
 ) -> ExpiredPartitions:
     """Drop the partitions that have expired.
 
@@ -132,6 +133,7 @@ def expire_partitions(
         EXPIRY.warning("%s: %d partitions never expire, their values say no time", root.path, found.undated.num_rows)
     if dry_run:
         gone = found.expired[:total]
+    tally = Tally(progress, 0 if dry_run else total, "partitions")
     while not dry_run and len(gone) < total:
         most = min(expiry.batch_size or total, total - len(gone))
         drop = functools.partial(_drop, root, schema, expiry, most)
@@ -140,8 +142,8 @@ def expire_partitions(
             break
         gone = pa.concat_arrays([gone, went])
         ids += [] if number is None else [number]
-        if progress is not None:
-            progress(len(gone), total, "partitions")
+        tally.add(len(went))
+    tally.end()
     if ids:
         EXPIRY.info("%s: %d partitions went", root.path, len(gone))
     return ExpiredPartitions(

@@ -33,17 +33,23 @@ from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
+from paimon_py.tally import Progress, Tally, counted
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
 
-def publish_waiting(root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None) -> CommitResult:
+def publish_waiting(
+    root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None, progress: Progress | None = None
+) -> CommitResult:
     """Give waiting rows their buckets, in the order in which their files were made.
 
     A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
     `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket` ask for. Buckets that have piled up runs
     are compacted on the way, as writers do. The changelog that the table asks for is written now, and not when rows
     began to wait.
+
+    Args:
+        progress: is told of rows that wait, as they are read and written, and of rows that are compacted on the way.
 
     Returns: no snapshot if nothing waits.
 
@@ -52,8 +58,8 @@ def publish_waiting(root: TableRoot, schema: TableSchema, chosen: PartitionChoic
         CommitUnknownError: nothing was deleted. Any other error: nothing was published, no file is left behind.
     """
 
-    def work(snapshot: Snapshot | None, _: int) -> CommitResult:
-        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, chosen).run()
+    def work(snapshot: Snapshot | None, number: int) -> CommitResult:
+        return CommitResult() if snapshot is None else _Round(root, schema, snapshot, chosen).run(progress, number)
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -84,7 +90,7 @@ class _Round:
         self._partitions = {entry.partition for entry in self._waiting}
         self._real = [e for e in live if e.bucket != POSTPONE_BUCKET and e.partition in self._partitions]
 
-    def run(self) -> CommitResult:
+    def run(self, progress: Progress | None, attempt: int) -> CommitResult:
         if not self._waiting:
             return CommitResult()
         require_known(self._root, self._schema, (entry.file for entry in self._waiting))
@@ -92,10 +98,12 @@ class _Round:
         counts = bucket_counts(Options(self._schema.options), self._real, self._waiting)
         for entry in self._waiting:
             by_count.setdefault(counts[entry.partition], []).append(entry)
+        rows = sum(entry.file.row_count for entry in self._waiting)
+        tally = Tally(progress, rows, "waiting rows", steps=2, attempt=attempt)
         writers: list[Writer] = []
         try:
             for count, entries in sorted(by_count.items()):
-                writers.append(self._written(count, entries))
+                writers.append(self._written(count, entries, tally))
             changes = [writer.changes(is_new=True) for writer in writers]
         except BaseException:
             for writer in writers:
@@ -113,19 +121,20 @@ class _Round:
             self._files.bucket(*bucket.place).delete(_obsolete(bucket))
         return result
 
-    def _written(self, count: int, entries: Sequence[ManifestEntry]) -> Writer:
+    def _written(self, count: int, entries: Sequence[ManifestEntry], tally: Tally) -> Writer:
         """A writer that puts the rows of these files into so many buckets."""
         settings = WriterSettings.of(self._schema, buckets=count, compacts=True)
         with Writer(self._root, self._schema, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
+            writer.count_by(tally)
             for entry in sorted(entries, key=_age):
-                self._replay(entry, writer)
+                self._replay(entry, writer, tally)
         return writer
 
-    def _replay(self, entry: ManifestEntry, writer: Writer) -> None:
+    def _replay(self, entry: ManifestEntry, writer: Writer, tally: Tally) -> None:
         files, fields = self._files.bucket(entry.partition, entry.bucket), (KIND_FIELD, *self._schema.fields)
-        for batch in files.stored_rows(entry.file, fields):
+        for batch in counted(files.stored_rows(entry.file, fields), tally):
             kinds = batch.column(VALUE_KIND)
             writer.write_rows(batch.drop_columns([VALUE_KIND]), kinds if numpy_values(kinds).any() else None)
 

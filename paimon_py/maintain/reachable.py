@@ -44,6 +44,7 @@ from paimon_py.spec.layout import (
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError, FileStatus
+from paimon_py.tally import Progress, Tally
 
 _ROUNDS = 10
 _WAIT_SECONDS = 0.2
@@ -102,10 +103,12 @@ class Reachable:
         self._loose: list[Words] = []
         self._loose_count = 0
 
-    def read(self) -> None:
+    def read(self, progress: Progress | None = None) -> None:
         """Take into account what all states that are there name; what was read before costs nothing again.
 
         States that vanish meanwhile, by expiry or a rollback, make it begin again: what follows them is read then.
+
+        `progress` is told of states that were not read before: snapshots, tags, and changelogs that are kept.
 
         Cost: three lists for each branch; a get for each state, list, manifest and index manifest not read before, and
             for each young state.
@@ -116,7 +119,7 @@ class Reachable:
         """
         missing: StorageError | CorruptionError | None = None
         for attempt in range(_ROUNDS):
-            missing = self._round()
+            missing = self._round(progress, attempt + 1)
             if missing is None:
                 self._sort()
                 return
@@ -138,7 +141,7 @@ class Reachable:
 
     # -- states -------------------------------------------------------------------------------------------------------
 
-    def _round(self) -> StorageError | CorruptionError | None:
+    def _round(self, progress: Progress | None, attempt: int) -> StorageError | CorruptionError | None:
         """Read all states once. What was missing, if anything was: then a state may have taken its place."""
         read: list[FileStatus] = []
         for home in homes(self._root):
@@ -148,11 +151,13 @@ class Reachable:
                 return lost
             read += [status for status in listed if self._settled.get(status.path) != _stamp(status)]
         missing: StorageError | None = None
+        tally = Tally(progress, len(read), "states", attempt=attempt)
         for start in range(0, len(read), _AT_ONCE):
             states = read[start : start + _AT_ONCE]
             part = [_Reader(self._root, self._manifests, self._done, status) for status in states]
             for found in self._root.env.pool.map(_Reader.read, part):
                 missing = missing or found
+                tally.add(1)
             self._add([hashes for reader in part for hashes in reader.hashes])
         if missing is not None:
             return missing

@@ -8,7 +8,7 @@ Source: format.md §16.6; docs/reliability.md §3 (e); Java `OrphanFilesClean`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -20,20 +20,22 @@ from paimon_py.errors import StorageError, UsageError
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
-from paimon_py.maintain.hands import Hands, OwnHands, is_older
+from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
 from paimon_py.maintain.reachable import Reachable, homes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import limit_before
 from paimon_py.spec.layout import join, manifest_directory
 from paimon_py.storage.store import FileStatus
+from paimon_py.tally import Progress, Tally
 
-Progress = Callable[[int, int, str], object]
 Candidate = tuple[Directory, FileStatus]
 
 DAY = timedelta(days=1)
 _HOUR_MILLIS = 3_600_000
 _SHOWN = 1000
 _DELETED_AT_ONCE = 20_000
+_TOLD = 500
+"""Files that this process deletes before it tells of them."""
 
 
 def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int:
@@ -71,8 +73,8 @@ def remove_orphans(
     root.schemas.latest()
     if not dry_run:
         limit_millis -= _lag(root)
-    search = _Search(root, limit_millis, hands or OwnHands(root), dry_run=dry_run)
-    search.run(progress)
+    search = _Search(root, limit_millis, hands, progress, dry_run=dry_run)
+    search.run()
     found = search.result()
     if not dry_run:
         gone = found.files - found.left_files
@@ -83,18 +85,23 @@ def remove_orphans(
 class _Search:
     """One search. Candidates are gathered up to a number, then looked at again and deleted."""
 
-    def __init__(self, root: TableRoot, limit: int, hands: Hands, *, dry_run: bool) -> None:
+    def __init__(
+        self, root: TableRoot, limit: int, hands: Hands | None, progress: Progress | None, *, dry_run: bool
+    ) -> None:
         self._root = root
         self._limit = limit
-        self._hands = hands
+        self._hands = hands or OwnHands(root)
+        self._at_once = _DELETED_AT_ONCE if hands else _TOLD
+        self._progress = progress
+        self._deleted = Tally(progress, 0, "files")
         self._dry_run = dry_run
         self._reachable = Reachable(root, min(limit, root.env.clock.millis() - _HOUR_MILLIS))
         self._candidates: list[Candidate] = []
         self._empty: set[Directory] = set()
         self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
 
-    def run(self, progress: Progress | None) -> None:
-        self._reachable.read()
+    def run(self) -> None:
+        self._reachable.read(self._progress)
         branches = homes(self._root)
         external, shared = external_roots(self._root, branches)
         keys = self._root.schemas.latest().partition_keys
@@ -103,15 +110,16 @@ class _Search:
             *dict.fromkeys(bucket_directories(self._root, branches, keys, external)),
         ]
         self._count(directories=len(directories), shared_roots=tuple(shared))
-        for done, (directory, old, young) in enumerate(self._looked_at(directories), 1):
+        tally = Tally(self._progress, len(directories), "directories")
+        for place, (directory, old, young) in enumerate(self._looked_at(directories)):
+            tally.add(min(place, 1))  # the one before
             self._count(young_files=self._found.young_files + young)
             self._candidates += [(directory, status) for status in old]
             while len(self._candidates) >= _DELETED_AT_ONCE:
                 self._clean()
-            if progress is not None:
-                progress(done, len(directories), "directories")
         self._clean()
         self._remove_directories()
+        tally.end()
 
     def result(self) -> RemovedOrphans:
         """What was found."""
@@ -137,7 +145,7 @@ class _Search:
         going = [one for one, lacks in zip(part, lacking, strict=True) if lacks]
         left = 0
         if not self._dry_run:
-            left = self._hands.delete([(directory.store, status.path) for directory, status in going])
+            left = self._delete([(directory.store, status.path) for directory, status in going])
             self._empty.update(directory for directory, _ in going if directory.levels)
         self._count(
             files=self._found.files + len(going),
@@ -145,6 +153,15 @@ class _Search:
             paths=(*self._found.paths, *(status.path for _, status in going))[:_SHOWN],
             left_files=self._found.left_files + left,
         )
+
+    def _delete(self, targets: Sequence[Target]) -> int:
+        """Delete files, and tell of them as they go. Gives how many are left."""
+        left = 0
+        for start in range(0, len(targets), self._at_once):
+            part = targets[start : start + self._at_once]
+            left += self._hands.delete(part)
+            self._deleted.add(len(part))
+        return left
 
     def _remove_directories(self) -> None:
         """Remove buckets that have been empty for long or that have become so, and then the partitions above them."""

@@ -5,7 +5,7 @@ Source: Java `ListUnexistingFiles`, `RemoveUnexistingFilesAction`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
@@ -18,8 +18,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
-
-Progress = Callable[[int, int, str], object]
+from paimon_py.tally import Progress, Tally
 
 _AT_ONCE = 1000
 
@@ -36,18 +35,22 @@ def remove_unexisting_files(
         CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`.
         StorageError, CorruptionError: the store failed, or metadata cannot be read; nothing was changed.
     """
-    return on_latest(
-        root, lambda latest, _: _removed(root, schema, latest, dry_run=dry_run, progress=progress), rounds=ROUNDS
-    )
+
+    def work(latest: Snapshot | None, number: int) -> RemovedEntries:
+        return _removed(root, schema, latest, number, dry_run=dry_run, progress=progress)
+
+    return on_latest(root, work, rounds=ROUNDS)
 
 
 def _removed(
-    root: TableRoot, schema: TableSchema, latest: Snapshot | None, *, dry_run: bool, progress: Progress | None
-) -> RemovedEntries:
+    root: TableRoot, schema: TableSchema, latest: Snapshot | None, attempt: int, *, dry_run: bool,
+    progress: Progress | None,
+) -> RemovedEntries:  # fmt: skip
     if latest is None:
         return RemovedEntries(dry_run=dry_run)
     files = TableFiles(root, schema)
-    missing = _missing(files, root.manifests.live_entries(latest).entries(), progress)
+    entries = root.manifests.live_entries(latest).entries()
+    missing = _missing(files, entries, Tally(progress, len(entries), "files", attempt=attempt))
     if missing and root.snapshots.find(latest.id) != latest:
         raise SnapshotExpiredError(
             f"snapshot {latest.id} of {root.path} expired while its files were looked for", path=root.path,
@@ -62,7 +65,7 @@ def _removed(
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
 
 
-def _missing(files: TableFiles, entries: Sequence[ManifestEntry], progress: Progress | None) -> list[ManifestEntry]:
+def _missing(files: TableFiles, entries: Sequence[ManifestEntry], tally: Tally) -> list[ManifestEntry]:
     """The entries whose file is not there, also when the store is asked again."""
 
     def is_missing(entry: ManifestEntry) -> bool:
@@ -74,8 +77,7 @@ def _missing(files: TableFiles, entries: Sequence[ManifestEntry], progress: Prog
         part = entries[start : start + _AT_ONCE]
         gone = files.root.env.pool.map(is_missing, part)
         missing += [entry for entry, is_gone in zip(part, gone, strict=True) if is_gone]
-        if progress is not None:
-            progress(start + len(part), len(entries), "files")
+        tally.add(len(part))
     return missing
 
 

@@ -87,10 +87,10 @@ def rescale(
         UsageError: there are rows that no compaction has seen yet, and they are not readable, or not in the changelog.
     """
 
-    def work(snapshot: Snapshot | None, _: int) -> CommitResult:
+    def work(snapshot: Snapshot | None, number: int) -> CommitResult:
         if snapshot is None:
             return CommitResult()
-        return _Round(root, schema, buckets, snapshot, chosen).run(rewrite, progress)
+        return _Round(root, schema, buckets, snapshot, chosen).run(rewrite, progress, number)
 
     return on_latest(root, work, rounds=ROUNDS)
 
@@ -154,7 +154,7 @@ class _Round:
         self._partitions = sorted({entry.partition for entry in live if entry.total_buckets != buckets})
         self._known = [entry for entry in live if entry.partition in set(self._partitions)]
 
-    def run(self, rewrite: Rewrite | None = None, progress: Progress | None = None) -> CommitResult:
+    def run(self, rewrite: Rewrite | None, progress: Progress | None, attempt: int) -> CommitResult:
         if not self._partitions:
             return CommitResult()
         self.require_told()
@@ -170,7 +170,8 @@ class _Round:
                 return self._commit(made.changes)
         with rewriter(self._root, self._schema, self._buckets) as writer:
             splits = list(self._splits(request))
-            tally = Tally(progress, sum(split.row_count for split in splits), "rows")
+            tally = Tally(progress, sum(split.row_count for split in splits), "rows", steps=2, attempt=attempt)
+            writer.count_by(tally)
             rewrite_splits(self._root, self._schema, splits, writer, tally)
             changes = writer.changes(is_new=True)
             with uncommitted(lambda: writer.discard(changes)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.logs import COMMITS
 from paimon_py.maintain.expired import RolledBack
 from paimon_py.metadata.idle_warning import warn
 from paimon_py.metadata.registration import keeper_of
@@ -35,6 +36,7 @@ def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> Ro
     """
     consumers = consumers_beyond(root, target.id + 1)
     done = msgspec.structs.replace(_rolled_back(root, target, tag), consumers=consumers)
+    COMMITS.info("%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids))
     warn_of_consumers(root, consumers, target.id + 1)
     return done
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
+from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
@@ -134,7 +135,7 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
             written = made if made is not None else _written(root, tag, to_wall)
             is_over = written is not None and written < limit
         if is_over:
-            delete_tag(root, schema, tag)
+            _end_tag(root, schema, tag)
             gone.append(tag.name)
     return gone
 
@@ -163,13 +164,18 @@ def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: boo
             if found is None or found.stamp != stamp or status.modified_millis is None:
                 found = TagEnd(stamp, _end(root.tags.get(name)))
             if found.wall_millis is not None and found.wall_millis + to_utc < now:
-                delete_tag(root, schema, root.tags.get(name))
+                _end_tag(root, schema, root.tags.get(name))
                 continue
         except TagNotFoundError:
             continue
         memory.tag_ends[name] = found
     ends = [end.wall_millis + to_utc + 1 for end in memory.tag_ends.values() if end.wall_millis is not None]
     memory.tags_look = min([now + _LOOK_MILLIS, *ends])
+
+
+def _end_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
+    delete_tag(root, schema, tag)
+    EXPIRY.info("%s: tag %r went, its time was over; it named snapshot %d", root.path, tag.name, tag.snapshot.id)
 
 
 def _end(tag: Tag) -> int | None:

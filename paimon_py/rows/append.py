@@ -39,7 +39,7 @@ from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
-from paimon_py.tally import Tally
+from paimon_py.tally import Tally, TallyPart
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 
@@ -47,13 +47,18 @@ _NONE = DeletionVector({})
 
 
 class Touched(msgspec.Struct):
-    """A file with rows that change. `changed`: their positions, of all passes so far. `is_done`: all was written."""
+    """A file with rows that change.
+
+    `changed`: their positions, of all passes so far. `is_done`: all was written. `owed`: how many passes have not
+    counted that its rows are written.
+    """
 
     split: Split
     file: DataFile
     dead: DeletionVector
     changed: DeletionVector
     is_done: bool = False
+    owed: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -75,7 +80,7 @@ class AppendRows:
         tally: Tally,
     ) -> None:
         """`predicate`: only rows for which it may be true can change; `alone`: there is one operation only; `tally`
-        counts rows looked at."""
+        counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
         self._tally = tally
         self._root = root
         self._schema = schema
@@ -155,6 +160,7 @@ class AppendRows:
             if not self._marks and not touched.is_done:
                 self._write_all(touched, None, touched.changed, _NONE, writer)
         self._written.take(writer)
+        self._tally.end()
         self._delete_made()
         changes = self._written.changes()
         changes = msgspec.structs.replace(changes, buckets=(*self._replaced(snapshot), *changes.buckets))
@@ -167,7 +173,7 @@ class AppendRows:
         for split in splits:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
-                self._decided(operation, split, file, vectors.get(file.name, _NONE))
+                self._decided(operation, split, file, vectors.get(file.name, _NONE), steps=1)
         operation.check()
 
     def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
@@ -176,30 +182,40 @@ class AppendRows:
             vectors = read_deletions(self._root.files, split.deletions)
             for file in split.files:
                 dead = vectors.get(file.name, _NONE)
-                deleted, updated = self._decided(operation, split, file, dead)
-                self._tally.add(file.row_count)
+                steps = 1 if operation.is_doubtful else 2
+                deleted, updated = self._decided(operation, split, file, dead, steps=steps)
                 if not len(deleted) and not len(updated):
+                    self._tally.add(file.row_count)
                     continue
                 key = (split.partition, split.bucket, file.name)
                 touched = self._touched.setdefault(key, Touched(split, file, dead, _NONE))
                 touched.changed = touched.changed.union(DeletionVector.of(np.concatenate([deleted, updated])))
+                touched.owed += 1
                 self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
                 if self._alone and not self._marks:
                     self._write_all(touched, operation, DeletionVector.of(deleted), DeletionVector.of(updated), writer)
                 elif len(updated):
                     self._write_updated(operation, touched, DeletionVector.of(updated), writer)
+                elif self._marks:
+                    self._owed(touched).end()
 
-    def _decided(self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector) -> tuple[Ints, Ints]:
-        """The positions of the rows that go, and of those that are updated."""
+    def _decided(
+        self, operation: Operation, split: Split, file: DataFile, dead: DeletionVector, *, steps: int
+    ) -> tuple[Ints, Ints]:
+        """The positions of the rows that go, and of those that are updated. So many steps of each row count."""
+        part = TallyPart(self._tally, file.row_count, steps=steps)
         deleted: list[Ints] = [np.empty(0, np.int64)]
         updated: list[Ints] = [np.empty(0, np.int64)]
         if operation.names <= set(self._schema.partition_keys):
+            part.end()
             return self._decided_together(operation, split, file, dead)
         for found in self._rows(split, file, operation.names, dead, self._predicate):
             actions = operation.decide(found.rows).actions
             if actions.any():
                 deleted.append(found.positions(np.flatnonzero(actions == DELETE)))
                 updated.append(found.positions(np.flatnonzero(actions == UPDATE)))
+            part.reach(found.end)
+        part.end()
         return np.concatenate(deleted), np.concatenate(updated)
 
     def _decided_together(
@@ -219,11 +235,19 @@ class AppendRows:
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
         names = frozenset(self._schema.names)
+        part = self._owed(touched) if self._marks else TallyPart(self._tally, 0)
         for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
             places = found.find(wanted)
             if len(places):
                 chosen = found.rows.take(from_numpy(places, pa.int64()))
                 writer.write_again(operation.updated(chosen, operation.decide(chosen)))
+            part.reach(found.end)
+        part.end()
+
+    def _owed(self, touched: Touched) -> TallyPart:
+        """The writing of a file, as a share of all there is to count."""
+        owed, touched.owed = touched.owed, 0
+        return TallyPart(self._tally, touched.file.row_count, steps=owed)
 
     def _write_all(
         self,
@@ -237,7 +261,9 @@ class AppendRows:
         names = frozenset(self._schema.names)
         gone = touched.dead.union(gone)
         touched.is_done = True
+        part = self._owed(touched)
         if len(gone) >= touched.file.row_count:
+            part.end()
             return
         for found in self._rows(touched.split, touched.file, names, gone, None):
             batch, places = found.rows, found.find(updated)
@@ -245,6 +271,8 @@ class AppendRows:
                 chosen = batch.take(from_numpy(places, pa.int64()))
                 batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
             writer.write_again(batch)
+            part.reach(found.end)
+        part.end()
 
     def _rows(
         self,

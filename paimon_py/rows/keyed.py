@@ -71,7 +71,8 @@ class KeyedRows:
         self, root: TableRoot, request: Request, schema: TableSchema, operations: Callable[[], Iterable[Operation]],
         tally: Tally,
     ) -> None:
-        """`operations` gives them to be checked, to change rows, and to add rows. `tally` counts rows looked at."""
+        """`operations` gives them to be checked, to change rows, and to add rows. `tally`
+        counts three steps of each row for each operation: the rehearsal, the decision, and the writing."""
         self._tally = tally
         self._root = root
         self._request = request
@@ -172,6 +173,7 @@ class KeyedRows:
         """A writer; if anything fails, everything is deleted."""
         try:
             with Writer(self._root, self._schema, read_keys=live_keys(self._root, self._schema)) as writer:
+                writer.count_by(self._tally)
                 yield writer
         except BaseException:
             self._written.discard()
@@ -190,7 +192,7 @@ class KeyedRows:
 
     def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
         """Decide on all rows, so that what is refused is refused before a row is written."""
-        for gathered in self._rows(splits):
+        for gathered in self._rows(splits, steps=1):
             operation.decide(gathered.rows)
         operation.check()
 
@@ -201,18 +203,25 @@ class KeyedRows:
             self._write(told, "+I", writer)
 
     def _pass(self, operation: Operation, splits: Sequence[Split], writer: Writer) -> None:
-        for gathered in self._rows(splits):
-            self._change(operation, gathered, writer)
+        left = sum(split.row_count for split in splits)
+        for gathered in self._rows(splits, steps=1 if operation.is_doubtful else 2):
+            left -= gathered.rows.num_rows
+            self._tally.add(gathered.rows.num_rows - self._change(operation, gathered, writer))
+        self._tally.add(left)
 
-    def _rows(self, splits: Sequence[Split]) -> Iterator[_Gathered]:
-        return _gathered(((split.partition, split.bucket), batch) for split in splits for batch in self._read(split))
+    def _rows(self, splits: Sequence[Split], *, steps: int) -> Iterator[_Gathered]:
+        """Rows of splits. So many steps count of each of the rows that their files hold."""
+        return _gathered(
+            ((split.partition, split.bucket), batch) for split in splits for batch in self._read(split, steps)
+        )
 
-    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        part = TallyPart(self._tally, split.row_count)
+    def _read(self, split: Split, steps: int) -> Iterator[pa.RecordBatch]:
+        part = TallyPart(self._tally, split.row_count, steps=steps)
         yield from counted(read_split(self._root, self._request, split), part)
         part.end()
 
-    def _change(self, operation: Operation, gathered: _Gathered, writer: Writer) -> None:
+    def _change(self, operation: Operation, gathered: _Gathered, writer: Writer) -> int:
+        """Write the rows that change. Returns: how many."""
         batch = gathered.rows
         decision = operation.decide(batch)
         deleted, updated = np.flatnonzero(decision.actions == DELETE), np.flatnonzero(decision.actions == UPDATE)
@@ -227,6 +236,7 @@ class KeyedRows:
             new = operation.updated(old, decision.of(updated))
             self._update_check.require(old, new)
             self._write(new, "+U", writer)
+        return len(deleted) + len(updated)
 
     def _bare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows to delete, without the values that their key would go on with."""

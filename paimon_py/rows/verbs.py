@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -60,6 +61,7 @@ def delete(
     root: TableRoot, schema: TableSchema, where: Predicate | str, progress: Progress | None = None
 ) -> RowsResult:
     """Delete the rows for which a condition is true."""
+    check_progress(progress)
     return run(root, schema, delete_work(schema, where), progress=progress)
 
 
@@ -68,6 +70,7 @@ def update(
     progress: Progress | None = None,
 ) -> RowsResult:
     """Set columns of the rows for which a condition is true."""
+    check_progress(progress)
     return run(root, schema, update_work(schema, where, values), progress=progress)
 
 
@@ -76,6 +79,7 @@ def merge(
     progress: Progress | None = None,
 ) -> RowsResult:
     """Change rows by those of a source, and add to them."""
+    check_progress(progress)
     with merge_work(root, schema, data, on, asked, verb=verb) as work:
         return run(root, schema, work, progress=progress)
 
@@ -157,7 +161,6 @@ def run(
 
     Raises: as `Evaluation.run`
     """
-    check_progress(progress)
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
     evaluation = Evaluation(root, schema, work.predicate, work.name)
@@ -167,11 +170,13 @@ def run(
 def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progress | None = None) -> Evaluate:
     """Who evaluates work in this process."""
     request = Evaluation(root, schema, work.predicate, work.name).request
+    attempts = itertools.count(1)
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         only = list(work.operations()) if work.alone else None
         passes = work.operations if only is None else lambda: only
-        tally = Tally(progress, work.passes * sum(split.row_count for split in splits), "rows")
+        count = work.passes * sum(split.row_count for split in splits)
+        tally = Tally(progress, count, "rows", steps=3, attempt=next(attempts))
         if schema.primary_keys:
             return KeyedRows(root, request, schema, passes, tally).evaluate(snapshot, splits)
         rows = AppendRows(root, schema, work.predicate, passes, alone=work.alone, tally=tally)

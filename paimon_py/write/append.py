@@ -23,6 +23,7 @@ class AppendWriter:
         bucket: number of the bucket; 0 in tables without buckets.
         next_sequence: the sequence number that the next row gets.
         waiting_bytes: memory of the rows that `work` will write.
+        tell: is told of rows that were written, by whoever works.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class AppendWriter:
         self.partition = partition
         self.bucket = bucket
         self.next_sequence = first_sequence
+        self.tell: Callable[[int], None] | None = None
         self._open_files = open_files
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
@@ -109,6 +111,8 @@ class AppendWriter:
         for batch in waiting:
             assert self._current is not None
             self._current.write(batch)
+            if self.tell is not None:
+                self.tell(batch.num_rows)
 
     def take(self) -> tuple[DataFile, ...]:
         """Hand over the files that are finished; they are the caller's from now on."""

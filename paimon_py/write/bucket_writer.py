@@ -21,12 +21,16 @@ from paimon_py.spec.options import Options
 from paimon_py.write.append import AppendWriter
 from paimon_py.write.settings import WriterSettings
 
+Tell = Callable[[int], None]
+"""Is told how many more rows are in files, or have nothing left to do."""
+
 
 class BucketWriter(Protocol):
-    """What a session asks of the writer of one partition and bucket."""
+    """What a session asks of the writer of one partition and bucket. `tell` is told of rows; None: nobody is."""
 
     partition: bytes
     bucket: int
+    tell: Tell | None
 
     @property
     def buffered_bytes(self) -> int: ...

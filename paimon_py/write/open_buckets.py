@@ -13,7 +13,7 @@ from paimon_py.errors import StorageError
 from paimon_py.lanes import Budget
 from paimon_py.lsm.merge import WINDOW_BYTES
 from paimon_py.spec.data_file import DataFile
-from paimon_py.write.bucket_writer import BucketWriter
+from paimon_py.write.bucket_writer import BucketWriter, Tell
 from paimon_py.write.route import Routed
 
 OPEN_FILES_MAX = 64
@@ -35,6 +35,7 @@ class OpenBuckets:
 
     Attributes:
         buffered_bytes: memory of all rows that are in no file yet.
+        tell: is told of rows that were written; None: nobody is.
     """
 
     def __init__(self, begin: Begin, buffer_bytes: int, pool: Pool, relieve: Relieve | None = None) -> None:
@@ -49,6 +50,7 @@ class OpenBuckets:
         self._waiting_limit = min(_WAITING_BYTES, buffer_bytes // 4)
         self._next_sequences: dict[Bucket, int] = {}
         self.buffered_bytes = 0
+        self.tell: Tell | None = None
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -80,6 +82,7 @@ class OpenBuckets:
         writer = self._writers.get(place)
         if writer is None:
             writer = self._begin(*place, self._next_sequences.get(place))
+            writer.tell = self.tell
             self._writers[place] = writer
         before, had_file = writer.buffered_bytes, writer.has_open_file
         writer.write(routed.batch, routed.kinds)

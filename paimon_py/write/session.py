@@ -29,6 +29,7 @@ from paimon_py.spec.bucket_mode import counts_anew
 from paimon_py.spec.clustering import is_incremental
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
+from paimon_py.tally import Tally
 from paimon_py.write.align import Alignment
 from paimon_py.write.bucket_kinds import routing_of
 from paimon_py.write.bucket_writer import BucketWriter
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from paimon_py.write.moving import ReadKeys
 
 
-_INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
+_INNER = frozenset(("base", "count_by", "keep_to", "write_again", "write_rows"))
 """What other modules ask a writer for; no completion offers these."""
 
 
@@ -84,6 +85,7 @@ class Writer(HasOtherNames):
         self._times = PartitionTime.required_by(schema)
         self._checked: set[bytes] = set()
         self._aligned: dict[bool, tuple[pa.Schema, Alignment]] = {}
+        self._tally = Tally(None, 0, "rows")
         self._end: str | None = None
         self._unhanded.watch(self)
 
@@ -133,6 +135,14 @@ class Writer(HasOtherNames):
         except BaseException:
             self._give_up("failed")
             raise
+
+    def count_by(self, tally: Tally) -> None:
+        """Count rows that come from now on when they have gone to files, or were dropped.
+
+        `changes` counts all that is left, and then the rows that are compacted, under another name.
+        """
+        self._tally = tally
+        self._buckets.tell = tally.add
 
     @property
     def base(self) -> Base:
@@ -279,6 +289,7 @@ class Writer(HasOtherNames):
 
         def route(piece: pa.RecordBatch) -> Iterator[list[Routed]]:
             aligned = alignment.apply(piece)
+            self._tally.add(piece.num_rows - aligned.batch.num_rows)
             yield self._routing.route(aligned.batch, aligned.kinds)
 
         pool = SerialPool() if self._routing.remembers else self._root.env.pool
@@ -328,8 +339,9 @@ class Writer(HasOtherNames):
         """What was written, what was compacted of it, and the index files of both."""
         written = self._buckets.written
         try:
+            self._tally.end()
             if self._compaction is not None:
-                return self._indexed(self._compaction.finish(written))
+                return self._indexed(self._compaction.finish(written, self._tally))
             count = self._routing.total_buckets
             return self._indexed([
                 BucketChanges(partition=partition, bucket=bucket, total_buckets=count, written=new)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paimon_py.errors import UsageError
 from paimon_py.spec.types import Field
-from paimon_py.tally import Progress, Tally, counted
+from paimon_py.tally import Tally, counted
 
 _PIECE_ROWS = 262_144
 _PIECE_BYTES = 64 << 20
@@ -49,14 +49,22 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {shown}{way}") from error
 
 
-def counted_stream(data: object, fields: Sequence[Field], progress: Progress) -> pa.RecordBatchReader:
-    """The same rows, which tell how many of them were taken.
+def known_rows(data: object) -> int:
+    """How many rows something holds, if that is known without looking at the rows; else 0."""
+    if isinstance(data, (list, tuple)):
+        rows = [1 if isinstance(item, Mapping) else known_rows(item) for item in data]
+        return sum(rows) if all(rows) else 0
+    is_frame = type(data).__module__.split(".")[0] in ("pandas", "polars") and type(data).__name__ == "DataFrame"
+    found = len(data) if is_frame else getattr(data, "num_rows", 0)  # type: ignore[arg-type]
+    return found if isinstance(found, int) else 0
+
+
+def counted_stream(data: object, fields: Sequence[Field], tally: Tally) -> pa.RecordBatchReader:
+    """The same rows, which count as they are taken.
 
     Raises: as `open_stream`.
     """
-    rows = getattr(data, "num_rows", 0)
     reader = open_stream(data, fields)
-    tally = Tally(progress, rows if isinstance(rows, int) else 0, "rows")
     return pa.RecordBatchReader.from_batches(
         reader.schema, counted((piece for batch in reader for piece in pieces(batch)), tally)
     )

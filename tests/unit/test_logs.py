@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from datetime import timedelta
 
 import pyarrow as pa
@@ -126,3 +129,44 @@ def test_nothing_is_shown_until_a_program_asks_and_no_values_ever(table, caplog)
     table.delete("v = 'sesame'")
     table.compact(full=True)
     assert caplog.records and "sesame" not in caplog.text
+
+
+def test_the_snapshots_of_one_call_are_each_a_first_attempt(tmp_path, logged):
+    options = {"bucket": "1", "num-sorted-run.compaction-trigger": "2"}
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["k"], options=options)
+    for _ in range(2):
+        table.write_arrow(ROWS)
+    lines = [line for _, line in logged("commits")]
+    assert [("COMPACT" in line, "attempt 1," in line) for line in lines] == [(False, True), (False, True), (True, True)]
+
+
+def test_tags_changelogs_and_rollbacks_are_told(tmp_path, logged):
+    options = {"bucket": "1", "changelog-producer": "input", "write-only": "true", "changelog.num-retained.min": "9",
+               "changelog.num-retained.max": "9"}  # fmt: skip
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["k"], options=options)
+    for _ in range(5):
+        table.write_arrow(ROWS)
+    table.create_tag("old", 5)
+    os.utime(tmp_path / "d.db" / "t" / "tag" / "tag-old", (1, 1))
+    assert table.expire_tags(older_than=timedelta(1)) == ["old"]
+    assert logged("expiry")[-1] == ("INFO", f"{table.location}: tag 'old' went, its time was over; it named snapshot 5")
+    table.expire_snapshots(retain_min=2, retain_max=2)
+    table.expire_changelogs(retain_min=1, retain_max=3, older_than=timedelta(milliseconds=-1))
+    assert logged("expiry")[-1][1].startswith(f"{table.location}: changelogs 1 to 2 went, with 2 data files; ")
+    table.rollback_to(4)
+    assert logged("commits")[-1] == ("INFO", f"{table.location}: went back to snapshot 4, 1 later ones are gone")
+
+
+def test_a_process_that_sets_no_logging_up_says_nothing(table):
+    code = f"""
+import pyarrow as pa
+from paimon_py import Table
+table = Table.open({table.location!r})
+table.write_arrow(pa.table({{"k": [1], "v": ["a"]}}))
+table.compact(full=True)
+import logging
+logging.getLogger("paimon_py").warning("nobody asked")
+logging.getLogger("paimon_py.commits").error("nobody asked")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from unit.public import new_catalog
@@ -46,10 +47,11 @@ def plain(tmp_path):
     return table
 
 
-def goes_up_to(told, total, what):
+def goes_up_to(told, total, what, end=None):
     """Whether calls tell of growing numbers up to all of one total."""
     counts = [done for done, _, _ in told]
-    return {call[1:] for call in told} == {(total, what)} and counts == sorted(set(counts)) and counts[-1] == total
+    end = total if end is None else end
+    return {call[1:] for call in told} == {(total, what)} and counts == sorted(set(counts)) and counts[-1] == end
 
 
 def test_what_is_counted_is_told_at_once(told):
@@ -63,6 +65,18 @@ def test_what_is_counted_is_told_at_once(told):
     assert told[-1] == (5, 0, "rows")
 
 
+def test_a_thing_is_done_after_all_its_steps(told):
+    tally = Tally(told, 3, "rows", steps=2, attempt=2)
+    for count in (1, 1, 3):
+        tally.add(count)
+    tally.end()
+    tally.end()
+    assert told == [(1, 3, "rows, attempt 2"), (2, 3, "rows, attempt 2"), (3, 3, "rows, attempt 2")]
+    after = tally.then(2, "rows compacted")
+    after.end()
+    assert told[-1] == (2, 2, "rows compacted")
+
+
 def test_a_part_counts_no_more_than_all_of_it(told):
     tally = Tally(told, 10, "rows")
     part = TallyPart(tally, 6)
@@ -71,6 +85,14 @@ def test_a_part_counts_no_more_than_all_of_it(told):
     part.end()
     TallyPart(tally, 4).end()
     assert [done for done, _, _ in told] == [4, 6, 10]
+
+
+def test_a_part_reaches_what_it_has_not_counted(told):
+    tally = Tally(told, 10, "rows", steps=2)
+    part = TallyPart(tally, 10, steps=2)
+    for place in (4, 3, 4, 30):
+        part.reach(place)
+    assert [done for done, _, _ in told] == [4, 10]
 
 
 def test_batches_count_when_they_were_used(told):
@@ -106,14 +128,17 @@ def test_a_count_that_comes_while_another_is_told_is_told_too(told):
     assert told == [(3, 5, "rows"), (5, 5, "rows")]
 
 
-def test_an_error_leaves_the_turn_to_others():
-    def failing(*_):
+def test_nothing_is_told_after_an_error_of_the_callers_function(told):
+    def failing(*call):
+        told(*call)
         raise KeyError("stop")
 
     tally = Tally(failing, 5, "rows")
-    for _ in range(2):
-        with pytest.raises(KeyError):
-            tally.add(1)
+    with pytest.raises(KeyError):
+        tally.add(1)
+    tally.add(1)
+    tally.end()
+    assert told == [(1, 5, "rows")]
 
 
 def test_loads_tell_of_rows(keyed, told):
@@ -121,7 +146,8 @@ def test_loads_tell_of_rows(keyed, told):
     assert goes_up_to(told, 100, "rows")
     told.clear()
     keyed.write_arrow((batch for batch in ROWS.to_batches(max_chunksize=10)), progress=told)
-    assert told == [(done, 0, "rows") for done in range(10, 101, 10)]
+    taken = [(done, 0, "rows") for done in range(5, 51, 5)]  # a row counts half when taken, half when in a file
+    assert told[:10] == taken and told[-1] == (100, 0, "rows") and goes_up_to(told, 0, "rows", 100)
     told.clear()
     keyed.upsert(ROWS, progress=told)
     assert goes_up_to(told, 100, "rows")
@@ -219,3 +245,186 @@ def test_what_cannot_be_called_is_refused(keyed, call):
     with pytest.raises(UsageError, match="progress is a function"):
         call(keyed)
     assert keyed.snapshot().id == before and keyed.options["bucket"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("progress", "why"),
+    [
+        (lambda count: None, "too many positional arguments"),
+        (lambda done, total, what, more: None, "missing a required argument: 'more'"),
+        (Told().clear, "too many positional arguments"),
+    ],
+    ids=["of one", "of four", "a method of none"],
+)  # fmt: skip
+def test_what_does_not_take_three_arguments_is_refused_before_anything_happens(plain, progress, why):
+    taken = []
+
+    def rows():
+        taken.append(None)
+        yield ROWS
+
+    for call in (
+        lambda: plain.write_arrow(rows(), progress=progress),
+        lambda: plain.merge(rows(), on=["k"], when_matched_update=True, progress=progress),
+        lambda: plain.upsert(rows(), on=["k"], progress=progress),
+    ):
+        with pytest.raises(UsageError, match=r"progress is called as progress\(done, total, what\)") as error:
+            call()
+        assert why in str(error.value) and "write lambda done, total, what" in str(error.value)
+    assert taken == []
+
+
+def test_functions_that_have_to_be_awaited_are_refused(plain):
+    async def progress(done, total, what):
+        raise AssertionError
+
+    with pytest.raises(UsageError, match="nobody awaits .*: give a function that is not async"):
+        plain.compact(progress=progress)
+
+
+def test_the_catalog_refuses_what_cannot_be_called(tmp_path):
+    with pytest.raises(UsageError, match="progress is a function"):
+        new_catalog(str(tmp_path)).remove_orphans(progress=5)
+
+
+def test_frames_and_lists_of_mappings_say_how_many_rows_they_have(plain, told):
+    frame = ROWS.to_pandas().astype({"p": "int32"})
+    for data in (frame, pl.from_arrow(ROWS), ROWS.to_pylist(), [ROWS.slice(0, 30), ROWS.slice(30)]):
+        told.clear()
+        plain.write_arrow(data, progress=told)
+        assert goes_up_to(told, 100, "rows")
+
+
+def test_rows_count_on_the_way_into_files_too(tmp_path, told):
+    rows = pa.table({"p": pa.array([1] * 600_000, pa.int32()), "k": range(600_000), "v": ["x"] * 600_000})
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["p", "k"], options={"bucket": "1"})
+    table.write_arrow(rows, progress=told)
+    halfway = [done for done, _, _ in told].index(300_000)
+    assert halfway > 0 and len(told) - halfway > 4, "all rows are taken, and the file is begun"
+    assert goes_up_to(told, 600_000, "rows")
+
+
+def test_changes_within_one_file_are_told_step_by_step(tmp_path, told):
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS))
+    count = 600_000
+    table.write_arrow(pa.table({"p": pa.array([1] * count, pa.int32()), "k": range(count), "v": ["x"] * count}))
+    table.update("v = 'x'", {"v": "y"}, progress=told)
+    counts = [0, *(done for done, _, _ in told)]
+    assert goes_up_to(told, count, "rows")
+    assert len(told) > 10 and max(after - before for before, after in zip(counts, counts[1:])) < count // 2
+
+
+def test_rows_that_a_writer_drops_count(tmp_path, told):
+    options = {"bucket": "1", "ignore-delete": "true"}
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["p", "k"], options=options)
+    kinds = ROWS.append_column("_row_kind", pa.array(["+I", "-D"] * 50))
+    table.write_arrow(iter(kinds.to_batches(max_chunksize=30)), progress=told)
+    assert goes_up_to(told, 0, "rows", 100)
+    told.clear()
+    table.write_arrow(kinds, progress=told)
+    assert goes_up_to(told, 100, "rows")
+
+
+def test_compactions_of_a_load_are_told_after_its_rows(tmp_path, told):
+    options = {"bucket": "1", "num-sorted-run.compaction-trigger": "3"}
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["p", "k"], options=options)
+    for _ in range(2):
+        table.write_arrow(ROWS)
+    table.write_arrow(ROWS, progress=told)
+    rows = [call for call in told if call[2] == "rows"]
+    assert goes_up_to(rows, 100, "rows") and goes_up_to(told[len(rows) :], 300, "rows compacted")
+
+
+def test_waiting_rows_are_told_when_they_get_their_buckets(tmp_path, told):
+    options = {"bucket": "-2", "postpone.default-bucket-num": "2"}
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["p", "k"], options=options)
+    table.write_arrow(ROWS, progress=told)
+    assert goes_up_to(told, 100, "rows")
+    told.clear()
+    table.compact(progress=told)
+    assert goes_up_to(told, 100, "waiting rows") and len(told) > 2
+
+
+def test_work_that_others_overtook_is_told_under_another_name(plain, told):
+    def overtaken(*call):
+        if not told:
+            Table.open(plain.location).delete("k = 3")
+        told(*call)
+
+    assert plain.update("k < 50", {"v": "y"}, progress=overtaken).rounds == 2
+    first = [call for call in told if call[2] == "rows"]
+    assert goes_up_to(first, 50, "rows") and goes_up_to(told[len(first) :], 49, "rows, attempt 2")
+
+
+class Stop(Exception):
+    pass
+
+
+def started(catalog, name, options, keys):
+    options = {"write-only": "true", **options}
+    parts = keys and ["p"]
+    table = catalog.create_table(name, Schema(COLUMNS), primary_key=keys, partition_by=parts, options=options)
+    for _ in range(3):
+        table.write_arrow(ROWS)
+    return table
+
+
+KEYS = ["p", "k"]
+VERBS = {
+    "write": (KEYS, {"bucket": "2"}, lambda table, told: table.write_arrow(ROWS, progress=told)),
+    "write without a key": ([], {}, lambda table, told: table.write_arrow(ROWS, progress=told)),
+    "write batches": (KEYS, {"bucket": "2"}, lambda table, told: table.write_arrow(iter(ROWS.to_batches(30)), progress=told)),
+    "overwrite": (KEYS, {"bucket": "2"}, lambda table, told: table.write_arrow(ROWS, overwrite={}, progress=told)),
+    "write and compact": (
+        KEYS, {"bucket": "1", "write-only": "false", "num-sorted-run.compaction-trigger": "4"},
+        lambda table, told: table.write_arrow(ROWS, progress=told),
+    ),
+    "publish": (
+        KEYS, {"bucket": "-2", "postpone.default-bucket-num": "2"}, lambda table, told: table.compact(progress=told),
+    ),
+    "compact": (KEYS, {"bucket": "2"}, lambda table, told: table.compact(full=True, progress=told)),
+    "compact by threads": (
+        KEYS, {"bucket": "2"},
+        lambda table, told: Table.open(table.location, env=Env(threads=4)).compact(full=True, progress=told),
+    ),
+    "sort": ([], {}, lambda table, told: table.compact(full=True, order_by=["k"], progress=told)),
+    "update": (KEYS, {"bucket": "2"}, lambda table, told: table.update("k < 60", {"v": "y"}, progress=told)),
+    "update files": ([], {}, lambda table, told: table.update("k < 60", {"v": "y"}, progress=told)),
+    "update by vectors": (
+        [], {"deletion-vectors.enabled": "true"}, lambda table, told: table.update("k < 60", {"v": "y"}, progress=told),
+    ),
+    "delete": ([], {}, lambda table, told: table.delete("k < 60", progress=told)),
+    "merge": (
+        KEYS, {"bucket": "2"},
+        lambda table, told: table.merge(
+            ROWS.slice(8, 4), on=KEYS, when_matched_update={"v": "z"}, when_not_matched_insert=True, progress=told
+        ),
+    ),
+    "analyze": (KEYS, {"bucket": "2"}, lambda table, told: table.analyze(all_columns=True, progress=told)),
+    "doctor": (KEYS, {"bucket": "2"}, lambda table, told: table.doctor(deep=True, progress=told)),
+    "orphans": (KEYS, {"bucket": "2"}, lambda table, told: table.remove_orphans(progress=told)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_whatever_call_fails_nothing_is_left_behind(tmp_path, verb):
+    keys, options, call = VERBS[verb]
+    table = started(new_catalog(str(tmp_path)), "d.t", options, keys)
+    files, snapshot = sorted(tmp_path.rglob("*.*")), table.snapshot()
+    for last in range(1, 100):
+        calls = []
+
+        def stop(*given, calls=calls, last=last):
+            calls.append(given)
+            if len(calls) == last:
+                raise Stop
+
+        try:
+            call(table, stop)
+        except Stop:
+            assert len(calls) == last and sorted(tmp_path.rglob("*.*")) == files, f"call {last}: {calls[-1]}"
+            assert table.snapshot() == snapshot
+            continue
+        assert last > 2 and len(calls) == last - 1
+        return
+    raise AssertionError("the work never ends")

@@ -7,6 +7,8 @@ import io
 import json
 import logging
 import os
+import pty
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paimon_py import Catalog, Table
-from paimon_py.cli.app import main
+from paimon_py.cli.app import commands, main
+from paimon_py.cli.talk import progress
 
 ROOT = Path(__file__).parents[3]
 KEYED = pa.schema(
@@ -346,3 +349,81 @@ def test_the_module_runs_and_says_what_to_install_where_click_is_missing(place):
     done = process(["-c", without])
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: the command line needs click, which is not installed: pip install 'paimon_py[cli]'\n"
+
+
+def test_every_command_shows_examples_that_it_understands(run):
+    for name, command in commands.commands.items():
+        shown = good(run, name, "--help")
+        examples = [line.strip() for line in shown.partition("Examples:\n")[2].splitlines() if line.strip()]
+        assert examples, name
+        for example in examples:
+            script, called, *arguments = shlex.split(example)
+            assert (script, called) == ("paimon-py", name)
+            command.make_context(name, arguments)
+
+
+def test_an_error_of_several_lines_is_one_line_without_its_drawing(run, place):
+    code, _, err = run("head", place, "--where", "k >")
+    assert (code, err) == (1, "error: expected a column or a literal, not the end (at character 4): k >\n")
+
+
+def test_texts_come_out_as_utf_8_whatever_the_locale(place):
+    Table.open(place).write_arrow(rows([9], [9], ["Käse 寿司"]))
+    bare = {**os.environ, "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "paimon_py", "head", place, "--where", "p = 9", "--format"]
+    for form in ("csv", "json", "table"):
+        done = subprocess.run([*command, form], env=bare, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"") and "Käse 寿司" in done.stdout.decode()
+
+
+def test_a_reader_who_has_enough_is_no_traceback(place):
+    many = pa.table({"p": pa.array([3] * 20_000, pa.int32()), "k": range(20_000), "v": ["x" * 50] * 20_000})
+    Table.open(place).write_arrow(many)
+    command = [sys.executable, "-m", "paimon_py", "head", place, "-n", "20000", "--format", "csv"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"p,k,v\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def at_a_terminal(*arguments):
+    """The code, stdout, and what a terminal got as stderr."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "paimon_py", *map(str, arguments)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    )
+    os.close(theirs)
+    told = b""
+    try:
+        while part := os.read(ours, 65536):
+            told += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    with process:
+        return process.wait(), process.stdout.read().decode(), told.decode()
+
+
+def test_bars_go_to_the_terminal_and_results_to_whoever_reads_them(place, tmp_path):
+    file = tmp_path / "new.csv"
+    file.write_text("p,k,v\n" + "".join(f"5,{at},x\n" for at in range(50_000)))
+    code, out, told = at_a_terminal("load", place, file, "--format", "json")
+    assert code == 0 and json.loads(out)["rows"] == 50_000
+    assert "loading rows into files" in told and "100%" in told
+    code, out, told = at_a_terminal("compact", place, "--full", "--format", "json")
+    assert code == 0 and json.loads(out)["snapshot_id"] == 5 and "compacting rows" in told
+
+
+def test_a_bar_shows_names_as_they_are(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with progress("loading") as report:
+        report(1, 2, "odd[red] [/b]\x1b[2J.csv")
+    assert r"loading odd[red] [/b]\x1b[2J.csv" in capsys.readouterr().err
+
+
+def test_no_file_is_read_before_all_are_there(run, place, tmp_path):
+    first = write_file(tmp_path / "new.csv")
+    code, _, err = run("load", place, first, tmp_path / "nowhere.csv")
+    assert code == 1 and "there is no file" in err and Table.open(place).snapshot().id == 3

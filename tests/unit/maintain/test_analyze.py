@@ -62,7 +62,7 @@ def test_rows_and_columns_are_counted_as_readers_see_them():
         "v": ColumnStatistics(column_id=1, distinct_count=2, null_count=0, avg_len=3, max_len=5),
         "n": ColumnStatistics(column_id=2, distinct_count=1, min=7, max=7, null_count=2, avg_len=8, max_len=8),
     }
-    assert list(found.columns) == ["n", "v", "k"] and told == [(1, 1, "splits")]
+    assert list(found.columns) == ["n", "v", "k"] and told[-1] == (5, 5, "rows")
     assert opened(store).statistics() == found
     after = opened(store).snapshot().value
     assert (after.id, after.commit_kind, after.total_record_count, after.delta_record_count) == (3, "ANALYZE", 5, 0)

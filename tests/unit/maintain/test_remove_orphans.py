@@ -394,7 +394,8 @@ def test_all_tables_of_a_catalog():
     calls = []
     found = world.catalog.remove_orphans(progress=lambda *call: calls.append(call))
     assert {name: one.files for name, one in found.items()} == {"d.t": 1, "d.u": 1}
-    assert calls == [(1, 2, "d.t"), (2, 2, "d.u")]
+    assert [call for call in calls if call[2] == "tables"] == [(1, 2, "tables"), (2, 2, "tables")]
+    assert {what for _, _, what in calls} == {"tables", *(f"{of} of {t}" for of in ("states", "directories") for t in ("d.t", "d.u"))}
     world.store.put(f"{PATH}/snapshot/snapshot-1", b"{}")
     with pytest.raises(CorruptionError, match="snapshot-1"):
         world.catalog.remove_orphans("d", dry_run=False)
