@@ -15,7 +15,8 @@ GENERAL = logging.getLogger("paimon_py")
 """Warnings that are told as Python warnings, too."""
 
 COMMITS = logging.getLogger("paimon_py.commits")
-"""INFO: snapshots that were published, races that were lost, rollbacks. WARNING: conflicts, commits given up, unknown outcomes."""
+"""INFO: snapshots that were published, races that were lost, rollbacks. WARNING: conflicts, commits given up, unknown
+outcomes."""
 
 RETRIES = logging.getLogger("paimon_py.retries")
 """WARNING: calls of a store that are tried again."""

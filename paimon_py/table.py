@@ -192,8 +192,7 @@ class Table(
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
                 occur in `data`. None adds.
             watermark: event-time watermark in epoch milliseconds to record.
-            progress: called with how many rows were taken and written, how many there are (0: nobody knows), and
-                "rows"; then perhaps with "rows compacted".
+            progress: called with how many rows were taken and written, how many there are (0: nobody knows), "rows".
 
         Returns: what was committed.
 
@@ -260,8 +259,7 @@ class Table(
         """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
 
         Args:
-            progress: called with how many rows were looked at and written, how many there are, and "rows"; what comes
-                after others changed the same rows is "rows, attempt 2".
+            progress: called with how many rows were looked at and written, how many there are, and "rows".
 
         Raises:
             UsageError: a condition that does not fit, or a merge engine without deletes.

@@ -170,7 +170,7 @@ def _written(
         if isinstance(request.overwrite, PartitionChoice):
             session.keep_to(request.overwrite)
         if progress is not None:
-            session.count_by(tally)
+            session._count_by(tally)
             data = counted_stream(data, schema.fields, tally)
         session.write_arrow(data)
         changes = session.changes(is_new=True)

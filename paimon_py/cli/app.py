@@ -68,7 +68,10 @@ _EXAMPLES = {
     ],
     "diff": ["diff warehouse/shop.db/orders 1 3", "diff warehouse/shop.db/orders before-cleaning"],
     "tail": ["tail warehouse/shop.db/orders --from full --until now --format json"],
-    "load": ["load warehouse/shop.db/orders new.csv more.parquet", "load shop.orders -w warehouse a.txt --kind csv --null NA"],
+    "load": [
+        "load warehouse/shop.db/orders new.csv more.parquet",
+        "load shop.orders -w warehouse a.txt --kind csv --null NA",
+    ],
     "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
     "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],

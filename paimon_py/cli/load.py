@@ -38,7 +38,7 @@ def load(
     sizes = {path: _size_of(path) for path in files}
     with progress("loading") as report, table.writer() as writer:
         bar = _Bar(report, sum(sizes.values()))
-        writer.count_by(Tally(bar.written, 0, _INTO_FILES))
+        writer._count_by(Tally(bar.written, 0, _INTO_FILES))
         for path, reader in readers.items():
             store, place = open_store(path, {})
             with store.open_read(place) as source:

@@ -127,7 +127,7 @@ class _Round:
         with Writer(self._root, self._schema, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
-            writer.count_by(tally)
+            writer._count_by(tally)
             for entry in sorted(entries, key=_age):
                 self._replay(entry, writer, tally)
         return writer

@@ -171,7 +171,7 @@ class _Round:
         with rewriter(self._root, self._schema, self._buckets) as writer:
             splits = list(self._splits(request))
             tally = Tally(progress, sum(split.row_count for split in splits), "rows", steps=2, attempt=attempt)
-            writer.count_by(tally)
+            writer._count_by(tally)
             rewrite_splits(self._root, self._schema, splits, writer, tally)
             changes = writer.changes(is_new=True)
             with uncommitted(lambda: writer.discard(changes)):

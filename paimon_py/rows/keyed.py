@@ -173,7 +173,7 @@ class KeyedRows:
         """A writer; if anything fails, everything is deleted."""
         try:
             with Writer(self._root, self._schema, read_keys=live_keys(self._root, self._schema)) as writer:
-                writer.count_by(self._tally)
+                writer._count_by(self._tally)
                 yield writer
         except BaseException:
             self._written.discard()

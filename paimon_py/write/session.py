@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from paimon_py.write.moving import ReadKeys
 
 
-_INNER = frozenset(("base", "count_by", "keep_to", "write_again", "write_rows"))
+_INNER = frozenset(("base", "keep_to", "write_again", "write_rows"))
 """What other modules ask a writer for; no completion offers these."""
 
 
@@ -136,7 +136,7 @@ class Writer(HasOtherNames):
             self._give_up("failed")
             raise
 
-    def count_by(self, tally: Tally) -> None:
+    def _count_by(self, tally: Tally) -> None:
         """Count rows that come from now on when they have gone to files, or were dropped.
 
         `changes` counts all that is left, and then the rows that are compacted, under another name.

@@ -142,7 +142,7 @@ def test_the_snapshots_of_one_call_are_each_a_first_attempt(tmp_path, logged):
 
 def test_tags_changelogs_and_rollbacks_are_told(tmp_path, logged):
     options = {"bucket": "1", "changelog-producer": "input", "write-only": "true", "changelog.num-retained.min": "9",
-               "changelog.num-retained.max": "9"}  # fmt: skip
+               "changelog.num-retained.max": "9", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}  # fmt: skip
     table = new_catalog(str(tmp_path)).create_table("d.t", Schema(COLUMNS), primary_key=["k"], options=options)
     for _ in range(5):
         table.write_arrow(ROWS)
