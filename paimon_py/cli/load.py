@@ -147,7 +147,7 @@ class _Bar:
             yield batch
 
     def end_reading(self) -> None:
-        """From now on it is rows that count."""
+        """Count rows from now on."""
         self._is_read = True
         self._report(0, self._rows, _INTO_FILES)
 
