@@ -21,7 +21,7 @@ from paimon_py.catalogs.metastore import Database, Metastore, TableName
 from paimon_py.catalogs.open import open_metastore
 from paimon_py.catalogs.options import METASTORE, TABLE_DEFAULT_PREFIX
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import NameList, check_flag, mapped, names_place, way_of
+from paimon_py.doors import NameList, check_flag, mapped, named, names_place, way_of
 from paimon_py.env import Env, env_of
 from paimon_py.errors import (
     AlreadyExistsError,
@@ -71,10 +71,9 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         env: Env | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        if isinstance(store, (str, PurePath)) or not isinstance(warehouse, str) or not warehouse:
-            raise UsageError(
-                f"Catalog takes a store and the directory of a warehouse; Catalog.open({str(store)!r}) opens one"
-            )
+        if not hasattr(store, "put_new") or not isinstance(warehouse, str) or not warehouse:
+            shown = repr(str(store)) if isinstance(store, (str, PurePath)) else "path"
+            raise UsageError(f"Catalog takes a store and the directory of a warehouse; Catalog.open({shown}) opens one")
         self._env = env_of(env)
         self._table_defaults = mapped("table_defaults", table_defaults)
         self._metastore: Metastore = DirectoryMetastore(
@@ -86,6 +85,8 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         cls, metastore: Metastore, *, table_defaults: Mapping[str, str] | None = None, env: Env | None = None
     ) -> Catalog:
         """The catalog of a metastore that is open."""
+        if not hasattr(metastore, "create_table"):
+            raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens a catalog")
         made = cls.__new__(cls)
         made._env = env_of(env)
         made._table_defaults = mapped("table_defaults", table_defaults)
@@ -286,6 +287,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         Warns: PaimonWarning for files that a snapshot names and that are not deleted.
         """
         full = self._split(name, "drop_table")
+        check_flag("missing_ok", missing_ok)
         if not self._metastore.drop_table(full) and not missing_ok:
             raise self._no_table(full, name)
 
@@ -341,10 +343,9 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         return schema
 
     def _check_database(self, name: str) -> None:
-        if name == SYSTEM_DATABASE:
+        if check_name("database", name) == SYSTEM_DATABASE:
             message = f"the database {SYSTEM_DATABASE!r} holds tables of the system, such as sys.tables, and no others"
             raise UnsupportedError(message, feature="system database")
-        check_name("database", name)
 
     def _require_database(self, name: str) -> None:
         self._check_database(name)
@@ -420,7 +421,7 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
         return columns
     if isinstance(columns, pa.Schema):
         return Schema(from_arrow_schema(columns))
-    if hasattr(columns, "__arrow_c_schema__"):
+    if hasattr(columns, "__arrow_c_schema__") and not isinstance(columns, (pa.DataType, pa.Field)):
         return Schema(from_arrow_schema(pa.schema(columns)))
     way = ""
     if isinstance(columns, TableSchema):
@@ -446,10 +447,7 @@ def _check_new(schema: TableSchema, root: TableRoot) -> None:
 def _names(argument: str, names: NameList) -> tuple[str, ...]:
     if isinstance(names, str):
         raise UsageError(f"{argument} is a list of column names; write [{names!r}]")
-    given = tuple(names or ())
-    if not all(isinstance(name, str) for name in given):
-        raise UsageError(f"{argument} is a list of column names, got {names!r}")
-    return given
+    return () if names is None else named(f"{argument} is a list of column names", names)
 
 
 def _reopen(metastore: Metastore, table_defaults: Mapping[str, str]) -> Catalog:

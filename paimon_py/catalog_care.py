@@ -70,6 +70,7 @@ class CatalogCare(ABC):
 
         check_progress(progress)
         check_dry_run(dry_run)
+        check_progress(progress)
         limit = limit_of(self._env.clock, older_than)
         databases = self.databases() if database is None else [database]
         names = [f"{one}.{table}" for one in databases for table in self.tables(one)]

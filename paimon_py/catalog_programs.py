@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_py.catalogs.metastore import Metastore, TableName
 from paimon_py.catalogs.programs import KeepsPrograms, ProgramKeeper
 from paimon_py.codec.arrow_types import from_arrow_schema
-from paimon_py.doors import mapped, names_place
+from paimon_py.doors import check_flag, mapped, names_place
 from paimon_py.errors import AlreadyExistsError, NotFoundError, UnsupportedError, UsageError
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.new_schema import Schema
@@ -93,6 +93,7 @@ class CatalogPrograms(ABC):
             UsageError: not a view.
         """
         keeper, full = self._keeper("create_view"), self._split(name, "create_view")
+        check_flag("exist_ok", exist_ok)
         if not isinstance(query, str) or not query.strip():
             raise UsageError(f"a view needs a query as text, not {query!r}")
         view = CatalogView(
@@ -127,7 +128,9 @@ class CatalogPrograms(ABC):
 
         Raises: NotFoundError unless `missing_ok`
         """
-        if not self._keeper("drop_view").drop_view(self._split(name, "drop_view")) and not missing_ok:
+        keeper, full = self._keeper("drop_view"), self._split(name, "drop_view")
+        check_flag("missing_ok", missing_ok)
+        if not keeper.drop_view(full) and not missing_ok:
             raise _missing("view", name)
 
     def rename_view(self, name: str, new_name: str) -> None:
@@ -185,12 +188,14 @@ class CatalogPrograms(ABC):
             UsageError: not a function.
         """
         keeper, full = self._keeper("create_function"), self._function_name(name, "create_function")
+        check_flag("deterministic", deterministic)
+        check_flag("exist_ok", exist_ok)
         function = CatalogFunction(
             name=str(full),
             parameters=None if parameters is None else _fields(parameters),
             returns=None if returns is None else _fields(returns),
             definitions=mapped("definitions", definitions),
-            deterministic=bool(deterministic),
+            deterministic=deterministic,
             comment=check_text("comment", comment),
             options=mapped("options", options),
         )
@@ -219,8 +224,9 @@ class CatalogPrograms(ABC):
 
         Raises: NotFoundError unless `missing_ok`
         """
-        keeper = self._keeper("drop_function")
-        if not keeper.drop_function(self._function_name(name, "drop_function")) and not missing_ok:
+        keeper, full = self._keeper("drop_function"), self._function_name(name, "drop_function")
+        check_flag("missing_ok", missing_ok)
+        if not keeper.drop_function(full) and not missing_ok:
             raise _missing("function", name)
 
     # -- parts ------------------------------------------------------------------------------------------------------

@@ -68,6 +68,21 @@ def listed(what: str, given: object) -> list[Any]:
     return list(items)
 
 
+def named(what: str, given: object) -> tuple[str, ...]:
+    """The names of a list that a caller gave, in their order.
+
+    Raises: UsageError for what has no items, items that are no texts, and for a set, which has no order; `what` says
+    what was asked for.
+    """
+    if isinstance(given, (set, frozenset)):
+        raise UsageError(f"{what}, not a {type(given).__name__}, which has no order: {given!r}")
+    items = listed(what, given)
+    for item in items:
+        if not isinstance(item, str):
+            raise UsageError(f"{what}, not {item!r}")
+    return tuple(items)
+
+
 def mapped(what: str, given: object) -> dict[str, Any]:
     """The items of a mapping from names that a caller gave; none for None.
 

@@ -13,7 +13,7 @@ from paimon_py.codec.partition_choice import PartitionChoice, choice_of
 from paimon_py.codec.typed_changes import typed
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import NameList, names_place, path_text
+from paimon_py.doors import NameList, mapped, names_place, path_text
 from paimon_py.env import Env, env_of
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
@@ -80,11 +80,11 @@ class Table(
             TableNotFoundError: there is no table.
             CorruptionError: its schema does not hold what the format says.
         """
-        used = env_of(env)
-        store, location = open_renewed(path_text(path), options or {}, used)
-        root = TableRoot(store, location, used, options)
+        used, settings = env_of(env), mapped("options", options)
+        store, location = open_renewed(path_text(path), settings, used)
+        root = TableRoot(store, location, used, settings)
         table = cls(root, root.opened(), location.rstrip("/").rsplit("/", 1)[-1])
-        branch = (options or {}).get("branch", MAIN_BRANCH)
+        branch = settings.get("branch", MAIN_BRANCH)
         return table if branch == MAIN_BRANCH else table.branch(branch)
 
     @property

@@ -10,7 +10,7 @@ from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.doors import NameList, check_progress, names_place
+from paimon_py.doors import NameList, check_flag, check_progress, names_place
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
@@ -137,6 +137,7 @@ class TableCare(ABC):
         from paimon_py.compaction.plan import plan_compaction
         from paimon_py.maintain.expire_partitions import unexpired
 
+        check_flag("full", full)
         check_compactable(self._schema)
         clustering = sort_clustering(self._schema, order_by, strategy)
         chosen = unexpired(self._root, self._schema, choice_of(self._schema, "compact", partitions, where))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from paimon_py.doctor.finding import Finding
-from paimon_py.doors import names_place
+from paimon_py.doors import check_flag, check_progress, names_place
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 
@@ -59,4 +59,6 @@ class TableHealth:
         from paimon_py.doctor.checks import examine
         from paimon_py.doctor.gather import gather
 
+        check_flag("deep", deep)
+        check_progress(progress)
         return examine(gather(self._root, self._root.schemas.latest(), deep=deep, progress=progress))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import NameList, check_progress, names_place
+from paimon_py.doors import NameList, check_flag, check_progress, names_place
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.statistics import Statistics
@@ -60,6 +60,7 @@ class TableStatistics:
         check_writable(self._schema)
         self._root.store.require_new(self._root.path)
         check_progress(progress)
+        check_flag("all_columns", all_columns)
         wanted = columns_to_analyze(self._schema, columns, all_columns=all_columns)
         return analyze(self._root, self._schema, wanted, progress, measure=measure)
 

@@ -12,6 +12,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.moments import age_of
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -116,9 +117,9 @@ class TableStreams:
         """
         millis = Options(self._schema.options).find_duration("consumer.expiration-time")
         if older_than is not None:
-            if not isinstance(older_than, timedelta) or older_than < timedelta():
-                raise UsageError(f"older_than is a timedelta, not {older_than!r}")
-            millis = older_than // timedelta(milliseconds=1)
+            if not isinstance(older_than, timedelta):
+                raise UsageError(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
+            millis = age_of("older_than", older_than)
         found = [] if millis is None else self._root.consumers.expire(self._root.env.clock.millis() - millis)
         return self._root.known(found)
 

@@ -34,6 +34,8 @@ def overwrite_of(schema: TableSchema, overwrite: Mapping[str, object] | str | No
     """
     if overwrite is None:
         return None
+    if not isinstance(overwrite, Mapping) and not (isinstance(overwrite, str) and overwrite == "dynamic"):
+        raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
     if overwrite and bucket_mode(schema) is BucketMode.MOVING:
         raise UnsupportedError(
             "paimon_py cannot overwrite some partitions of a table whose keys move between partitions: new rows may "
@@ -42,8 +44,6 @@ def overwrite_of(schema: TableSchema, overwrite: Mapping[str, object] | str | No
         )
     if isinstance(overwrite, Mapping):
         return PartitionChoice.of_specs(schema, [overwrite])
-    if overwrite != "dynamic":
-        raise UsageError(f'overwrite takes {{"month": 3}}, {{}} or "dynamic", not {overwrite!r}')
     if not schema.partition_keys:
         raise UsageError('overwrite="dynamic" needs a partitioned table; use overwrite={} for the whole table')
     return DynamicOverwrite()

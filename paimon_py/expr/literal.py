@@ -170,10 +170,8 @@ def _decimal(value: Decimal) -> LiteralValue:
 
 
 def _from_datetime(value: object) -> LiteralValue | None:
-    if value != value:
-        return None
     if isinstance(value, datetime.datetime):
-        return _from_moment(value)
+        return _from_moment(value) if value == value else None  # NaT of pandas is NULL
     if isinstance(value, datetime.date):
         return DateValue(value.toordinal() - EPOCH_ORDINAL)
     if isinstance(value, datetime.time):

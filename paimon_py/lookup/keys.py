@@ -95,7 +95,10 @@ def _keys(keys: object, fields: tuple[Field, ...]) -> pa.Table:
     if _is_column(keys):
         if len(fields) > 1:
             raise UsageError(f"the key is {', '.join(map(repr, names))}: give a column for each, not one array")
-        return pa.table({names[0]: keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys)})
+        try:
+            return pa.table({names[0]: keys if isinstance(keys, (pa.Array, pa.ChunkedArray)) else pa.array(keys)})
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise SchemaError(f"key column {names[0]!r}: {error}", fields=(names[0],)) from error
     if isinstance(keys, (list, tuple)):
         return _listed(keys, fields)
     if not (hasattr(keys, "__arrow_c_stream__") or hasattr(keys, "__arrow_c_array__") or hasattr(keys, "columns")):

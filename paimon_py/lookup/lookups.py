@@ -77,7 +77,7 @@ class Lookups:
     ) -> pa.Table:  # fmt: skip
         """See `Table.lookup`. `at`: the snapshot to look into, None for the latest."""
         check_progress(progress)
-        if missing not in ("drop", "null"):
+        if not isinstance(missing, str) or missing not in ("drop", "null"):
             raise UsageError(f'missing is "drop" or "null", not {missing!r}')
         if schema is not self._readable:
             check_readable(schema)

@@ -32,7 +32,7 @@ from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import ExpiredPartitions
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.moments import limit_before, wall_millis
+from paimon_py.scan.moments import age_of, limit_before, wall_millis
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
@@ -79,7 +79,7 @@ class PartitionExpiry(msgspec.Struct, frozen=True, kw_only=True):
         if not schema.partition_keys or (age is None and older_than is None):
             return None
         if older_than is None or isinstance(older_than, timedelta):
-            millis = age or 0 if older_than is None else older_than // timedelta(milliseconds=1)
+            millis = age or 0 if older_than is None else age_of("older_than", older_than)
             before = clock.local_millis() - millis
         else:
             before = _on_the_wall(older_than, clock.millis())

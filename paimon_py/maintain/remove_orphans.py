@@ -45,8 +45,7 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int
     """
     now = clock.millis()
     older_than = DAY if older_than is None else as_python(older_than)
-    below = isinstance(older_than, timedelta) and older_than < timedelta()
-    limit = now if below else limit_before("older_than", older_than, now)
+    limit = limit_before("older_than", older_than, now)
     if limit >= now:
         raise UsageError(
             f"older_than = {older_than!r} is not in the past: files that writers are about to commit would go. Say an"

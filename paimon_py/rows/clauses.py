@@ -17,6 +17,7 @@ from paimon_py.expr.bind import any_of
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.rows.rules import check_assigned
 from paimon_py.rows.values import SOURCE, Assignment, Condition, Scope, assignments
+from paimon_py.spec.layout import check_text
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
@@ -98,6 +99,8 @@ def join_keys(schema: TableSchema, on: object) -> list[tuple[str, Field]]:
     names = dict(pairs) if all(isinstance(name, str) for pair in pairs for name in pair) else {}
     if not names:
         raise UsageError(f'{asked}, on={{"k": "source column"}} too, not {on!r}')
+    for source in names.values():
+        check_text("the name of a column of the source", source)
     unknown = [name for name in names if name not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))

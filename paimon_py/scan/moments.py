@@ -11,6 +11,8 @@ from paimon_py.errors import OptionError, UsageError
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NO_TIME = 31_536_000_000
 """The end of 1970: a number below is meant as days, hours or seconds, not as milliseconds since the epoch."""
+_NO_MORE = 253_402_300_799_999
+"""The end of the year 9999: a number above is meant as microseconds or nanoseconds."""
 
 
 def millis_of(name: str, moment: datetime | str | int) -> int:
@@ -24,6 +26,11 @@ def millis_of(name: str, moment: datetime | str | int) -> int:
     """
     moment = as_python(moment)
     if isinstance(moment, int) and not isinstance(moment, bool):
+        if moment > _NO_MORE:
+            raise UsageError(
+                f"{name} = {moment} is after the year 9999: a number counts milliseconds since the epoch, not micro- or"
+                " nanoseconds"
+            )
         return moment
     found = _datetime_of(name, moment)
     try:
@@ -60,13 +67,23 @@ def as_moment(name: str, given: object) -> object:
     return _datetime_of(name, given) if is_day or type(given).__name__ == "datetime64" else given
 
 
+def age_of(name: str, given: timedelta) -> int:
+    """An age in milliseconds; one a little below 0 is that of everything, also by clocks that disagree.
+
+    Raises: UsageError for one that is a day or more below 0.
+    """
+    if given <= timedelta(days=-1):
+        raise UsageError(f"{name} = {given!r} is not in the past: an age is above 0, such as timedelta(days=7)")
+    return given // timedelta(milliseconds=1)
+
+
 def limit_before(name: str, given: datetime | timedelta | str | int, now_millis: int) -> int:
     """The time that a caller says as an age, or as a time, in epoch milliseconds.
 
-    Raises: UsageError for a number that is an age and no time.
+    Raises: UsageError for a number that is an age and no time, and for an age far below 0.
     """
     if isinstance(given, timedelta):
-        return now_millis - given // timedelta(milliseconds=1)
+        return now_millis - age_of(name, given)
     found = millis_of(name, given)
     if not isinstance(given, (str, date)) and 0 < found < _NO_TIME <= now_millis:
         raise UsageError(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.doors import NameList, listed
+from paimon_py.doors import NameList, named
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import near_names
 from paimon_py.spec.schema import TableSchema
@@ -69,7 +69,7 @@ def listed_names(columns: object) -> tuple[str, ...] | None:
     """
     if isinstance(columns, str):
         raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
-    return None if columns is None else tuple(listed("columns must be a list of names", columns))
+    return None if columns is None else named("columns must be a list of names", columns)
 
 
 def projection_of(columns: NameList | None, schema: TableSchema) -> Projection:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import NameList, names_place
+from paimon_py.doors import NameList, check_flag, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
@@ -192,6 +192,7 @@ class Scan(Rows):
         Cost: as `splits`; the footers of all planned files that the scan would open, and index files that the predicate
             needs, are read. With `analyze` also what the scan costs.
         """
+        check_flag("analyze", analyze)
         foreseen = list(self._root.env.pool.map(self._foreseen, self._planned.splits))
         order = None
         if self._order:

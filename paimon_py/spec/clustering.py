@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paimon_py.doors import NameList, listed
+from paimon_py.doors import NameList, named
 from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.option_names import did_you_mean
@@ -58,11 +58,13 @@ def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: st
     if order_by is None and strategy is None:
         return None
     asked = f'compact(order_by=…) takes a list of columns such as ["{order_by if isinstance(order_by, str) else "k"}"]'
-    columns = None if order_by is None else listed(asked, order_by)
+    columns = None if order_by is None else named(asked, order_by)
+    if strategy is not None and not isinstance(strategy, str):
+        raise UsageError(f"a clustering strategy is a text such as 'zorder', not {strategy!r}")
     _check_sortable(schema)
     if columns is None:
         return _clustering(schema, _columns(schema), strategy)
-    return _clustering(schema, tuple(columns), strategy or "order")
+    return _clustering(schema, columns, strategy or "order")
 
 
 def table_clustering(schema: TableSchema) -> Clustering:

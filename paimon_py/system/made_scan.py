@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import NameList, decoding_metadata, names_place
+from paimon_py.doors import NameList, check_flag, decoding_metadata, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, bind, predicate_of
@@ -139,6 +139,7 @@ class MadeScan(Rows):
 
     def explain(self, *, analyze: bool = False) -> MadeExplanation:
         """What would be read; with `analyze` the scan is also carried out, and the rows are counted."""
+        check_flag("analyze", analyze)
         state = self._state
         rows: list[int] = []
         returned = sum(batch.num_rows for batch in self._batches(state, rows)) if analyze else None

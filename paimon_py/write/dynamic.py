@@ -33,6 +33,8 @@ from paimon_py.write.route import Router
 from paimon_py.write.routing import Routing
 from paimon_py.write.streams import open_stream, pieces
 
+_WRITERS_MAX = 2**31 - 1
+
 
 class Share(msgspec.Struct, frozen=True):
     """The part of one writer among `writers`, of which `assigners` share a partition."""
@@ -57,6 +59,8 @@ class Share(msgspec.Struct, frozen=True):
             raise UsageError(f"writers are counted in whole numbers, not {number!r} of {writers!r}")
         if not 0 <= number < writers:
             raise UsageError(f"there is no writer {number} of {writers}; they are counted from 0")
+        if writers > _WRITERS_MAX:
+            raise UsageError(f"there are at most {_WRITERS_MAX} writers, not {writers}")
         assigners = Options(schema.options).find_int("dynamic-bucket.initial-buckets") or writers
         if assigners < 1:
             raise OptionError(

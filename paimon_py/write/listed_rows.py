@@ -10,6 +10,7 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.literal import is_na
+from paimon_py.spec.layout import check_text
 from paimon_py.spec.types import Field
 
 Opener = Callable[[object], pa.RecordBatchReader]
@@ -45,6 +46,8 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
         names |= dict.fromkeys(item)
     if not names:
         raise UsageError("rows are mappings from column names to values; there is none with a value")
+    for name in names:
+        check_text("the name of a column", name)
     kinds = {field.name: field.type for field in to_arrow_schema(fields)} if fields else {}
     columns = {name: _column(name, [item.get(name) for item in items], kinds) for name in names}  # type: ignore[attr-defined]
     return pa.table(columns)

@@ -194,6 +194,8 @@ class Writer(HasOtherNames):
         Raises:
             UsageError: a name is not a partition key, or a value is not of its type.
         """
+        if not isinstance(partition, Mapping):
+            raise UsageError(f'restrict takes a partition such as {{"month": 3}}, not {partition!r}')
         self.keep_to(PartitionChoice.of_specs(self._schema, [partition]))
 
     def keep_to(self, chosen: PartitionChoice) -> None:
@@ -202,7 +204,12 @@ class Writer(HasOtherNames):
         self._checked.clear()
 
     def discard(self, changes: Changes) -> None:
-        """Delete the files of changes that were handed over and will not be committed; as many as the store lets."""
+        """Delete the files of changes that were handed over and will not be committed; as many as the store lets.
+
+        Raises: UsageError for anything but changes.
+        """
+        if not isinstance(changes, Changes):
+            raise UsageError(f"discard takes what writer.changes() returned, not {changes!r}")
         if self._compaction is not None:
             self._compaction.forget(changes.buckets)
         handed = self._routing.handed

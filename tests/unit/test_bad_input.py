@@ -447,7 +447,7 @@ WRONG_SCANS = [
     ({"options": {"scan.tag-name": "first", "scan.snapshot-id": "1"}}, UsageError, "one state"),
     ({"columns": 5}, UsageError, "list of names"),
     ({"columns": "v"}, UsageError, "columns=['v']"),
-    ({"columns": [1]}, UsageError, "columns must be names"),
+    ({"columns": [1]}, UsageError, "columns must be a list of names, not 1"),
     ({"columns": ["zz"]}, UsageError, "there is no column 'zz'; columns: p, k, v"),
     ({"columns": ["V"]}, UsageError, "did you mean 'v'?"),
     ({"columns": ["v", "k", "v"]}, UsageError, "'v' more than once"),
@@ -572,7 +572,7 @@ def test_an_empty_table_has_nothing_to_tag(catalog):
     with refused(table, SnapshotNotFoundError, "no snapshot yet"):
         table.scan(snapshot_id=1).to_arrow()
     with refused(table, SnapshotNotFoundError, "no snapshot yet"):
-        table.scan(timestamp=2**50).to_arrow()
+        table.scan(timestamp=4_102_444_800_000).to_arrow()
 
 
 # -- alter --------------------------------------------------------------------------------------------------------------
