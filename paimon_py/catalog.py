@@ -86,7 +86,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
     ) -> Catalog:
         """The catalog of a metastore that is open."""
         if not hasattr(metastore, "create_table"):
-            raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens a catalog")
+            raise UsageError(f"Catalog.of takes an open metastore, not {metastore!r}; Catalog.open(path) opens one")
         made = cls.__new__(cls)
         made._env = env_of(env)
         made._table_defaults = mapped("table_defaults", table_defaults)

@@ -129,7 +129,7 @@ class Table(
 
         named = [change for change in options if isinstance(change, SetOption) and isinstance(change.name, str)]
         set_now = {change.name: change.value for change in named}
-        gone = {change.name for change in options if isinstance(change, RemoveOption)}
+        gone = {change.name for change in options if isinstance(change, RemoveOption) and isinstance(change.name, str)}
         check_branch_options(self._root, {
             name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone
         })  # fmt: skip

@@ -182,9 +182,9 @@ class Changes(Travelling, frozen=True, kw_only=True):
             UsageError: nothing is given, or several writers changed a table whose keys move between partitions.
         """
         parts = cast(list[Changes], listed("concat takes a list of changes", parts))
-        wrong = next((part for part in parts if not isinstance(part, Changes)), None)
-        if wrong is not None:
-            raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {wrong!r:.200}")
+        for part in parts:
+            if not isinstance(part, Changes):
+                raise UsageError(f"concat takes a list of changes, as writer.changes() returns them, not {part!r:.200}")
         if len(parts) == 1:
             return parts[0]
         if not parts:

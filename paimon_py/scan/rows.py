@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import pyarrow as pa
 
-from paimon_py.doors import NameList, names_place
+from paimon_py.doors import NameList, check_flag, names_place
 from paimon_py.errors import UsageError
 from paimon_py.notebook import scan_page
 from paimon_py.other_names import no_items, unknown_attribute
@@ -60,6 +60,7 @@ class Rows(ABC):
             in_order: the rows come as if one split were read after the other; else as soon as they are there, which
                 keeps more cores busy where splits are large.
         """
+        check_flag("in_order", in_order)
         return pa.RecordBatchReader.from_batches(self.schema, self._rows(in_order=in_order))
 
     def to_arrow(self) -> pa.Table:
@@ -94,6 +95,7 @@ class Rows(ABC):
             lazy: give a LazyFrame. Columns, filters and limits of a query go into the scan, and the rows of one state
                 are read when polars collects, each time anew. A scan with a limit gets columns only.
         """
+        check_flag("lazy", lazy)
         return convert.to_lazy_polars(self) if lazy else convert.to_polars(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
@@ -105,7 +107,7 @@ class Rows(ABC):
 
         Raises: UsageError for anything but a connection and a name.
         """
-        if not hasattr(connection, "register") or not isinstance(name, str):
+        if isinstance(connection, type) or not hasattr(connection, "register") or not isinstance(name, str) or not name:
             raise UsageError("to_duckdb takes a connection and a name: to_duckdb(duckdb.connect(), 'flights')")
         return convert.to_duckdb(self.to_dataset(), connection, name)
 

@@ -62,8 +62,7 @@ def check_set(schema: TableSchema, name: str, value: str, *, has_snapshots: bool
     Raises:
         OptionError: a wrong name or value, or the option cannot change (any more).
     """
-    if not isinstance(name, str):
-        raise OptionError(f"an option's name is a text, not {name!r}", option=str(name))
+    _require_name(name)
     check_names({name: value})
     check_values({name: value})
     if _is_unchanged(schema, name, value):
@@ -85,12 +84,18 @@ def check_dynamic(schema: TableSchema, name: str, value: str) -> None:
         raise OptionError("'bucket' is how rows were written, a read cannot change it", option=name, value=value)
 
 
+def _require_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise OptionError(f"an option's name is a text, not {name!r}", option=str(name))
+
+
 def check_remove(schema: TableSchema, name: str, *, has_snapshots: bool) -> None:
     """Refuse to reset an option that cannot change (any more).
 
     Raises:
         OptionError: it cannot change, or it is not set and its name nearly that of another option.
     """
+    _require_name(name)
     if name not in schema.options:
         check_names({name: ""})
     _check_never(name)

@@ -175,10 +175,12 @@ class Options(Mapping[str, str]):
 def require_texts(options: Mapping[str, object]) -> None:
     """Refuse values that are no texts.
 
-    Raises: OptionError with the text that a value would be.
+    Raises: OptionError with the text that a value would be, and for half of a surrogate pair.
     """
     for name, value in options.items():
         if isinstance(value, str):
+            if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+                raise OptionError(f"option {name!r} is not valid Unicode: {value!r}", option=name, value=value)
             continue
         if value is None:
             shown = "None; leave it out"

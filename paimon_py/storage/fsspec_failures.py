@@ -53,7 +53,10 @@ class Failures:
             return error
         status = http_status(error)
         text = f"{operation} of {path} failed: {type(error).__name__}: {self.redacted(str(error))}"
-        refused = status in _REFUSED_STATUS or type(error).__name__ in _NEVER_SENT
+        unsent = type(error).__name__ in _NEVER_SENT
+        if unsent:
+            text += "; give credentials in options, such as s3.access-key and s3.secret-key, or as the store's tools do"
+        refused = status in _REFUSED_STATUS or unsent
         if ambiguous and not refused:
             return StorageUnknownError(text, path=path, operation=operation, transient=True)
         transient = status in _TRANSIENT_STATUS or (

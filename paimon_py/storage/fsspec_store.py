@@ -339,7 +339,8 @@ def _system_class(scheme: str) -> Any:
         install = f'pip install "paimon-py[{extra}]"' if extra else str(error)
         raise UsageError(f"{scheme}:// needs a package that is not installed: {install}") from error
     except ValueError as error:
-        raise UsageError(f"unknown URL scheme {scheme}://") from error
+        known = "s3, gs, abfss, oss, hdfs and memory"
+        raise UsageError(f"unknown URL scheme {scheme}://; those of stores are {known}") from error
 
 
 def _s3_class() -> Any:

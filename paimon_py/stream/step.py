@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from paimon_py.doors import check_flag
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spec.snapshot import MIN_LONG, Snapshot
@@ -93,6 +94,7 @@ class Step:
                 there. All changes of one key come in their order in either case.
         Raises: as `read`
         """
+        check_flag("in_order", in_order)
         return pa.RecordBatchReader.from_batches(self.schema, self._batches(in_order=in_order))
 
     def to_arrow(self) -> pa.Table:

@@ -64,6 +64,18 @@ def files(directory):
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
+def stored(store, directory):
+    """Every file below a directory of a store with its bytes."""
+    found, waiting = {}, [directory]
+    while waiting:
+        for status in store.list(waiting.pop()):
+            if status.is_directory:
+                waiting.append(status.path)
+            else:
+                found[status.path] = store.get(status.path)
+    return found
+
+
 @contextlib.contextmanager
 def refused(where, error, *words):
     """The body raises exactly `error`, its message has all the words, and no file below `where` is another one."""

@@ -23,6 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from unit.public import stored
 
 import paimon_py
 import paimon_py.types
@@ -58,9 +59,11 @@ def shop():
     keyed.write_arrow(pa.table({"k": [1, 2], "v": ["a", "b"], "n": pa.array([1, 2], pa.int32())}))
     parted = catalog.create_table("d.p", PARTED, partition_by=["p"])
     parted.write_arrow(pa.table({"k": [1], "p": [date(2024, 1, 1)]}))
-    before = (keyed.snapshot().id, parted.snapshot().id, catalog.tables("d"), keyed.refresh().schema)
+    store, places = keyed._root.store, (keyed.location, parted.location)
+    before = [stored(store, place) for place in places]
     yield Shop(catalog, keyed, parted)
-    assert (keyed.snapshot().id, parted.snapshot().id, catalog.tables("d"), keyed.refresh().schema) == before
+    assert [stored(store, place) for place in places] == before
+    assert catalog.tables("d") == ["p", "t"]
 
 
 class Shop:
@@ -100,7 +103,7 @@ ASKED = {
     "column name": (lambda s: s.t.scan(where="nn = 1"), UsageError, "did you mean 'n'?"),
     "expression as text": (lambda s: s.t.update("k = 1", {"v": "upper(v)"}), UsageError, 'sql("upper(v)")'),
     "sum as text": (lambda s: s.t.update("k = 1", {"n": "n + 1"}), SchemaError, 'sql("n + 1") calculates'),
-    "narrowing": (lambda s: s.t.alter(paimon_py.UpdateColumnType("k", "SMALLINT")), UsageError, ""),
+    "narrowing": (lambda s: s.t.alter(paimon_py.UpdateColumnType("n", "SMALLINT")), SchemaError, "allow_narrowing=True"),
     "text as columns": (lambda s: s.t.scan(columns="k"), UsageError, "columns=['k']"),
 }
 

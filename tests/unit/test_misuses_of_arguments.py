@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from unit.public import stored
 
 from paimon_py import (
     BranchNotFoundError,
@@ -45,7 +46,7 @@ class Shop:
         self.step = next(self.t.stream(from_="full", until="now"))
 
     def seen(self):
-        return self.c.databases(), self.c.tables("d"), self.t.refresh().schema, self.t.snapshot(), self.t.tags(), self.t.branches()
+        return self.c.databases(), self.c.tables("d"), [stored(table._root.store, table.location) for table in (self.t, self.p)]
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,28 @@ import pathlib
 import time
 from datetime import date, timedelta
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from unit.public import stored
 
-from paimon_py import Catalog, Changes, PaimonError, Schema, SchemaError, Table, UsageError, col
+from paimon_py import (
+    Catalog,
+    Changes,
+    OptionError,
+    PaimonError,
+    RemoveOption,
+    Schema,
+    SchemaError,
+    SetOption,
+    Table,
+    UsageError,
+    col,
+)
 from paimon_py.storage.memory_store import MemoryStore
 
 KEYED = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
@@ -40,14 +54,7 @@ class Shop:
         self.s = self.c.create_table("d.s", KEYED, primary_key=["k"], options={"bucket": "-1"})
 
     def files(self):
-        found, waiting = {}, ["/w"]
-        while waiting:
-            for status in self.store.list(waiting.pop()):
-                if status.is_directory:
-                    waiting.append(status.path)
-                else:
-                    found[status.path] = self.store.get(status.path)
-        return found
+        return stored(self.store, "/w")
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +91,9 @@ FLAGS = {
     "all_columns": lambda s, v: s.t.analyze(all_columns=v),
     "deep": lambda s, v: s.t.doctor(deep=v),
     "analyze": lambda s, v: s.t.scan().explain(analyze=v),
+    "lazy": lambda s, v: s.t.scan().to_polars(lazy=v),
+    "in_order": lambda s, v: s.t.scan().to_reader(in_order=v),
+    "in_order of a step": lambda s, v: s.t.stream(from_=1).poll().to_reader(in_order=v),
     "analyze of a system table": lambda s, v: s.t.system("files").scan().explain(analyze=v),
 }
 FUNCTIONS = {
@@ -206,6 +216,12 @@ OTHERS = {
     "share": (lambda s: s.s.writer(share=(0, 2**70)), UsageError, "there are at most 2147483647 writers"),
     "name of a column": (lambda s: s.t.write_arrow([{"k": 1, "\ud800": 1}]), UsageError, "the name of a column is a text, not"),
     "name to join by": (lambda s: s.t.merge(ROWS, {"k": "\ud800"}, when_matched_update=True), UsageError, "column of the source is a text"),
+    "changes": (lambda s: Changes.concat([None]), UsageError, "concat takes a list of changes"),
+    "option to remove": (lambda s: s.t.alter(RemoveOption(["a"])), OptionError, "an option's name is a text"),
+    "option": (lambda s: s.t.alter(SetOption("a.b", "\ud800")), OptionError, "option 'a.b' is not valid Unicode: '\\ud800'"),
+    "option of a new table": (lambda s: s.c.create_table("d.x", KEYED, options={"a": "\ud800"}), OptionError, "option 'a' is not valid Unicode"),
+    "view": (lambda s: s.t.scan().to_duckdb(duckdb.connect(), ""), UsageError, "to_duckdb takes a connection and a name"),
+    "scheme": (lambda s: Table.open("foo://x/t"), UsageError, "unknown URL scheme foo://; those of stores are s3, gs, abfss, oss, hdfs and memory"),
     "schema of numbers": (lambda s: Schema(5), UsageError, "columns come as a list"),
 }  # fmt: skip
 
