@@ -86,12 +86,13 @@ def named(what: str, given: object) -> tuple[str, ...]:
 def mapped(what: str, given: object) -> dict[str, Any]:
     """The items of a mapping from names that a caller gave; none for None.
 
-    Raises: UsageError for anything else.
+    Raises: UsageError for anything else, which is not repeated: options hold secrets.
     """
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise UsageError(f"{what} map names to texts, got {type(given).__name__}: {given!r}")
+        names = " with names that are no texts" if isinstance(given, Mapping) else ""
+        raise UsageError(f"{what} map names to texts, got a {type(given).__name__}{names}")
     return dict(given)
 
 

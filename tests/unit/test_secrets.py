@@ -299,7 +299,8 @@ def test_calls_with_wrong_arguments_do_not_repeat_them(tmp_path):
         lambda: Catalog.open(b"s3://u:sesame@b/t"), lambda: catalog.create_table("d.u", KEYED, options=pairs),
         lambda: catalog.create_table("d.u", KEYED, options={"jdbc.password": ["sesame"]}),
         lambda: catalog.create_table("d.u", KEYED, options={"buckett": "sesame"}),
-        lambda: table.scan(options=pairs),
+        lambda: table.scan(options=pairs), lambda: Catalog.open("memory://w", pairs),
+        lambda: Catalog.open("memory://w", {("jdbc.password", "sesame"): ""}), lambda: catalog.create_database("e", options=pairs),
         lambda: Table.open("s3://b/t", {"s3.access-key": "sesame"}),
     ):  # fmt: skip
         error = caught(call)
