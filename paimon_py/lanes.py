@@ -15,6 +15,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from paimon_py.errors import UsageError
 
 T = TypeVar("T")
@@ -108,7 +110,7 @@ class _Lane(Generic[R]):
         return self.begin is not None and not self.busy
 
 
-class _Step(NamedTuple, Generic[R]):
+class _Step(msgspec.Struct, Generic[R], frozen=True):
     """A result with its size, or the end, perhaps by an error."""
 
     result: tuple[R, int] | None

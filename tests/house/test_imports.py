@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from paimon_py import Catalog, Schema
 ROOT = Path(__file__).parents[2]
 
 ELSEWHERE = {
-    "adlfs", "click", "datasketches", "duckdb", "fastavro", "fsspec", "gcsfs", "pandas", "polars", "pyarrow.dataset", "pyarrow.orc",
-    "pyspark", "requests", "rich", "s3fs",
+    "IPython", "adlfs", "click", "datasketches", "duckdb", "fastavro", "fsspec", "gcsfs", "pandas", "polars", "pyarrow.dataset",
+    "pyarrow.orc", "pyspark", "requests", "rich", "s3fs",
 }  # fmt: skip
 RARE = {
     "paimon_py.cli", "paimon_py.doctor.checks", "paimon_py.doctor.gather", "paimon_py.metadata.level_files",
@@ -66,6 +67,16 @@ def test_the_names_that_must_not_load_exist():
     files = {path.relative_to(ROOT).with_suffix("").as_posix() for path in (ROOT / "paimon_py").rglob("*.py")}
     known = {name.removesuffix("/__init__").replace("/", ".") for name in files}
     assert (RARE | WRITING) - known == set()
+
+
+def test_no_class_has_bases_that_python_3_10_refuses():
+    found = []
+    for path in sorted((ROOT / "paimon_py").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            bases = [base.id for base in getattr(node, "bases", []) if isinstance(base, ast.Name)]
+            if "NamedTuple" in bases and len(node.bases) > 1:
+                found.append(f"{path.relative_to(ROOT)}:{node.name}")
+    assert found == []
 
 
 def test_import_loads_reading_and_nothing_else():
