@@ -181,6 +181,8 @@ class HasOtherNames:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
+            if hasattr(type(self), name):  # a property that failed: its own error says more
+                return object.__getattribute__(self, name)
             raise AttributeError(unknown_attribute(type(self), name))
 
         def __getitem__(self, item: object) -> object:

@@ -13,7 +13,7 @@ from paimon_py import Changes, CommitResult, CompactionTask, ExpiredSnapshots, P
 from paimon_py.commit.changes import BucketChanges
 from paimon_py.commit.uncommitted import delete_compaction
 from paimon_py.compaction.compact import Overtaken
-from paimon_py.doors import NameList, as_python, check_progress
+from paimon_py.doors import NameList, as_python, check_flag, check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.analyze import Measured, columns_to_analyze, measured
 from paimon_py.maintain.compact_table import compact_table
@@ -95,6 +95,7 @@ def expire(
 ) -> ExpiredSnapshots:  # fmt: skip
     """See `expire_snapshots_spark`."""
     require_table(table, "expire_snapshots_spark")
+    check_flag("dry_run", dry_run)
     retention = retention_of(
         table.schema.options, table._root.env.clock.millis(), "snapshot", count_min=retain_min, count_max=retain_max,
         older_than=older_than, limit=max_deletes,
@@ -108,6 +109,7 @@ def clean(
 ) -> RemovedOrphans:  # fmt: skip
     """See `remove_orphans_spark`."""
     require_table(table, "remove_orphans_spark")
+    check_flag("dry_run", dry_run)
     check_progress(progress)
     limit = limit_of(table._root.env.clock, older_than)
     return remove_orphans(table._root, limit, dry_run=dry_run, progress=progress, hands=_Hands(session(spark)))

@@ -224,6 +224,25 @@ def test_names_that_nobody_gives_are_no_advice(shop):
     assert str(caught.value) == "'Table' object has no attribute 'xyzzy'"
 
 
+def test_a_property_that_fails_says_why_and_not_that_it_is_not_there(shop, monkeypatch):
+    def broken(self):
+        return None.missing
+
+    monkeypatch.setattr(Table, "options", property(broken))
+    with pytest.raises(AttributeError) as caught:
+        _ = shop.t.options
+    assert str(caught.value) == "'NoneType' object has no attribute 'missing'"
+
+
+@pytest.mark.parametrize("verb", ["remove_orphans_spark", "expire_snapshots_spark"])
+@pytest.mark.parametrize("given", [None, "", 0, "no"])
+def test_executors_delete_nothing_for_a_dry_run_that_is_no_flag(shop, verb, given):
+    pytest.importorskip("pyspark")
+    with pytest.raises(UsageError) as caught:
+        getattr(paimon_py, verb)(shop.t, dry_run=given)
+    assert str(caught.value) == f"dry_run is True or False, not {given!r}"
+
+
 ARGUMENTS = {
     "primary_keys": (lambda s: s.c.create_table("d.x", KEYED, primary_keys=["k"]), "write primary_key=[…]"),
     "partition_keys": (lambda s: s.c.create_table("d.x", KEYED, partition_keys=["k"]), "write partition_by=[…]"),
