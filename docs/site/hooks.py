@@ -17,6 +17,15 @@ OUTSIDE = {"CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.m
 """Pages outside docs/, by their path in the project, and where the site shows them."""
 
 
+WEIGHTS = {
+    **dict.fromkeys(("decisions/", "changelog.md"), 0.1),
+    **dict.fromkeys(("reference/", "options.md"), 0.4),
+    **dict.fromkeys(("format.md", "benchmarks.md", "reliability.md", "contributing.md"), 0.4),
+    **dict.fromkeys(("getting-started.md", "howto/", "concepts/", "types.md", "compaction.md"), 2),
+}
+"""How much a page counts in the search, by how the path begins: tasks come before the history of the project."""
+
+
 def on_files(files: Files, *, config: Any) -> Files:
     """Add the pages outside docs/, and the notebooks with what they show."""
     for path, page in OUTSIDE.items():
@@ -31,6 +40,9 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Lead links out of docs/ to where the site shows these pages."""
+    for path, weight in WEIGHTS.items():
+        if page.file.src_uri.startswith(path):
+            page.meta["search"] = {"boost": weight}
     up = "../" * page.file.src_uri.count("/")
     for path, shown in OUTSIDE.items():
         markdown = markdown.replace(f"]({up}../{path}", f"]({up}{shown}")

@@ -123,8 +123,8 @@ def merge_tree() -> str:
         arrow((135, 104), (135, 130)),
         text(244, 92, "one writer for each bucket", 13),
         *runs,
-        text(346, 152, "level 0: a file,"),
-        text(346, 170, "a sorted run", 14),
+        text(346, 144, "level 0: each file"),
+        text(346, 162, "is a sorted run"),
         arrow((190, 162), (190, 196)),
         text(204, 184, "compaction", 13),
         box(40, 200, 140, 28, "", SKY, BLUE),
@@ -133,7 +133,8 @@ def merge_tree() -> str:
         box(40, 268, 94, 30, "", BLUE, BLUE),
         box(138, 268, 94, 30, "", BLUE, BLUE),
         box(236, 268, 94, 30, "", BLUE, BLUE),
-        text(346, 288, "level 5: the top"),
+        text(346, 280, "level 5, the top:"),
+        text(346, 298, "one run"),
         text(20, 336, "A read merges the runs of a key:", bold=True),
         grid(20, 348, (90, 60, 60), versions, SAND, LINE),
         arrow((236, 384), (292, 384)),
@@ -177,8 +178,8 @@ def engines() -> str:
 def changelogs() -> str:
     """What each producer tells of the same commits."""
     told = [
-        ("none", "what was written", [("+U", "Bonn")]),
-        ("input", "what came in, with its kind", [("+U", "Bonn")]),
+        ("none", "what was written", [("+I", "Bonn")]),
+        ("input", "what came in, with its kind", [("+I", "Bonn")]),
         ("lookup", "before and after, each commit", [("-U", "Ulm"), ("+U", "Bonn")]),
         ("full-compaction", "before and after, now and then", [("-U", "Ulm"), ("+U", "Bonn")]),
     ]

@@ -74,6 +74,35 @@ def test_every_page_is_shown_whole(site, address, browser, screen, scheme):
     assert found == {}
 
 
+ASKED = {
+    "time travel": ("getting-started", "concepts/snapshots"),
+    "data types": ("types",),
+    "compact": ("compaction",),
+    "deletion vectors": ("concepts/lsm",),
+    "backup": ("howto/copy-table",),
+    "exactly once": ("howto/load-files", "howto/many-writers"),
+    "hive metastore": ("catalogs",),
+    "merge engine": ("concepts/merge-engines",),
+    "how many buckets": ("buckets",),
+    "snapshot.time-retained": ("options", "concepts/snapshots", "care", "howto/"),
+    "s3": ("stores",),
+    "pandas": ("frames",),
+    "idempotent": ("howto/many-writers",),
+}
+"""What people type, and the pages of which one has to come first."""
+
+
+@pytest.mark.parametrize("words", ASKED)
+def test_what_people_type_leads_to_the_page(address, browser, words):
+    page, wrong = visited(browser, address, viewport=DESK)
+    page.fill("input.md-search__input", words)
+    page.wait_for_selector(".md-search-result__item", timeout=30_000)
+    first = page.locator(".md-search-result__item a").first.get_attribute("href")
+    assert any(f"/{place}" in first for place in ASKED[words]), first
+    assert wrong == []
+    page.close()
+
+
 @pytest.mark.parametrize("words", ["deletion-vectors.enabled", "expire_snapshots", "partial-update", "CommitUnknownError"])
 def test_the_search_finds(address, browser, words):
     page, wrong = visited(browser, address, viewport=DESK)
