@@ -19,6 +19,8 @@ from paimon_py.spec.types import STRING, Field
 PAGE = Path(__file__).parents[1] / "options.md"
 HEAD = """# Options
 
+Every option of tables and catalogs: type, default, what the option does, and whether paimon_py follows it.
+
 ## Tables
 
 All options of Java Paimon's `CoreOptions` (2.0 and its main branch of August 2026), under the names and with the
