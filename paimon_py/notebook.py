@@ -6,15 +6,17 @@ An error of ours becomes a line of the page: looking at a value never fails a ce
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from paimon_py.errors import PaimonError
-from paimon_py.pages import facts, grid, listed, note, page, section
+from paimon_py.pages import facts, grid, listed, moment, note, page, section
+from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_page import fields_grid, schema_parts
 from paimon_py.spec.shown import shown_text, shown_url
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot, Tag
 from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def table_page(root: TableRoot, schema: TableSchema, name: str) -> str:
         if latest is None:
             yield note("no snapshot yet: the table is empty")
             return
-        yield facts(_size(root, latest))
+        yield section("size", facts(_size(root, latest)))
         yield section("last commits", _commits(root, latest))
 
     return page(
@@ -61,11 +63,11 @@ def _size(root: TableRoot, latest: Snapshot) -> dict[str, object]:
     """How much a table holds; its bytes only where few manifests say."""
     manifests = root.manifests.base_and_delta(latest)
     known: dict[str, object] = {
-        "rows in all files": latest.total_record_count,
-        "data files": sum(each.added_files - each.deleted_files for each in manifests),
+        "rows in all files": _count(latest.total_record_count),
+        "data files": _count(sum(each.added_files - each.deleted_files for each in manifests)),
     }
     if len(manifests) <= _MANIFESTS:
-        known["bytes"] = f"{sum(entry.file.size_bytes for entry in root.manifests.live(manifests).entries()):,}"
+        known["bytes"] = _count(sum(entry.file.size_bytes for entry in root.manifests.live(manifests).entries()))
     return known
 
 
@@ -79,8 +81,8 @@ def _commits(root: TableRoot, latest: Snapshot) -> str:
     return grid(
         ("snapshot", "time", "kind", "user", "rows written", "rows in all files"),
         [
-            (each.id, moment(each.time_millis), each.commit_kind.value, each.commit_user, each.delta_record_count,
-             each.total_record_count)
+            (each.id, moment(each.time_millis), each.commit_kind.value, each.commit_user,
+             _count(each.delta_record_count), _count(each.total_record_count))
             for each in found
         ],
     )  # fmt: skip
@@ -92,41 +94,52 @@ def system_page(name: str, fields: Iterable[Field]) -> str:
 
 
 def scan_page(
-    title: str, known: dict[str, object], columns: Iterable[tuple[str, object]], plan: Callable[[], dict[str, object]]
+    title: str, known: dict[str, object], columns: Callable[[], pa.Schema], plan: Callable[[], dict[str, object]]
 ) -> str:
     """What a scan asks for, the columns that it returns, and what it would read."""
 
     def content() -> Iterator[str]:
+        yield grid(("column", "type"), [(field.name, field.type) for field in columns()])
         found = plan()
         if found:
             yield section("plan", facts(found))
 
-    return page(title, facts(known), grid(("column", "type"), columns), *guarded(content))
+    return page(title, facts(known), *guarded(content))
 
 
 def snapshot_page(value: Snapshot) -> str:
     """What a snapshot says of itself. Cost: nothing is read."""
-    known = {
+    return page(f"Snapshot {value.id}", facts(_told(value)))
+
+
+def guarded(content: Callable[[], Iterable[str]]) -> Iterator[str]:
+    """Parts of a page, up to what cannot be read, which is said instead."""
+    try:
+        yield from content()
+    except PaimonError as error:
+        yield note(f"{type(error).__name__}: {shown_text(str(error))}")
+
+
+def tag_page(value: Tag) -> str:
+    """A tag and the snapshot that the tag keeps. Cost: nothing is read."""
+    return page(f"Tag {value.name}", facts({"snapshot": value.snapshot.id, **_told(value.snapshot)}))
+
+
+def manifest_page(value: ManifestFile) -> str:
+    """What the list of manifests says of one. Cost: nothing is read."""
+    known = {"files added": value.added_files, "files deleted": value.deleted_files, "bytes": _count(value.size_bytes)}
+    return page(f"Manifest {value.name}", facts(known), note("entries: .entries()"))
+
+
+def _told(value: Snapshot) -> dict[str, object]:
+    batch = value.commit_identifier == BATCH_COMMIT_IDENTIFIER
+    return {
         "time": moment(value.time_millis), "commit kind": value.commit_kind.value, "commit user": value.commit_user,
-        "commit identifier": value.commit_identifier, "schema": value.schema_id,
-        "rows in all files": value.total_record_count, "rows written": value.delta_record_count,
+        "commit identifier": None if batch else value.commit_identifier, "schema": value.schema_id,
+        "rows in all files": _count(value.total_record_count), "rows written": _count(value.delta_record_count),
         "watermark": value.watermark,
     }  # fmt: skip
-    return page(f"Snapshot {value.id}", facts(known))
 
 
-def guarded(content: Callable[[], Iterable[str]]) -> list[str]:
-    """Parts of a page; what cannot be read is said instead."""
-    try:
-        return list(content())
-    except PaimonError as error:
-        return [note(f"{type(error).__name__}: {shown_text(str(error))}")]
-
-
-def moment(millis: int) -> str:
-    """A time in UTC as people write it."""
-    try:
-        return datetime.fromtimestamp(millis / 1000, timezone.utc).isoformat(" ", "seconds")
-    except (OverflowError, ValueError, OSError):
-        return f"{millis} ms after 1970"
-
+def _count(number: int | None) -> str | None:
+    return None if number is None else f"{number:,}"

@@ -6,6 +6,7 @@ A page is what `_repr_html_` of a value gives. Whoever makes one reads little, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 CELLS_MAX = 50
@@ -16,8 +17,15 @@ TEXT_MAX = 300
 
 _LONG = 20
 
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+_SPANS = ((0, 31), (127, 159), (0x61C, 0x61C), (0x200B, 0x200B), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F))
+_UNSEEN = [code for first, last in _SPANS for code in range(first, last + 1)]
+"""Characters that nobody sees, or that turn the direction of what follows: controls, marks, separators."""
+
+_MARKUP = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
+_ESCAPES = str.maketrans({**{chr(code): ascii(chr(code))[1:-1] for code in _UNSEEN}, **_MARKUP})
+_LINES = {code: text for code, text in _ESCAPES.items() if code != ord("\n")}
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
+_SHORT = 40
 
 
 def page(title: str, *parts: str) -> str:
@@ -40,7 +48,7 @@ def grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     left = len(listed) - CELLS_MAX
     height = ";max-height:22em" if len(listed) > _LONG else ""
     rest = note(f"… {left} more") if left > 0 else ""
-    return f'<div style="overflow:auto{height}"><table>{table}</table></div>{rest}'
+    return f'<div style="overflow:auto{height};margin:2px 0 6px"><table style="margin:0">{table}</table></div>{rest}'
 
 
 def note(text: str) -> str:
@@ -50,7 +58,7 @@ def note(text: str) -> str:
 
 def preformatted(text: str) -> str:
     """A text that people read line by line, as it is."""
-    return f"<pre>{text.translate(_ESCAPES)}</pre>"
+    return f'<pre style="white-space:pre;overflow:auto">{_whole(text).translate(_LINES)}</pre>'
 
 
 def section(title: str, *parts: str) -> str:
@@ -61,7 +69,7 @@ def section(title: str, *parts: str) -> str:
 def escaped(value: object) -> str:
     """A value as text that no browser takes for anything else, cut where it is very long."""
     text = value if isinstance(value, str) else str(value)
-    return (text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "…").translate(_ESCAPES)
+    return _whole(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "…").translate(_ESCAPES)
 
 
 def listed(values: Iterable[object], most: int = 20) -> str:
@@ -78,15 +86,32 @@ class AsPage:
 
     def _repr_html_(self) -> str:
         names: tuple[str, ...] = type(self).__struct_fields__  # type: ignore[attr-defined]
-        return page(type(self).__name__, facts({name: _plain(getattr(self, name)) for name in names}))
+        return page(type(self).__name__, facts({name: _plain(name, getattr(self, name)) for name in names}))
 
 
-def _plain(value: Any) -> object:
+def moment(millis: int) -> str:
+    """A time in UTC as people write it."""
+    try:
+        return datetime.fromtimestamp(millis / 1000, timezone.utc).isoformat(" ", "seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{millis} ms after 1970"
+
+
+def _plain(name: str, value: Any) -> object:
     """A value of a field as people read it; None for nothing."""
+    if name.endswith("_millis") and value is not None:
+        return f"{value} ({moment(value)})"
     if isinstance(value, (tuple, list, frozenset, set)):
         return listed(value) if value else None
     return value
 
 
 def _cell(tag: str, value: object) -> str:
-    return f'<{tag} style="{_CELL}">{escaped(value)}</{tag}>'
+    text = str(value)
+    wraps = "white-space:nowrap" if len(text) <= _SHORT else "min-width:16em;overflow-wrap:anywhere"
+    return f'<{tag} style="{_CELL};{wraps}">{escaped(text)}</{tag}>'
+
+
+def _whole(text: str) -> str:
+    """A text that can be sent as UTF-8: halves of characters are written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

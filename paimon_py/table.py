@@ -22,6 +22,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
 from paimon_py.other_names import HasOtherNames
+from paimon_py.pages import listed
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
@@ -494,7 +495,6 @@ class Table(
         return table_page(self._root, self._schema, self._name)
 
     def __repr__(self) -> str:
-        columns = ", ".join(self._schema.names)
         key = f", primary_key={list(self._schema.primary_keys)}" if self._schema.primary_keys else ""
         parts = f", partition_by={list(self._schema.partition_keys)}" if self._schema.partition_keys else ""
-        return f"Table({self._name!r}, columns=[{columns}]{key}{parts}, location={self.location!r})"
+        return f"Table({self._name!r}, columns=[{listed(self._schema.names)}]{key}{parts}, location={self.location!r})"

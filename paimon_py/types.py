@@ -9,7 +9,8 @@ from paimon_py.catalogs.server import KeptPartition
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.doors import NameList
-from paimon_py.env import Clock, Env, Ids, SerialPool
+from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
+from paimon_py.expr.calculation import Calculable
 from paimon_py.expr.literal import Lit
 from paimon_py.expr.predicate import (
     And,
@@ -25,12 +26,14 @@ from paimon_py.expr.predicate import (
     Predicate,
     TextMatch,
 )
+from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
 from paimon_py.scan.split import Compared, Section, Split
+from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
-from paimon_py.spec.manifest import DeletionPlace, ManifestFile
+from paimon_py.spec.manifest import DeletionPlace, IndexEntry, ManifestFile
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind
@@ -50,6 +53,8 @@ __all__ = [
     "Atomic",
     "Base",
     "BucketChanges",
+    "Budget",
+    "Calculable",
     "Clock",
     "Column",
     "ColumnStatistics",
@@ -58,6 +63,7 @@ __all__ = [
     "CompareColumns",
     "Compared",
     "Constant",
+    "Credentials",
     "DataFile",
     "DeletionPlace",
     "Edit",
@@ -70,6 +76,7 @@ __all__ = [
     "FileSource",
     "Ids",
     "In",
+    "IndexEntry",
     "IsNull",
     "IsTrue",
     "KeptPartition",
@@ -88,6 +95,7 @@ __all__ = [
     "Or",
     "Partition",
     "PartitionChoice",
+    "Pool",
     "Predicate",
     "Progress",
     "Pushed",
@@ -101,6 +109,8 @@ __all__ = [
     "SerialPool",
     "Skipped",
     "SnapshotValue",
+    "SpillFile",
+    "SpillPlace",
     "Split",
     "Statistics",
     "Stats",
@@ -110,3 +120,7 @@ __all__ = [
     "VectorType",
     "Writer",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from paimon_py.doors import names_place
 from paimon_py.errors import CorruptionError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.notebook import snapshot_page
+from paimon_py.notebook import manifest_page, snapshot_page, tag_page
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import snapshot_path
 from paimon_py.spec.manifest import ManifestFile
@@ -72,6 +72,9 @@ class Manifest:
 
     def __hash__(self) -> int:
         return hash(self.value)
+
+    def _repr_html_(self) -> str:
+        return manifest_page(self.value)
 
     def __repr__(self) -> str:
         return f"Manifest({self.name!r}, added={self.added_files}, deleted={self.deleted_files})"
@@ -210,6 +213,9 @@ class Tag:
 
     def __hash__(self) -> int:
         return hash((self.value.name, self.value.snapshot.id))
+
+    def _repr_html_(self) -> str:
+        return tag_page(self.value)
 
     def __repr__(self) -> str:
         return f"Tag({self.name!r}, snapshot_id={self.snapshot_id})"

@@ -29,3 +29,7 @@ __all__ = [
     "registry",
     "rows_of",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "canal", "debezium", "maxwell", *(name for name in globals() if name.startswith("__"))])

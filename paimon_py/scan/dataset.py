@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.fs
 
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.foreign import ForeignColumns
@@ -20,17 +21,29 @@ if TYPE_CHECKING:
     from paimon_py.scan.rows import Rows
 
 
-class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
-    """A dataset whose rows are those of a scan."""
+class ScanDataset(pyarrow.dataset.UnionDataset):  # type: ignore[misc]
+    """A dataset whose rows are those of a scan.
+
+    Arrow's own scanners see a dataset of one file that cannot be opened: they would crash where there is none.
+    """
 
     def __init__(self, rows: Rows) -> None:
         """The dataset of a scan; nothing is read yet."""
+        kind, place = pyarrow.dataset.ParquetFileFormat(), pyarrow.fs.PyFileSystem(_NoFiles())
+        file = kind.make_fragment("rows of a scan", filesystem=place)
+        files = pyarrow.dataset.FileSystemDataset([file], rows.schema, kind, filesystem=place)
+        super().__init__(rows.schema, [files])
         self._rows = rows
 
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
         return self._rows.schema
+
+    @property
+    def children(self) -> NoReturn:
+        """Refused: a scan has splits."""
+        _refuse("children")
 
     @property
     def partition_expression(self) -> Any:
@@ -130,6 +143,26 @@ class ScanScanner:
         if self._condition is not None or isinstance(self._columns, Mapping):
             return pyarrow.dataset.dataset(rows).to_table(columns=self._columns, filter=self._condition)
         return rows if self._columns is None else rows.select(self._columns)
+
+
+class _NoFiles(pyarrow.fs.FileSystemHandler):  # type: ignore[misc]
+    """Files of which none can be opened."""
+
+    def get_type_name(self) -> str:
+        return "paimon_py"
+
+    def normalize_path(self, path: str) -> str:
+        return path
+
+    def _no_file(self, *_: object, **__: object) -> NoReturn:
+        raise UnsupportedError(
+            "Arrow's own scanners cannot read the dataset of a scan: give filters and columns to its to_table, "
+            "to_batches or scanner, or take scan.to_reader()", feature="scanner",
+        )  # fmt: skip
+
+    open_input_file = open_input_stream = get_file_info = get_file_info_selector = _no_file
+    create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = _no_file
+    copy_file = move = open_append_stream = open_output_stream = _no_file
 
 
 def _needed(

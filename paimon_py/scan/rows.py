@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal, overload
@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from paimon_py.doors import NameList, check_flag, names_place
 from paimon_py.errors import UsageError
-from paimon_py.notebook import scan_page
 from paimon_py.other_names import no_items, unknown_attribute
 from paimon_py.scan import convert
+from paimon_py.scan.shown_rows import ShownRows
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,7 +37,7 @@ def _require_table(rows: Rows) -> None:
 
 
 @names_place(lambda rows: rows._place, _require_table)
-class Rows(ABC):
+class Rows(ShownRows):
     """Rows that are read when they are asked for, as batches of one schema."""
 
     @property
@@ -121,14 +121,6 @@ class Rows(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
-
-    def _repr_html_(self) -> str:
-        columns = [(field.name, field.type) for field in self.schema]
-        return scan_page(type(self).__name__, {"reads": repr(self)}, columns, self._seen_plan)
-
-    def _seen_plan(self) -> dict[str, object]:
-        """What a page of a notebook tells of the plan."""
-        return {}
 
     @property
     @abstractmethod

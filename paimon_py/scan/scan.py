@@ -427,19 +427,13 @@ class Scan(Rows):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
 
-    def __repr__(self) -> str:
+    def _told(self) -> dict[str, object]:
         given = msgspec.structs.asdict(self._extent).items()
-        chosen = {name: value for name, value in given if value is not None and value is not False}
-        parts = [f"{name}={value!r}" for name, value in chosen.items()] or ["latest"]
-        if self._columns is not None:
-            parts.append(f"columns={list(self._columns)}")
-        if self._where is not None:
-            parts.append(f"where={self._where!r}")
-        if self._order_by is not None:
-            parts.append(f"order_by={self._order_by!r}")
-        if self._limit is not None:
-            parts.append(f"limit={self._limit}")
-        return f"Scan({self._root.path!r}, {', '.join(parts)})"
+        state = ", ".join(f"{name}={value!r}" for name, value in given if value is not None and value is not False)
+        return {
+            "table": self._root.path, "state": state or "latest", "columns": self._columns, "where": self._where,
+            "order_by": self._order_by, "limit": self._limit,
+        }  # fmt: skip
 
 
 def _cut(batches: Batches, limit: int | None) -> Iterator[pa.RecordBatch]:

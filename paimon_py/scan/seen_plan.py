@@ -18,19 +18,20 @@ def seen_plan(scan: Scan) -> dict[str, object]:
     Cost: nothing if the scan was planned before; else the snapshot, its manifest lists, and at most four manifests.
     """
     known = "_planned" in scan.__dict__
-    state = scan._resolved if known or scan.is_latest or not scan.reads_changes else None
-    if not known and isinstance(state, FoundState) and state.snapshot is not None:
-        known = len(scan._root.manifests.base_and_delta(state.snapshot)) <= _MANIFESTS
-    if state is None and not scan.reads_changes:
-        return {"rows": "none: the table is empty"}
+    state = scan._resolved if known or not scan.reads_changes else None
+    snapshot = state.snapshot if isinstance(state, FoundState) else None
+    if not known and not scan.reads_changes:
+        known = snapshot is None or len(scan._root.manifests.base_and_delta(snapshot)) <= _MANIFESTS
     if not known:
         return {"files": "see explain(), which reads manifests and footers"}
     splits, skipped = scan._planned.splits, scan._planned.skipped
+    if snapshot is None and not splits and not scan.reads_changes:
+        return {"rows": "none: the table is empty"}
     return {
-        "snapshot": state.snapshot.id if isinstance(state, FoundState) and state.snapshot is not None else None,
+        "snapshot": None if snapshot is None else snapshot.id,
         "splits": len(splits),
         "files to read": sum(len(split.files) for split in splits),
         "files left out": skipped.files,
-        "rows in these files": sum(split.row_count for split in splits),
+        "rows in these files": f"{sum(split.row_count for split in splits):,}",
         "bytes": f"{sum(split.size_bytes for split in splits):,}",
     }

@@ -367,6 +367,10 @@ def ship(spark: SparkSession) -> None:
     _module("shipping").ship(spark)
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+
+
 def _module(name: str) -> Any:
     try:
         return importlib.import_module(f"paimon_py.spark.{name}")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from paimon_py.pages import facts, grid, note, page
 from paimon_py.spec.types import Atomic, DataType, Root
 
 _SIZES = {
@@ -55,6 +56,16 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     merged_record_count: int | None = None
     merged_record_size: int | None = None
     columns: Mapping[str, ColumnStatistics] = msgspec.field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        names = [name for name in ColumnStatistics.__struct_fields__ if name != "column_id"]
+        rows = [(column, *(_told(getattr(found, name)) for name in names)) for column, found in self.columns.items()]
+        known = {name: getattr(self, name) for name in Statistics.__struct_fields__ if name != "columns"}
+        return page("Statistics", facts(known), grid(("column", *names), rows) if rows else note("no column"))
+
+
+def _told(value: object) -> object:
+    return "" if value is None else value
 
 
 def can_be_analyzed(kind: DataType) -> bool:

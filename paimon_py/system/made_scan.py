@@ -89,6 +89,8 @@ class MadeScan(Rows):
     not change and can be pickled; secrets are left out of pickles.
     """
 
+    _title = "MadeScan"
+
     def __init__(
         self,
         made: Made,
@@ -225,13 +227,6 @@ class MadeScan(Rows):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _DERIVED}
 
-    def __repr__(self) -> str:
-        parts = [repr(f"{self._place} ${self._made.name}")]
-        if self._columns is not None:
-            parts.append(f"columns={list(self._columns)}")
-        if self._predicate is not None:
-            parts.append(f"where={self._predicate!r}")
-        if self._limit is not None:
-            parts.append(f"limit={self._limit}")
-        return f"MadeScan({', '.join(parts)})"
-
+    def _told(self) -> dict[str, object]:
+        table = f"{self._place} ${self._made.name}"
+        return {"table": table, "columns": self._columns, "where": self._predicate, "limit": self._limit}

@@ -9,11 +9,17 @@ import typing
 import pyarrow.dataset
 
 import paimon_py
+import paimon_py.cdc
+import paimon_py.spark
 import paimon_py.types
 from paimon_py.stream.stream import Stream
 
 OF_MAKERS = {"Metastore", "TableRoot"}
 """What those name who write a catalog of their own, in `Catalog.of` and the constructors."""
+
+
+MADE = {paimon_py.types.Env, paimon_py.types.SerialPool, paimon_py.types.Credentials}
+"""Classes of `paimon_py.types` that programs call, so that their arguments count too."""
 
 
 class Later(dict):
@@ -34,13 +40,18 @@ def leaves(hint):
         yield from leaves(inner)
 
 
+def leaves_of(hints):
+    return {leaf for hint in hints.values() for leaf in leaves(hint)}
+
+
 def named_by(cls):
     """Classes of ours that the public methods and fields of a class name, with where."""
     fields = typing.get_type_hints(cls, localns=Later()) if hasattr(cls, "__struct_fields__") else {}
     hints = {name: fields[name] for name in getattr(cls, "__struct_fields__", ()) if name in fields}
     for name, member in inspect.getmembers(cls):
         function = member.fget if isinstance(member, property) else member
-        if not name.startswith("_") and (inspect.isfunction(function) or inspect.ismethod(function)):
+        made = name == "__init__" and cls in MADE
+        if (made or not name.startswith("_")) and (inspect.isfunction(function) or inspect.ismethod(function)):
             hints |= {f"{name}({each})": hint for each, hint in typing.get_type_hints(function, localns=Later()).items()}
     for where, hint in hints.items():
         for leaf in leaves(hint):
@@ -56,17 +67,25 @@ def public():
 
 
 USED = ("Catalog", "Table", "Scan", "Snapshot", "Manifest", "Tag", "Changes", "Stream", "Step", "CommitResult", "RowsResult", "Finding", "Schema", "LSMWriter")
+GIVEN = ("Writer", "Explanation", "MadeScan", "MadeTable", "SystemTable", "Split", "Env", "Edit", "Pool", "SerialPool", "SpillPlace", "Calculable")
 
 
 def test_types_of_public_signatures_are_public():
     known = public()
     missing = {}
-    for name in (*USED, "Writer", "Explanation", "MadeScan", "MadeTable", "SystemTable", "Split"):
+    for name in (*USED, *GIVEN):
         cls = getattr(paimon_py, name, None) or getattr(paimon_py.types, name)
         for leaf, where in named_by(cls):
             if leaf not in known and leaf.__name__ not in OF_MAKERS:
                 missing[f"{leaf.__module__}.{leaf.__name__}"] = where
     assert missing == {}
+
+
+def test_types_of_public_functions_are_public():
+    known = public()
+    hints = {leaf for function in (paimon_py.sql, paimon_py.lit, paimon_py.col) for leaf in leaves_of(typing.get_type_hints(function))}
+    assert [leaf for leaf in hints if leaf.__module__.startswith("paimon_py") and leaf not in known] == []
+    assert paimon_py.types.Calculable in hints
 
 
 def test_the_list_of_types_is_what_is_there():
@@ -78,3 +97,6 @@ def test_completion_shows_public_names_alone():
     shown = [name for name in dir(paimon_py) if not name.startswith("_")]
     assert shown == sorted(paimon_py.__all__)
     assert "__version__" in dir(paimon_py)
+    for module, decoders in ((paimon_py.types, ()), (paimon_py.spark, ()), (paimon_py.cdc, ("canal", "debezium", "maxwell"))):
+        assert [name for name in dir(module) if not name.startswith("_")] == sorted((*module.__all__, *decoders))
+        assert "__doc__" in dir(module) and all(hasattr(module, name) for name in dir(module))

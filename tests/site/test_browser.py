@@ -9,6 +9,8 @@ import threading
 
 import pytest
 
+from paimon_py import Catalog, Schema, col
+
 pytestmark = pytest.mark.full
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 
@@ -110,4 +112,34 @@ def test_the_search_finds(address, browser, words):
     page.wait_for_selector(".md-search-result__item", timeout=30_000)
     first = page.inner_text(".md-search-result__list")
     assert words.lower() in first.lower() and wrong == []
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """Pages of notebooks as a page of their own: values of a table with long and hostile names, one below the other."""
+    evil = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+    catalog = Catalog.open(str(tmp_path_factory.mktemp("cells") / "w"))
+    catalog.create_database("d")
+    columns = [(evil, "INT", evil), ("long", "ROW<a ARRAY<MAP<STRING, DECIMAL(38, 18)>>, b TIMESTAMP(9)>", "word " * 60), ("x" * 200, "INT", "y" * 200)]
+    table = catalog.create_table("d.t", Schema([*columns, *((f"c{number}", "INT") for number in range(40))]), comment=evil)
+    empty = [table._repr_html_(), table.scan()._repr_html_()]
+    result = table.write_arrow([{evil: 1}])
+    scan = table.scan(where=col(evil) == 1)
+    values = [catalog, table, table.schema, scan, scan.explain(), table.snapshot(), result, table.analyze(columns=["c1"]), table.system("files")]
+    body = "".join(f"<div>{page}</div>" for page in (*empty, *(value._repr_html_() for value in values)))
+    return f"<meta charset=utf-8><style>:root{{color-scheme:light dark}}</style><title>cells</title>{body}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", [PHONE, DESK], ids=["phone", "desk"])
+def test_pages_of_notebooks_fit_and_run_nothing(cells, browser, screen, scheme):
+    page = browser.new_page(viewport=screen, color_scheme=scheme)
+    page.set_content(cells, wait_until="load")
+    assert page.title() == "cells" and page.evaluate("document.images.length + document.scripts.length") == 0
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    seen = "Array.from(document.querySelectorAll('td')).every(cell => cell.innerText === '' || cell.offsetWidth > 0)"
+    assert page.evaluate("document.querySelectorAll('td').length") > 100 and page.evaluate(seen)
+    colours = {"light": "rgb(0, 0, 0)", "dark": "rgb(255, 255, 255)"}
+    assert {page.evaluate("getComputedStyle(document.querySelector('td')).color")} == {colours[scheme]}
     page.close()

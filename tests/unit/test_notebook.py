@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import html.parser
+import re
 
 import pyarrow as pa
 import pytest
 from unit.public import env, keyed_table, new_catalog
 
-from paimon_py import Catalog, Schema, SetOption, Table, pages
+from paimon_py import Catalog, Schema, SetOption, Table, col, pages
 from paimon_py.metadata.root import TableRoot
 from paimon_py.testing.counting_store import CountingStore
+from paimon_py.types import Statistics
 
 CALLS_MAX = 8
 HOSTILE = "<script>alert('x')</script>&\"<img src=x onerror=alert(1)>"
@@ -102,13 +104,35 @@ def test_pages_cost_few_store_calls(table):
 
 def test_a_scan_shows_its_columns_and_plan(table):
     text = " ".join(shown(table.scan(columns=["v"], where="p = 2", limit=4)).split())
-    for part in ("Scan", "where=col(\"p\") == 2", "limit=4", "v string", "snapshot 2", "files to read 1", "files left out"):
+    for part in ("Scan", "where col(\"p\") == 2", "limit 4", "state latest", "v string", "snapshot 2", "files to read 1", "files left out"):
         assert part in text, part
     assert "explain()" in shown(table.changes(1, 2))
     assert "MadeScan" in shown(table.system("snapshots").scan())
     planned = table.scan(where="p = 2")
     planned.splits()
     assert "files to read" in shown(planned)
+
+
+def test_a_scan_of_an_empty_table_says_so(catalog):
+    empty = catalog.create_table("d.e", Schema([("a", "INT")]))
+    for scan in (empty.scan(), empty.scan(where="a > 1", limit=3)):
+        assert "rows none: the table is empty" in " ".join(shown(scan).split())
+
+
+def test_a_scan_of_a_state_that_is_not_there_says_so(table):
+    text = " ".join(shown(table.scan(tag="none")).split())
+    assert "state tag='none'" in text and "TagNotFoundError: " in text
+    assert "SnapshotNotFoundError: " in shown(table.scan(snapshot_id=99))
+
+
+def test_tags_manifests_and_statistics_have_pages(table):
+    table.analyze(columns=["k"])
+    text = " ".join(shown(table.statistics()).split())
+    assert "merged_record_count 2" in text and "column distinct_count min max" in text and "k 2 1 2 0 8 8" in text
+    assert "no column" in shown(Statistics(snapshot_id=1, schema_id=0))
+    tag = " ".join(shown(table.create_tag("second", snapshot_id=1)).split())
+    assert "Tag second snapshot 1 time " in tag and "9223372036854775807" not in tag
+    assert "files added 2 files deleted 0 bytes" in " ".join(shown(table.snapshot(1).manifests()[0]).split())
 
 
 def test_snapshots_results_and_explanations_have_pages(table):
@@ -130,6 +154,20 @@ def test_what_users_named_is_escaped_and_cut(catalog):
         assert "<script" not in value._repr_html_() and "<img" not in value._repr_html_()
         shown(value)
     assert len(pages.escaped("x" * 10_000)) < 400
+
+
+def test_what_nobody_sees_is_written_out(catalog):
+    table = catalog.create_table("d.u", Schema([("a\u202eb", "INT", "x\x1b[31m\u2066")]), comment="no\u200bspace")
+    for value in (table, table.schema, table.scan(where=col("a\u202eb") == 1), table.scan().explain()):
+        page = value._repr_html_()
+        assert "a\\u202eb" in page and not set(page) & set("\u202e\u2066\u200b\x1b"), page
+    assert "x\\x1b[31m\\u2066" in table._repr_html_() and "no\\u200bspace" in table._repr_html_()
+    assert table.scan().explain()._repr_html_().count("\n") > 3
+    assert pages.escaped("half \ud800") == "half \\ud800" and "half \\ud800" in pages.preformatted("half \ud800")
+
+
+def test_times_of_results_can_be_read(table):
+    assert re.search(r"older_than_millis \d+ \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00\)", " ".join(shown(table.remove_orphans()).split()))
 
 
 def test_pages_hide_secrets(catalog):
@@ -160,6 +198,12 @@ def test_a_schema_prints_in_a_line(table):
         "TableSchema(1: p INT NOT NULL, k BIGINT NOT NULL, v STRING, primary_key=['p', 'k'], partition_by=['p'], "
         "options={'bucket': '2', 'my.own': '***'})"
     )
+
+
+def test_names_of_many_columns_are_cut(catalog):
+    wide = catalog.create_table("d.many", Schema([(f"c{number}", "INT") for number in range(70)]))
+    assert f"c19, … 50 more], location={wide.location!r})" in repr(wide)
+    assert repr(wide.schema).startswith("TableSchema(0: c0 INT, c1 INT, ") and repr(wide.schema).endswith("c19 INT, … 50 more)")
 
 
 def test_long_grids_scroll_and_comments_are_shown_where_there_are_any(catalog):

@@ -7,6 +7,7 @@ import decimal
 import pickle
 
 import pyarrow as pa
+import pyarrow.acero
 import pyarrow.compute as pc
 import pyarrow.dataset
 import pytest
@@ -232,6 +233,25 @@ def test_a_dataset_refuses_what_needs_files(table, verb, given):
         getattr(table.scan().to_dataset(), verb)(*given)
 
 
+def test_scanners_of_arrow_are_refused_and_crash_nothing(table, tmp_path):
+    dataset = table.scan().to_dataset()
+    node = pyarrow.acero.ScanNodeOptions(dataset)
+    for read in (
+        lambda: pyarrow.dataset.Scanner.from_dataset(dataset, columns=["id"]).to_table(),
+        lambda: pyarrow.dataset.Scanner.from_dataset(dataset).count_rows(),
+        lambda: pyarrow.acero.Declaration("scan", node).to_table(),
+        lambda: pyarrow.dataset.Scanner.from_dataset(pickle.loads(pickle.dumps(dataset))).head(1),
+    ):
+        with pytest.raises(UnsupportedError, match=r"Arrow's own scanners cannot read the dataset of a scan: .* scan.to_reader"):
+            read()
+    with pytest.raises(UnsupportedError, match="no children: give filters"):
+        _ = dataset.children
+    with pytest.raises(UnsupportedError, match="no replace_schema: give filters"):
+        pyarrow.dataset.dataset([dataset, dataset])
+    pyarrow.dataset.write_dataset(table.scan().to_reader(), tmp_path / "files", format="parquet")
+    assert pyarrow.dataset.dataset(tmp_path / "files").count_rows() == 4
+
+
 def test_a_scan_taken_for_a_dataset_says_what_to_use(table):
     with pytest.raises(Exception, match=r"scan.to_dataset\(\)"):
         polars.scan_pyarrow_dataset(table.scan()).collect()
@@ -251,6 +271,12 @@ def test_deep_and_unknown_expressions_have_no_claim():
     both = said_by((pc.field("a") > 1) & (pc.add(pc.field("a"), 1) > 2), columns)
     assert (repr(both.claim.predicate), both.claim.exact, both.columns) == ('col("a") > 1', False, {"a"})
     assert said_by(pc.scalar(True) & (pc.scalar(3) < pc.field("a")), columns).claim.exact
+
+
+@pytest.mark.parametrize("given", ["yes", "false", 2])
+def test_lazy_is_a_flag(table, given):
+    with pytest.raises(UsageError, match=f"lazy is True or False, not {given!r}"):
+        table.scan().to_polars(lazy=given)
 
 
 def test_a_library_that_is_absent_is_named(table, monkeypatch):

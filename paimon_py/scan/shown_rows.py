@@ -1,0 +1,39 @@
+"""How rows that are not read yet show themselves: as a line, and as a page of a notebook."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import pyarrow as pa
+
+from paimon_py.notebook import scan_page
+
+
+class ShownRows(ABC):
+    """Rows that can say what they are."""
+
+    _title: ClassVar[str] = "Scan"
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns that are returned."""
+
+    @abstractmethod
+    def _told(self) -> dict[str, object]:
+        """What is read: the table, perhaps its state, and what was asked for, by the names of arguments."""
+
+    def _seen_plan(self) -> dict[str, object]:
+        """What a page of a notebook tells of the plan."""
+        return {}
+
+    def _repr_html_(self) -> str:
+        told = {name.replace("_", " "): value for name, value in self._told().items() if name != "columns"}
+        return scan_page(self._title, told, lambda: self.schema, self._seen_plan)
+
+    def __repr__(self) -> str:
+        told = {name: value for name, value in self._told().items() if value is not None}
+        first = [repr(told.pop("table")), *([str(told.pop("state"))] if "state" in told else ())]
+        rest = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in told.items()]
+        return f"{self._title}({', '.join(first + rest)})"
