@@ -189,7 +189,7 @@ class Table(
 
         Args:
             data: tables, batches and readers of pyarrow; frames of pandas and polars; datasets; relations of DuckDB;
-                lists of mappings; generators of batches. Columns match by name.
+                lists of mappings; generators of batches. Columns match by name; a number of a wider type must fit.
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
                 occur in `data`. None adds.
             watermark: event-time watermark in epoch milliseconds to record.
@@ -198,7 +198,7 @@ class Table(
         Returns: what was committed.
 
         Raises:
-            UsageError: the data do not fit; no file is left behind.
+            UsageError: the data do not fit; no file is left behind. The first misfit of each column is named.
             CommitConflictError: another commit changed what this one depends on; no file is left behind. If keys move
                 between partitions, Arrow tables and batches are written again first.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.

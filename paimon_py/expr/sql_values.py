@@ -27,6 +27,15 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 """Functions and how many arguments each takes, at least and at most."""
 
+_CASTS = "values take the type of their column where nothing is lost; a function casts: lambda rows: rows['a'].cast(…)"
+_CHOOSES = "write CASE WHEN a > 1 THEN b ELSE c END"
+_MEANT = {
+    "cast": _CASTS, "try_cast": _CASTS, "to_char": _CASTS, "to_date": _CASTS, "if": _CHOOSES, "iff": _CHOOSES,
+    "iif": _CHOOSES, "decode": _CHOOSES, "ifnull": "coalesce", "nvl": "coalesce", "isnull": "coalesce",
+    "len": "length", "char_length": "length", "ceiling": "ceil", "substr": "substring", "ucase": "upper",
+    "lcase": "lower",
+}  # fmt: skip
+"""What stands here for functions of other dialects: one of ours, or advice."""
 _SUMS: dict[str, Sign] = {"+": "+", "-": "-"}
 _PRODUCTS: dict[str, Sign] = {"*": "*", "/": "/"}
 _CLAUSES = frozenset(("WHEN", "THEN", "ELSE", "END"))
@@ -100,9 +109,7 @@ class _Values(Conditions):
         token = self._token
         name = token.value.lower()
         if name not in FUNCTIONS:
-            near = difflib.get_close_matches(name, FUNCTIONS, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(FUNCTIONS)}"
-            self._fail(f"there is no function {token.value}{hint}")
+            self._fail(f"there is no function {token.value}; {_meant(name)}")
         self._at += 2
         arguments: list[object] = []
         if not self._accept(")"):
@@ -136,3 +143,11 @@ class _Values(Conditions):
         otherwise: object = self.value(depth + 1) if self._accept("ELSE") else Lit(None)
         self._expect("END")
         return Case(tuple(branches), otherwise)
+
+
+def _meant(name: str) -> str:
+    """What may be meant by a function that is not there."""
+    near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, FUNCTIONS, 1)
+    if not near:
+        return f"there are {', '.join(FUNCTIONS)}"
+    return f"did you mean {near[0]}?" if near[0] in FUNCTIONS else near[0]

@@ -46,16 +46,18 @@ def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
 
     A *reference* is a name after `source.` or `target.`, in any case, or after `src.`, `tgt.`, `s.` or `t.` if one of
     `columns` is called so. A text reads like an expression if names, literals, operators and calls make it up with a
-    reference among them, or a column inside a call or beside `||`; or if it is one call and speaks of a reference.
+    reference among them, or a column inside a call or beside `||`; or if it is one call and speaks of a reference; or
+    if it is a CASE … END or a CAST(… AS …) that speaks of a reference or a column.
 
     Cost: linear in the text.
     Returns: the path, after "source" or "target" where the text names a side; None for any other text.
     """
-    if not any(sign in text for sign in (".", "(", "||")):
-        return None
     text = text.strip()
+    found = _inside_of_case(text)
+    if not found and not any(sign in text for sign in (".", "(", "||")):
+        return None
     known = {name.casefold(): name for name in columns}
-    found = _operands(text) or _inside_of_call(text)
+    found = found or _operands(text) or _inside_of_call(text)
     references = (_reference(path, known) for path, _ in found)
     meant = next((path for path in references if path is not None), None)
     names = (path.casefold() for path, in_call in found if in_call or "||" in text)
@@ -115,4 +117,12 @@ def _inside_of_call(text: str) -> list[tuple[str, bool]]:
         depth += 1 if sign == "(" else -1
         if depth == 0:
             return []
-    return [(path, False) for path in _PATHS.findall(inside)] if depth == 1 else []
+    is_cast = text[: start.end() - 1].casefold() in ("cast", "try_cast") and " as " in inside.casefold()
+    return [(path, is_cast) for path in _PATHS.findall(inside)] if depth == 1 else []
+
+
+def _inside_of_case(text: str) -> list[tuple[str, bool]]:
+    """Everything that could be a column in a text that is one CASE … END."""
+    words = text.casefold().split()
+    is_case = words[:1] == ["case"] and words[-1] == "end" and "when" in words and "then" in words
+    return [(path, True) for path in _PATHS.findall(text)] if is_case else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -33,7 +33,8 @@ from paimon_py.rows.fractions import without_fractions
 from paimon_py.rows.text_values import column_meant, corrected, is_path
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
-from paimon_py.write.convert import Refusal, place_of, plan
+from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.misfits import place_of
 
 SOURCE = "source"
 TARGET = "target"
@@ -337,6 +338,8 @@ def _step(given: pa.DataType, field: Field) -> Callable[[pa.Array], pa.Array]:
 
 def _calculates(value: object) -> str:
     """What calculates a value that was meant to be calculated."""
+    if isinstance(value, get_args(Predicate)):
+        return '; sql("CASE WHEN a > 1 THEN TRUE ELSE FALSE END") makes a value of a condition'
     if isinstance(value, str) and any(sign in value for sign in "+-*/("):
         return f"; sql({json.dumps(value, ensure_ascii=False)}) calculates"
     if type(value).__name__ in ("Expression", "Expr"):

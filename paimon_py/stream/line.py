@@ -49,6 +49,7 @@ class Line:
         Cost: two gets, hardly more than one where the reader is behind.
         Raises:
             SnapshotExpiredError: the snapshot has expired, or was rolled back.
+            TableNotFoundError: there is no table any more.
         """
         if not self._ahead:
             self._ahead.extend(self._fetched())
@@ -113,6 +114,8 @@ class Line:
                 raise self._rolled_back()
             return []
         ids = self._root.snapshots.ids()
+        if not ids:
+            self._root.schemas.latest()  # says whether there is a table
         if number in ids or self.base.id in ids:
             return []
         if ids and number < ids[0]:

@@ -106,6 +106,7 @@ class Stream(HasOtherNames):
         Raises:
             SnapshotExpiredError: the next snapshot has expired, or the last one was rolled back.
             SnapshotNotFoundError: the stream is to begin with a snapshot that is not there.
+            TableNotFoundError: the table was dropped.
         """
         while not self._ended:
             if self._line is None:

@@ -21,7 +21,8 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
-from paimon_py.write.convert import Refusal, Step, place_of, plan, require_values
+from paimon_py.write.convert import Refusal, Step, plan_part, require_values
+from paimon_py.write.misfits import Misfit, error_of, place_of
 
 _KIND_TEXTS = text_array(ROW_KINDS)
 _NANOS_PER = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -85,6 +86,7 @@ class Alignment:
         self._rules = kind_rules(schema)
         self._arrow = to_arrow_schema(schema.fields)
         self._fields = schema.fields
+        self._keys = frozenset(schema.primary_keys)
         self._kind_index = _kind_index(given, self._rules)
         problems = _strangers(schema, given)
         self._columns: list[_Column] = []
@@ -98,23 +100,40 @@ class Alignment:
             lines = "".join(f"\n  {text}" for _, text in problems)
             raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
 
-    def apply(self, batch: pa.RecordBatch) -> Aligned:
+    def apply(self, batch: pa.RecordBatch, first: int | None = None) -> Aligned:
         """The batch in the table's schema, without the rows that options drop.
+
+        Args:
+            first: how many rows of the user's came before, for messages; None: nobody counts them.
 
         Cost: no copy for columns that have the right type already; only bounded types look at lengths.
         Raises:
-            SchemaError: a NULL in a NOT NULL column, a value that does not fit its type.
+            SchemaError: a NULL in a NOT NULL column, a value that does not fit its type; the first one of each column.
             UsageError: a value that is no row kind.
         """
-        arrays = [column.of(batch) for column in self._columns]
-        for field, array in zip(self._fields, arrays, strict=True):
-            if array.null_count and not field.type.nullable:
-                require_values(array, place_of(field.name))
+        arrays: list[pa.Array] = []
+        misfits: list[Misfit] = []
+        for field, column in zip(self._fields, self._columns, strict=True):
+            try:
+                arrays.append(self._values(field, column, batch))
+            except Misfit as misfit:
+                misfits.append(misfit)
+        if misfits:
+            raise error_of(misfits, first) from misfits[0].__cause__
         aligned = pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
         kinds = self._kinds(batch, aligned)
         if kinds is None:
             return Aligned(aligned, None)
         return _without(aligned, kinds, self._rules.dropped)
+
+    def _values(self, field: Field, column: _Column, batch: pa.RecordBatch) -> pa.Array:
+        array = column.of(batch)
+        if array.null_count and not field.type.nullable:
+            place = place_of(field.name)
+            if field.name in self._keys:
+                require_values(array, place, fix="fill them, or leave the rows out: no key is NULL")
+            require_values(array, place)
+        return array
 
     def _kinds(self, batch: pa.RecordBatch, aligned: pa.RecordBatch) -> pa.Array | None:
         if self._rules.field is not None:
@@ -155,7 +174,7 @@ def _column(field: Field, given: pa.Schema) -> _Column | str:
         if field.type.nullable or default is not None:
             return _Column(None, _unused, default, arrow, False)
         return f"{field.name}: missing, {sql_type(field.type)} needed; add it, or give the column a default"
-    step = plan(given.field(positions[0]).type, field.type, place_of(field.name))
+    step = plan_part(given.field(positions[0]).type, field.type, place_of(field.name))
     if isinstance(step, Refusal):
         return str(step)
     return _Column(positions[0], step, default, arrow, default is not None and field.type.nullable)

@@ -24,9 +24,9 @@ from paimon_py.codec.columns import (
     validity_bitmap,
     validity_mask,
 )
-from paimon_py.errors import SchemaError
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType
+from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
 
 Step = Callable[[pa.Array], pa.Array]
 
@@ -36,27 +36,10 @@ _INTEGERS = frozenset({Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT})
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 _DIGITS_MAX = 20
 """Digits of the largest integer that Arrow knows."""
+_SHOWN = 60
+"""Characters that messages show of a text."""
 
 _COUNT = Atomic(Root.INT, nullable=False)
-
-
-class ColumnPlace(NamedTuple):
-    """A column, or a part of one: `path` is for people, such as `pos.x`."""
-
-    column: str
-    path: str
-
-    def __str__(self) -> str:
-        return self.path
-
-    def inner(self, name: str) -> ColumnPlace:
-        """A part of it."""
-        return ColumnPlace(self.column, f"{self.path}.{name}")
-
-
-def place_of(column: str) -> ColumnPlace:
-    """A whole column."""
-    return ColumnPlace(column, column)
 
 
 class Refusal(NamedTuple):
@@ -82,6 +65,21 @@ def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Re
     The step checks NOT NULL inside nested values, but not at the top; lengths, precision and lossless conversion
     everywhere. It raises SchemaError.
     """
+    found = plan_part(source, target, place)
+    if isinstance(found, Refusal) or found is as_is:
+        return found
+
+    def convert(array: pa.Array) -> pa.Array:
+        try:
+            return found(array)
+        except Misfit as misfit:
+            raise misfit.error() from misfit.__cause__
+
+    return convert
+
+
+def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Refusal:
+    """Make the same plan as `plan`, with a step that raises Misfit."""
     if source.equals(to_arrow_type(target)) and not _must_look(target):
         return as_is
     if pa.types.is_null(source):
@@ -89,13 +87,14 @@ def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Re
     unwrapped = _unwrap(source)
     if unwrapped is not None:
         inner_type, unwrap = unwrapped
-        inner = plan(inner_type, target, place)
+        inner = plan_part(inner_type, target, place)
         if isinstance(inner, Refusal):
-            return inner._replace(given=source)
+            as_whole = isinstance(source, pa.BaseExtensionType) and inner.place == place
+            return inner._replace(given=source, fix=_way(source, target, place) if as_whole else inner.fix)
         return lambda array: inner(unwrap(array))
     plain = _without_views(source)
     if not plain.equals(source):
-        step = plan(plain, target, place)
+        step = plan_part(plain, target, place)
         return step._replace(given=source) if isinstance(step, Refusal) else lambda array: step(_unviewed(array))
     match target:
         case Atomic():
@@ -112,11 +111,14 @@ def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Re
             return _refuse(source, target, place)
 
 
-def require_values(array: pa.Array, place: ColumnPlace, parents: Mask | None = None) -> None:
+def require_values(
+    array: pa.Array, place: ColumnPlace, parents: Mask | None = None, *,
+    fix: str = "fill them, or make the column nullable",
+) -> None:  # fmt: skip
     """Refuse NULL in a NOT NULL column; NULL below a parent that is null itself does not count.
 
     Raises:
-        SchemaError: with the number of nulls and the first position.
+        Misfit: with the number of nulls and the first position.
     """
     if array.null_count == 0:
         return
@@ -125,11 +127,9 @@ def require_values(array: pa.Array, place: ColumnPlace, parents: Mask | None = N
         missing &= parents
     count = int(np.count_nonzero(missing))
     if count:
-        raise SchemaError(
-            f"column {place} is NOT NULL but {count} of {len(array)} rows of a batch hold NULL (first at row "
-            f"{int(np.argmax(missing))}); fill them, or make the column nullable",
-            fields=(place.column,),
-        )
+        what = "rows" if place.is_whole else "values"
+        before = f" is NOT NULL but {count} of {len(array)} {what} hold NULL (first at "
+        raise Misfit(place, int(np.argmax(missing)), before, f"); {fix}")
 
 
 def _must_look(kind: DataType) -> bool:
@@ -139,8 +139,10 @@ def _must_look(kind: DataType) -> bool:
             return root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
         case RowType(fields=fields):
             return any(not field.type.nullable or _must_look(field.type) for field in fields)
-        case ArrayType(element=element) | MultisetType(element=element):
+        case ArrayType(element=element):
             return not element.nullable or _must_look(element)
+        case MultisetType():
+            return True  # a count is never NULL
         case MapType(key=key, value=value):
             return not value.nullable or _must_look(key) or _must_look(value)
         case _:
@@ -198,7 +200,27 @@ def _unwrap(source: pa.DataType) -> tuple[pa.DataType, Step] | None:
 
 
 def _refuse(source: pa.DataType, target: DataType, place: ColumnPlace, fix: str | None = None) -> Refusal:
-    return Refusal(place, source, target, fix or f"cast it to pyarrow {to_arrow_type(target)}")
+    return Refusal(place, source, target, fix or _way(source, target, place))
+
+
+def _way(source: pa.DataType, target: DataType, place: ColumnPlace) -> str:
+    """What makes the type that is needed of another one."""
+    wanted, types = to_arrow_type(target), pa.types
+    column = f"frame[{place.column!r}]"
+    if isinstance(target, MapType) and types.is_struct(source):
+        return "give lists of structs with the fields key and value, or rows as mappings: dicts in rows become maps"
+    if getattr(source, "extension_name", "") == "arrow.uuid" and types.is_string(wanted):
+        return "make a text of each with str(…)"
+    try:
+        pa.nulls(0, source).cast(wanted)
+    except pa.ArrowNotImplementedError:
+        return f"give pyarrow {wanted}"
+    way = f"cast it to pyarrow {wanted}"
+    if types.is_floating(source) and types.is_integer(wanted) and place.is_whole:
+        return f"{way}, or in pandas, where numbers beside NaN are floats: {column}.astype('Int{wanted.bit_width}')"
+    if types.is_timestamp(source) and types.is_date(wanted) and place.is_whole:
+        return f"{way}, or in pandas: {column}.dt.date"
+    return way
 
 
 def _plan_atomic(source: pa.DataType, target: Atomic, place: ColumnPlace) -> Step | Refusal:
@@ -227,19 +249,18 @@ def _plan_atomic(source: pa.DataType, target: Atomic, place: ColumnPlace) -> Ste
 def _fits(source: pa.DataType, target: Atomic) -> bool:
     """Whether no value of the source type is lost, or a loss would be noticed when casting.
 
-    Numbers may be of a wider type than the column: pandas, polars and Python make 64 bits of all.
+    Numbers may be of a wider type than the column: pandas, polars and Python make 64 bits of all, DuckDB whole decimals
+    of sums, and all of them decimals of the largest scale that they meet.
     """
     types, root = pa.types, target.root
     if root is Root.BOOLEAN:
         return bool(types.is_boolean(source))
     if root in _INTEGERS:
-        return bool(types.is_integer(source))
+        return bool(types.is_integer(source) or (types.is_decimal(source) and source.scale == 0))
     if root in _FLOATS:
         return bool(types.is_floating(source) or types.is_integer(source))
     if root is Root.DECIMAL:
-        if types.is_decimal(source):
-            return bool(source.scale <= (target.scale or 0))
-        return bool(types.is_integer(source))
+        return bool(types.is_decimal(source) or types.is_integer(source))
     if root in _TEXTS:
         return bool(types.is_string(source) or types.is_large_string(source) or types.is_string_view(source))
     if root in _BINARIES:
@@ -275,12 +296,8 @@ def _casting(arrow: pa.DataType, target: Atomic, place: ColumnPlace) -> Step:
         except pa.ArrowInvalid as error:
             row = _first_misfit(array, arrow)
             value = array.slice(row, 1).cast(pa.string())[0].as_py()
-            raise SchemaError(
-                f"column {place}: {value} (row {row} of a batch, {array.type}) does not fit"
-                f" {sql_type(target)} without loss; change the value, or widen the column with"
-                " table.alter(UpdateColumnType(…))",
-                fields=(place.column,),
-            ) from error
+            after = f", {array.type}) does not fit {sql_type(target)} without loss; {WIDEN}"
+            raise Misfit(place, row, f": {value} (", after) from error
 
     return convert
 
@@ -290,6 +307,8 @@ def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     types, given = pa.types, array.type
     if types.is_float16(given) and types.is_float64(arrow):
         array = array.cast(pa.float32())
+    if types.is_decimal32(given) or types.is_decimal64(given):
+        array = array.cast(pa.decimal128(given.precision, given.scale))
     if types.is_integer(given) and types.is_decimal(arrow):
         array = array.cast(pa.decimal256(_DIGITS_MAX + arrow.scale, arrow.scale))
     found = array.cast(arrow)
@@ -315,27 +334,28 @@ def _first_misfit(array: pa.Array, arrow: pa.DataType) -> int:
 
 
 def _check_characters(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:
-    if _longest_bytes(array) > limit:
-        longest = pc.max(pc.utf8_length(array)).as_py()
-        if longest > limit:
-            raise _too_long(longest, "characters", target, place)
+    if _longest(pc.binary_length(array)) > limit:
+        _check_lengths(array, pc.utf8_length(array), limit, "characters", target, place)
 
 
 def _check_bytes(array: pa.Array, limit: int, target: Atomic, place: ColumnPlace) -> None:
-    longest = _longest_bytes(array)
-    if longest > limit:
-        raise _too_long(longest, "bytes", target, place)
+    _check_lengths(array, pc.binary_length(array), limit, "bytes", target, place)
 
 
-def _longest_bytes(array: pa.Array) -> int:
-    return pc.max(pc.binary_length(array)).as_py() or 0
+def _longest(lengths: pa.Array) -> int:
+    return pc.max(lengths).as_py() or 0
 
 
-def _too_long(longest: int, unit: str, target: Atomic, place: ColumnPlace) -> SchemaError:
-    return SchemaError(
-        f"column {place}: a value of {longest} {unit} does not fit {sql_type(target)}; shorten it, or widen the column",
-        fields=(place.column,),
-    )
+def _check_lengths(
+    array: pa.Array, lengths: pa.Array, limit: int, unit: str, target: Atomic, place: ColumnPlace
+) -> None:
+    if _longest(lengths) <= limit:
+        return
+    row = pc.index(pc.greater(lengths, limit), True).as_py()
+    shown = repr(array[row].as_py())
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    fix = f"shorten it, or widen the column with table.alter(UpdateColumnType({place.column!r}, …))"
+    raise Misfit(place, row, f": {shown} (", f", {lengths[row]} {unit}) does not fit {sql_type(target)}; {fix}")
 
 
 def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: ColumnPlace) -> Step | Refusal:
@@ -343,7 +363,7 @@ def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: 
     if listing is None:
         return _refuse(source, target, place)
     child_place = place.inner("element")
-    inner = plan(source.value_type, element, child_place)
+    inner = plan_part(source.value_type, element, child_place)
     if isinstance(inner, Refusal):
         return inner
     arrow = to_arrow_type(target)
@@ -351,9 +371,10 @@ def _plan_list(source: pa.DataType, target: DataType, element: DataType, place: 
     def convert(array: pa.Array) -> pa.Array:
         array = listing(array)
         sizes, (child,) = _children(array, [array.values])
-        child = inner(child)
-        if not element.nullable:
-            require_values(child, child_place)
+        with in_lists(sizes):
+            child = inner(child)
+            if not element.nullable:
+                require_values(child, child_place)
         return _rebuild(arrow, sizes, child, nulls_or_none(array))
 
     return convert
@@ -379,7 +400,7 @@ def _plan_map(
         return _refuse(source, target, place)
     pair = source if is_map else source.value_type
     types = (pair.key_type, pair.item_type) if is_map else (pair.field(0).type, pair.field(1).type)
-    first, second = plan(types[0], key, place.inner("key")), plan(types[1], value, place.inner("value"))
+    first, second = plan_part(types[0], key, place.inner("key")), plan_part(types[1], value, place.inner("value"))
     if isinstance(first, Refusal):
         return first
     if isinstance(second, Refusal):
@@ -391,14 +412,16 @@ def _plan_map(
         if listing is not None:
             array = listing(array)
             sizes, (pairs,) = _children(array, [array.values])
-            require_values(pairs, place)
+            with in_lists(sizes):
+                require_values(pairs, place.inner("entry"))
             keys, values = pairs.field(0), pairs.field(1)
         else:
             sizes, (keys, values) = _children(array, [array.keys, array.items])
-        keys, values = first(keys), second(values)
-        require_values(keys, place.inner("key"))
-        if not value.nullable:
-            require_values(values, place.inner("value"))
+        with in_lists(sizes):
+            keys, values = first(keys), second(values)
+            require_values(keys, place.inner("key"))
+            if not value.nullable:
+                require_values(values, place.inner("value"))
         entries = pa.Array.from_buffers(entry, len(keys), [None], null_count=0, children=[keys, values])
         return _rebuild(arrow, sizes, entries, nulls_or_none(array))
 
@@ -448,7 +471,7 @@ def _plan_row(source: pa.DataType, target: RowType, place: ColumnPlace) -> Step 
             steps.append((None, as_is))
             continue
         index = given.index(field.name)
-        step = plan(source.field(index).type, field.type, child_place)
+        step = plan_part(source.field(index).type, field.type, child_place)
         if isinstance(step, Refusal):
             return step
         steps.append((index, step))

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
 from paimon_py.codec.python_values import python_array
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.literal import is_na
 from paimon_py.spec.layout import check_text
+from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
+from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.misfits import WIDEN, place_of
 
 Opener = Callable[[object], pa.RecordBatchReader]
 
 
 _NOTHING = object()
+_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What Arrow and `python_array` raise for values that a type cannot hold."""
 
 
 def open_list(items: Sequence[object], fields: Sequence[Field], opener: Opener) -> pa.RecordBatchReader:
@@ -37,7 +42,7 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
 
     Raises:
         UsageError: something is no mapping from names.
-        SchemaError: values of a column are of types that do not go together.
+        SchemaError: a column cannot take a value; the first one of each such column is named.
     """
     names: dict[str, None] = {}
     for at, item in enumerate(items):
@@ -48,8 +53,21 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
         raise UsageError("rows are mappings from column names to values; there is none with a value")
     for name in names:
         check_text("the name of a column", name)
-    kinds = {field.name: field.type for field in to_arrow_schema(fields)} if fields else {}
-    columns = {name: _column(name, [item.get(name) for item in items], kinds) for name in names}  # type: ignore[attr-defined]
+    known = {field.name: field for field in fields}
+    columns: dict[str, pa.Array] = {}
+    problems: list[SchemaError] = []
+    for name in names:
+        values = [item.get(name) for item in items]  # type: ignore[attr-defined]
+        try:
+            columns[name] = _column(name, [None if is_na(value) else value for value in values], known.get(name))
+        except SchemaError as error:
+            problems.append(error)
+    if len(problems) > 1:
+        lines = "".join(f"\n  {error}" for error in problems)
+        fields_of = tuple(name for error in problems for name in error.fields)
+        raise SchemaError(f"values do not fit the table:{lines}", fields=fields_of)
+    if problems:
+        raise problems[0]
     return pa.table(columns)
 
 
@@ -91,16 +109,54 @@ def _shown(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
-def _column(name: str, values: list[object], kinds: Mapping[str, pa.DataType]) -> pa.Array:
-    """Values in the type of their column; or in the one that Arrow finds, so that others say what does not fit."""
-    kind = kinds.get(name)
-    values = [None if is_na(value) else value for value in values]
-    if kind is not None:
+def _column(name: str, values: list[object], field: Field | None) -> pa.Array:
+    """Values in the type of their column; or in the one that Arrow finds, so that others say what does not fit.
+
+    Raises: SchemaError with the first value that the column cannot take, if Arrow finds no type either.
+    """
+    if field is None:
         try:
-            return python_array(values, kind)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            kind = None
+            return pa.array(values)
+        except _ERRORS as error:
+            raise SchemaError(f"column {name}: the values do not go together: {error}", fields=(name,)) from error
+    kind = to_arrow_type(field.type)
+    try:
+        return python_array(values, kind)
+    except _ERRORS as error:
+        found = _found(values)
+        if found is not None:
+            fits = not isinstance(plan(found.type, field.type, place_of(name)), Refusal)
+            if fits or not pa.types.is_nested(kind):
+                return found
+        row, reason = _first_misfit(values, kind)
+        way = "" if reason.startswith("pass ") else f"; {WIDEN}"
+        raise SchemaError(
+            f"column {name}: {values[row]!r:.200} (row {row}) does not fit {sql_type(field.type)}: {reason}{way}",
+            fields=(name,),
+        ) from error
+
+
+def _found(values: list[object]) -> pa.Array | None:
+    """What Arrow makes of the values, None if that is nothing."""
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(f"column {name!r}: the values do not go together: {error}", fields=(name,)) from error
+    except _ERRORS:
+        return None
+
+
+def _first_misfit(values: Sequence[object], kind: pa.DataType) -> tuple[int, str]:
+    """The first row that does not fit, and why, of values that do not."""
+    first, count, reason = 0, len(values), ""
+    while count > 1:
+        half = count // 2
+        try:
+            python_array(values[first : first + half], kind)
+        except _ERRORS:
+            count = half
+        else:
+            first, count = first + half, count - half
+    try:
+        python_array(values[first : first + 1], kind)
+    except _ERRORS as error:
+        reason = str(error)
+    return first, reason

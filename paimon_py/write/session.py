@@ -37,7 +37,7 @@ from paimon_py.write.existing import NOTHING, Existing, summarise
 from paimon_py.write.open_buckets import Begin, OpenBuckets
 from paimon_py.write.route import Routed
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import open_stream, pieces
+from paimon_py.write.streams import Piece, numbered, open_stream
 from paimon_py.write.unhanded import Unhanded
 
 if TYPE_CHECKING:
@@ -273,9 +273,8 @@ class Writer(HasOtherNames):
         self._require_open()
         reader = open_stream(data, self._schema.fields)
         alignment = self._alignment(reader.schema, fills_nulls)
-        given = (piece for batch in reader for piece in pieces(batch))
         try:
-            with closing(self._routed(alignment, given)) as found:
+            with closing(self._routed(alignment, numbered(reader))) as found:
                 for parts in found:
                     self._buckets.write(parts)
         except BaseException as error:
@@ -289,14 +288,12 @@ class Writer(HasOtherNames):
             known = self._aligned[fills_nulls] = (given, Alignment(self._schema, given, fills_nulls=fills_nulls))
         return known[1]
 
-    def _routed(
-        self, alignment: Alignment, given: Iterator[pa.RecordBatch]
-    ) -> Generator[list[Routed], None, None]:
+    def _routed(self, alignment: Alignment, given: Iterator[Piece]) -> Generator[list[Routed], None, None]:
         """The rows of each piece by partition and bucket; those of several pieces at the same time, if that may be."""
 
-        def route(piece: pa.RecordBatch) -> Iterator[list[Routed]]:
-            aligned = alignment.apply(piece)
-            self._tally.add(piece.num_rows - aligned.batch.num_rows)
+        def route(piece: Piece) -> Iterator[list[Routed]]:
+            aligned = alignment.apply(piece.rows, piece.first)
+            self._tally.add(piece.rows.num_rows - aligned.batch.num_rows)
             yield self._routing.route(aligned.batch, aligned.kinds)
 
         pool = SerialPool() if self._routing.remembers else self._root.env.pool
@@ -400,9 +397,9 @@ def _weakly(opens: Begin) -> Begin:
     return begin
 
 
-def _piece_cost(piece: pa.RecordBatch) -> int:
+def _piece_cost(piece: Piece) -> int:
     """What routing a piece takes: rows that are aligned, and a copy in order of their buckets."""
-    return 2 * int(piece.nbytes)
+    return 2 * int(piece.rows.nbytes)
 
 
 def _parts_bytes(parts: list[Routed]) -> int:

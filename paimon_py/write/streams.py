@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -43,7 +43,7 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
         return _open_foreign(data, fields)
     except UsageError:
         raise
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         way = "; give columns names: pyarrow.table({'a': data})" if "non-struct" in str(error) else ""
         shown = "; ".join(map(str, error.args))
         raise UsageError(f"{type(data).__name__} does not give an Arrow table: {shown}{way}") from error
@@ -90,7 +90,14 @@ def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
             f"{', '.join(map(repr, hidden))} is the index of the frame, and an index is not written: give"
             " frame.reset_index()"
         )
-    return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    except (pa.ArrowException, OverflowError):
+        if not fields or not all(isinstance(name, str) for name in frame.columns):
+            raise
+    from paimon_py.write.listed_rows import rows_of
+
+    return rows_of(frame.to_dict("records"), fields).to_reader()  # says which value does not fit, or takes them all
 
 
 def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader:
@@ -141,6 +148,22 @@ def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         return
     for start in range(0, rows, step):
         yield batch.slice(start, step)
+
+
+class Piece(NamedTuple):
+    """A part of a user's rows, and how many rows came before."""
+
+    first: int
+    rows: pa.RecordBatch
+
+
+def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    """The pieces of all batches."""
+    first = 0
+    for batch in batches:
+        for piece in pieces(batch):
+            yield Piece(first, piece)
+            first += piece.num_rows
 
 
 def row_bytes(batch: pa.RecordBatch) -> int:

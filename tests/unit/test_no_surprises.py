@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 
 import pandas as pd
 import polars as pl
@@ -58,9 +59,33 @@ def test_numbers_of_python_are_written_upserted_and_merged(orders, kind):
 def test_a_number_that_does_not_fit_is_named_with_its_row(orders, verb):
     rows = pd.DataFrame({"id": [1, 2], "amount": [7, 40_000]})
     more = {"on": ["id"], "when_matched_update": True, "when_not_matched_insert": True} if verb == "merge" else {}
-    with pytest.raises(SchemaError, match=r"amount: 40000 \(row 1 of a batch, int64\) does not fit SMALLINT"):
+    with pytest.raises(SchemaError, match=r"amount: 40000 \(row 1( of a batch)?, int64\) does not fit SMALLINT"):
         getattr(orders, verb)(rows, **more)
     assert orders.snapshot() is None
+
+
+@pytest.mark.parametrize("form", ["chunks", "generator", "large"])
+def test_rows_are_counted_over_all_parts_of_what_is_given(orders, form):
+    count = 300_000 if form == "large" else 30
+    whole = pa.table({"id": range(count), "amount": [*[7] * (count - 1), 40_000]})
+    parts = [whole.slice(at, count // 3) for at in range(0, count, count // 3)]
+    given = {"chunks": lambda: pa.concat_tables(parts), "generator": lambda: iter(parts), "large": lambda: whole.combine_chunks()}
+    with pytest.raises(SchemaError, match=rf"column amount: 40000 \(row {count - 1}, int64\) does not fit SMALLINT"):
+        orders.write_arrow(given[form]())
+    assert orders.snapshot() is None
+
+
+def test_sums_of_duckdb_and_decimals_of_every_scale_are_taken(catalog):
+    duckdb = pytest.importorskip("duckdb")
+    table = catalog.create_table("sales.sums", pa.schema([("n", pa.int64()), ("d", pa.decimal128(10, 2))]))
+    connection = duckdb.connect()
+    table.write_arrow(connection.sql("SELECT sum(x) AS n, sum(1.25 * 2.0) AS d FROM range(5) t(x)"))
+    table.write_arrow(pd.DataFrame({"d": [Decimal("1.500"), Decimal(12)]}))
+    assert table.to_arrow().to_pylist() == [
+        {"n": 10, "d": Decimal("12.50")}, {"n": None, "d": Decimal("1.50")}, {"n": None, "d": Decimal("12.00")},
+    ]  # fmt: skip
+    with pytest.raises(SchemaError, match=r"column n: 9223372036854775808 \(row 0, decimal128\(38, 0\)\) does not fit BIGINT"):
+        table.write_arrow(connection.sql("SELECT 9223372036854775808::HUGEINT AS n"))
 
 
 def test_integers_beside_null_stay_exact_in_pandas(catalog):
@@ -274,6 +299,31 @@ def test_after_a_drop_every_verb_says_that_the_table_is_gone(catalog, verb):
     catalog.drop_table("sales.gone")
     with pytest.raises(TableNotFoundError, match="gone"):
         AFTER_A_DROP[verb](table, held)
+
+
+HELD = {
+    "a stream": lambda t: (t.stream(from_="earliest"), lambda stream: None, lambda stream, _: stream.poll()),
+    "a stream on its way": lambda t: (t.stream(from_="earliest"), lambda stream: stream.poll(), lambda stream, _: stream.poll()),
+    "a branch": lambda t: (t.branch("b"), lambda branch: None, lambda branch, _: branch.to_arrow()),
+    **{
+        f"${name}": lambda t, name=name: (t.system(name), lambda made: None, lambda made, _: made.scan().to_arrow())
+        for name in ("options", "files", "partitions", "audit_log", "ro")
+    },
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_was_held_before_a_drop_says_that_the_table_is_gone(catalog, name):
+    columns = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
+    table = catalog.create_table("sales.gone", columns, primary_key=["k"], options={"bucket": "1"})
+    table.write_arrow(pa.table({"k": [1]}))
+    table.create_tag("x")
+    table.create_branch("b", from_="x")
+    of, before, ask = HELD[name](table)
+    held = before(of)
+    catalog.drop_table("sales.gone")
+    with pytest.raises(TableNotFoundError, match="gone"):
+        ask(of, held)
 
 
 def test_every_verb_of_a_table_is_tried_after_a_drop():

@@ -93,6 +93,7 @@ BAD = [
     ("n", sql("coalesce(s, 1)"), "n: int64 and string have no type in common"),
     ("n", sql("round(f, s)"), "n: round: only the first argument may be a column"),
     ("s", sql("k + 1"), "s: int64 given, STRING needed"),
+    ("b", col("k") > 1, r'b: .* BOOLEAN needed: .*sql\("CASE WHEN a > 1 THEN TRUE ELSE FALSE END"\)'),
     ("n", sql("p*p*p*p*p*p*p*p"), "n: .*: the result has more than 76 digits"),
 ]  # fmt: skip
 
@@ -107,7 +108,9 @@ def test_what_cannot_be_calculated_names_column_row_and_values(table, name, valu
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("uper(s)", "did you mean upper"), ("k +", "expected a column or a literal"), ("round(k", r"expected \)"), ("v > 1", "CASE WHEN only"),
+    [("uper(s)", "did you mean upper"), ("ifnull(s, 'x')", "did you mean coalesce"), ("SUBSTR(s, 2)", "did you mean substring"),
+     ("cast(k as string)", r"no function cast; .*lambda rows: rows\['a'\]\.cast\("), ("if(v > 1, 1, 2)", "no function if; write CASE WHEN"),
+     ("sqrt(f)", "no function sqrt; there are abs, ceil"), ("k +", "expected a column or a literal"), ("round(k", r"expected \)"), ("v > 1", "CASE WHEN only"),
      ("concat()", "1 or more arguments"), ("case end", "expected WHEN"), ("k + 'a", "never closed"), ("", "expected"), ("sum(k)", "there are abs"),
      ("(" * 500 + "1" + ")" * 500, "nested deeper"), ("-" * 500 + "k", "nested deeper"), (7, "takes a text")],
 )  # fmt: skip

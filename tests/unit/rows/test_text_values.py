@@ -38,9 +38,15 @@ LIKE_COLUMNS = {
     "cast(source.a AS INT)": ("source", "a"),
     "max(t.u) ": ("target", "u"),
     "lit('source.a')": ("source", "a"),
+    "CASE WHEN source.a = 1 THEN 'x' ELSE 'y' END": ("source", "a"),
+    "case when k > 1\n then 'x' end": ("k",),
+    "case K when 1 then 'x' end": ("k",),
+    "cast(k as string)": ("k",),
+    "TRY_CAST(U AS INT)": ("u",),
 }
 
 TEXTS = (
+    "case closed, k", "case of s when the end", "Case when all else fails, then end", "cast(x as string)", "casting (k as s)",
     "", "s", "k", "source", "Dr. Who", "v1.2", "a.b@c.org", "end.", ".5", "1.2.3", "s.", ".s", "source.", "source. Not found",
     "source.a is better", "the source.s of it", "src.main", "src/s", "tgt.zip", "t.co", "s.p.a.", "sources.s", "resource.s",
     "k + 1", "n/a", "u-2", "upper()", "upper(x)", "upper(x) and lower(y)", "f(x) (s)", "see (source.s)", "Mr (k)",
@@ -60,7 +66,7 @@ def test_ordinary_texts_are_texts(text):
 
 
 def test_long_texts_are_looked_at_once():
-    for text in ("(" * 200_000, "f(" * 100_000, "a." * 100_000, "1+" * 100_000, "f(" + "a " * 100_000 + ")"):
+    for text in ("(" * 200_000, "f(" * 100_000, "a." * 100_000, "1+" * 100_000, "f(" + "a " * 100_000 + ")", "case " + "when then " * 50_000 + "end"):
         assert column_meant(text, COLUMNS) is None
 
 
@@ -79,6 +85,7 @@ SOURCE = pa.table({"k": [2, 3], "s": ["x", "y"]})
 
 @pytest.mark.parametrize(("text", "words"), [
     ("src.s", 'col("source.s")'), ("SOURCE.s", 'col("source.s")'), ("upper(SRC.s)", 'sql("upper(source.s)")'),
+    ("CASE WHEN Src.s = 'x' THEN 'y' END", "sql(\"CASE WHEN source.s = 'x' THEN 'y' END\")"),
     ("tgt.u", 'col("target.u")'), ("source.s + 1", 'lit("source.s + 1")'), ("u || 'x'", 'sql("u || \'x\'")'), ("Target.u", "reads like a column or an expression"),
     ("upper(U)", 'col("u")'),
 ])  # fmt: skip

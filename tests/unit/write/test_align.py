@@ -118,6 +118,10 @@ WIDER = [
     ("DECIMAL(9, 0)", pa.array([1], pa.int32()), pa.array([1_000_000_000], pa.int32()), 0),
     ("DECIMAL(5, 2)", pa.array([999, -999, None]), pa.array([*range(998), 1000, 7, 1001]), 998),
     ("DECIMAL(38, 20)", pa.array([2**59]), pa.array([2**62]), 0),
+    ("DECIMAL(5, 2)", pa.array([D("1.500"), None]), pa.array([D("1.500"), D("1.505")]), 1),
+    ("DECIMAL(5, 2)", pa.array([D("1.5000")], pa.decimal64(9, 4)), pa.array([D("1000.0000")], pa.decimal64(9, 4)), 0),
+    ("TINYINT", pa.array([D(127), None], pa.decimal32(9, 0)), pa.array([D(127), D(128)], pa.decimal32(9, 0)), 1),
+    ("BIGINT", pa.array([D(7)], pa.decimal128(38, 0)), pa.array([D(7), D(2**63)], pa.decimal128(38, 0)), 1),
     ("INT", pa.array([7, 7, None]).dictionary_encode(), pa.array([7, 2**40]).dictionary_encode(), 1),
 ]
 
@@ -138,7 +142,7 @@ def test_floats_of_a_wider_type_are_rounded_to_the_nearest():
 
 def test_numbers_inside_others_are_taken_as_well():
     assert one("ARRAY<INT>", pa.array([[1, None], None])) == [[1, None], None]
-    assert "column c.element: 1099511627776 (row 1" in refused("ARRAY<INT>", pa.array([[1, 2**40]]))
+    assert "column c.element: 1099511627776 (row 2 of" in refused("ARRAY<INT>", pa.array([[1, 2], None, [1, 2**40], [2**40]]))
     schema = schema_of({"c": {"type": "ROW", "fields": [{"id": 9, "name": "x", "type": "SMALLINT"}]}})
     values, _ = aligned(schema, pa.table({"c": [{"x": 5}, None]}))
     assert values["c"] == [{"x": 5}, None]
@@ -146,7 +150,6 @@ def test_numbers_inside_others_are_taken_as_well():
 
 NARROWING = [
     ("BIGINT", pa.array([1.0])),
-    ("DECIMAL(10, 2)", pa.array([D("1.500")], pa.decimal128(10, 3))),
     ("STRING", pa.array([b"a"])),
     ("BYTES", pa.array(["a"])),
     ("STRING", pa.array([1])),
@@ -155,7 +158,6 @@ NARROWING = [
     ("INT", pa.array([True])),
     ("DATE", pa.array([0], pa.timestamp("s"))),
     ("TIMESTAMP(6)", pa.array([0], pa.date32())),
-    ("INT", pa.array([[1]])),
 ]
 
 
@@ -164,6 +166,66 @@ def test_types_of_other_kinds_are_refused(kind, array):
     text = refused(kind, array)
     assert str(array.type) in text
     assert "cast it to pyarrow" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "way"),
+    [
+        ("INT", pa.array([[1]]), "give pyarrow int32"),
+        ("STRING", pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "give pyarrow string"),
+        ("STRING", pa.array([b"0123456789abcdef"], pa.binary(16)).cast(pa.uuid()), "make a text of each with str(…)"),
+        ("MAP<STRING, INT>", pa.array([{"a": 1}]), "rows as mappings: dicts in rows become maps"),
+        ("SMALLINT", pa.array([1.0, None]), "cast it to pyarrow int16, or in pandas, .*: frame['c'].astype('Int16')"),
+        ("DATE", pa.array([0], pa.timestamp("us")), "cast it to pyarrow date32[day], or in pandas: frame['c'].dt.date"),
+    ],
+    ids=str,
+)
+def test_the_way_out_is_one_that_is_open(kind, array, way):
+    text = refused(kind, array)
+    assert all(part in text for part in way.split(".*")), text
+
+
+def test_the_first_value_of_each_column_that_does_not_fit_is_named_in_one_error():
+    schema = schema_of({"a": "TINYINT", "b": "VARCHAR(2)", "c": "INT NOT NULL", "d": "ARRAY<VARBINARY(1)>", "e": "INT"})
+    table = pa.table(
+        {
+            "a": [1, 300, 301], "b": ["äö", "äöü", "x"], "c": pa.array([1, 2, None], pa.int32()),
+            "d": pa.array([[b"a", b"b"], None, [b"", b"ab"]]), "e": [1, 2, 3],
+        }
+    )  # fmt: skip
+    alignment = Alignment(schema, table.schema)
+    batch = table.combine_chunks().to_batches()[0]
+    with pytest.raises(SchemaError) as caught:
+        alignment.apply(batch, 1000)
+    assert str(caught.value).splitlines() == [
+        "values do not fit the table:",
+        "  column a: 300 (row 1001, int64) does not fit TINYINT without loss; change the value, or widen the column with"
+        " table.alter(UpdateColumnType(…))",
+        "  column b: 'äöü' (row 1001, 3 characters) does not fit VARCHAR(2); shorten it, or widen the column with"
+        " table.alter(UpdateColumnType('b', …))",
+        "  column c is NOT NULL but 1 of 3 rows hold NULL (first at row 1002); fill them, or make the column nullable",
+        "  column d.element: b'ab' (row 1002, 2 bytes) does not fit VARBINARY(1); shorten it, or widen the column with"
+        " table.alter(UpdateColumnType('d', …))",
+    ]
+    assert caught.value.fields == ("a", "b", "c", "d")
+
+
+NESTED_MISFITS = [
+    ("ARRAY<INT NOT NULL>", pa.array([None, [1, 2], [], [3, None]], pa.list_(pa.int32())), 3, "1 of 4 values hold NULL"),
+    ("ARRAY<INT>", pa.array([[1, 2], [3, 2**40]], pa.list_(pa.int64(), 2)), 1, "1099511627776"),
+    ("ARRAY<INT>", pa.array([[2**40], [1, 2], [3, 2**41]], pa.list_view(pa.int64())).slice(1), 1, "2199023255552"),
+    ("MAP<STRING, ARRAY<TINYINT>>", pa.array([[("a", [1])], [], [("b", [2, 3]), ("c", [4, 500])]],
+                                             pa.map_(pa.string(), pa.list_(pa.int64()))), 2, "500"),
+    ("MULTISET<STRING>", pa.array([[("a", 1)], [("b", 1), ("c", None)]], pa.map_(pa.string(), pa.int32())), 1, "hold NULL"),
+    ("MAP<STRING, INT>", pa.array([[], [{"key": "a", "value": 1}, None]],
+                                  pa.list_(pa.struct([("key", pa.string()), ("value", pa.int32())]))), 1, "hold NULL"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "array", "row", "words"), NESTED_MISFITS, ids=[kind for kind, *_ in NESTED_MISFITS])
+def test_the_row_of_a_misfit_inside_others_is_the_row_of_the_column(kind, array, row, words):
+    text = refused(kind, array)
+    assert f"row {row} of a batch" in text and words in text, text
 
 
 def test_every_offending_column_is_listed_with_both_types_and_the_fix():

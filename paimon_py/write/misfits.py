@@ -1,0 +1,88 @@
+"""Values that their column cannot take, with the rows they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from paimon_py.codec.columns import Ints
+from paimon_py.errors import SchemaError
+
+WIDEN = "change the value, or widen the column with table.alter(UpdateColumnType(…))"
+"""The way out for a value that is too large or too fine."""
+
+
+class ColumnPlace(NamedTuple):
+    """A column, or a part of one: `path` is for people, such as `pos.x`."""
+
+    column: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is the column and no part of one."""
+        return self.column == self.path
+
+    def inner(self, name: str) -> ColumnPlace:
+        """A part of it."""
+        return ColumnPlace(self.column, f"{self.path}.{name}")
+
+
+def place_of(column: str) -> ColumnPlace:
+    """A whole column."""
+    return ColumnPlace(column, column)
+
+
+class Misfit(Exception):
+    """A row that does not fit its column; whoever knows more of the row makes a `SchemaError` of it.
+
+    Attributes:
+        place: the column, or the part of one, that the value is in.
+        row: counted from the first row of the array that was converted.
+    """
+
+    def __init__(self, place: ColumnPlace, row: int, before: str, after: str) -> None:
+        """`before` and `after`: what is said around the row."""
+        super().__init__(place, row, before, after)
+        self.place = place
+        self.row = row
+        self._before = before
+        self._after = after
+
+    def in_row(self, row: int) -> Misfit:
+        """The same value, in a row of what holds the array."""
+        return Misfit(self.place, row, self._before, self._after)
+
+    def error(self, first: int | None = None) -> SchemaError:
+        """What a user sees.
+
+        Args:
+            first: how many rows of the user's came before the array; None: nobody counts them.
+        """
+        row = f"row {self.row} of a batch" if first is None else f"row {first + self.row}"
+        return SchemaError(f"column {self.place}{self._before}{row}{self._after}", fields=(self.place.column,))
+
+
+def error_of(misfits: Sequence[Misfit], first: int | None) -> SchemaError:
+    """One error for all columns of a batch that have a value that does not fit; `first`: see `Misfit.error`."""
+    errors = [misfit.error(first) for misfit in misfits]
+    if len(errors) == 1:
+        return errors[0]
+    lines = "".join(f"\n  {error}" for error in errors)
+    return SchemaError(f"values do not fit the table:{lines}", fields=tuple(misfit.place.column for misfit in misfits))
+
+
+@contextmanager
+def in_lists(sizes: Ints) -> Iterator[None]:
+    """Say of a misfit among the items of lists, which have these sizes, which list it is in."""
+    try:
+        yield
+    except Misfit as misfit:
+        row = int(np.searchsorted(np.cumsum(sizes), misfit.row, side="right"))
+        raise misfit.in_row(row) from misfit.__cause__
