@@ -62,12 +62,18 @@ class TableKeeping:
 
         delete_tag(self._root, self._schema, self._root.tags.get(name))
 
-    def expire_tags(self, *, older_than: datetime | timedelta | int | None = None) -> list[str]:
+    def expire_tags(
+        self,
+        *,
+        older_than: datetime | timedelta | int | None = None,
+        progress: Callable[[int, int, str], object] | None = None,
+    ) -> list[str]:
         """Remove the tags whose time is over, and the files that only they kept.
 
         Args:
             older_than: also tags that were made before this time, or longer ago than this; those without retention
                 count from when their file was written.
+            progress: called with how many tags were looked at, how many there are, and "tags".
 
         Returns: the names of the tags that went.
 
@@ -75,7 +81,8 @@ class TableKeeping:
         """
         from paimon_py.maintain.tags import expire_tags
 
-        return self._root.known(expire_tags(self._root, self._schema, older_than))
+        check_progress(progress)
+        return self._root.known(expire_tags(self._root, self._schema, older_than, progress))
 
     # -- going back ---------------------------------------------------------------------------------------------------
 

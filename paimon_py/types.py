@@ -11,7 +11,7 @@ from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
 from paimon_py.doors import NameList
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
 from paimon_py.expr.calculation import Calculable
-from paimon_py.expr.literal import Lit
+from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, TimestampValue, TimeValue
 from paimon_py.expr.predicate import (
     And,
     Column,
@@ -24,6 +24,7 @@ from paimon_py.expr.predicate import (
     Not,
     Or,
     Predicate,
+    Ref,
     TextMatch,
 )
 from paimon_py.lanes import Budget
@@ -31,9 +32,10 @@ from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, Removed
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
 from paimon_py.scan.split import Compared, Section, Split
+from paimon_py.spec.clustering import Clustering
 from paimon_py.spec.credentials import Credentials
 from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry, Stats
-from paimon_py.spec.manifest import DeletionPlace, IndexEntry, ManifestFile
+from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind
@@ -52,10 +54,12 @@ __all__ = [
     "ArrayType",
     "Atomic",
     "Base",
+    "BinaryValue",
     "BucketChanges",
     "Budget",
     "Calculable",
     "Clock",
+    "Clustering",
     "Column",
     "ColumnStatistics",
     "CommitKind",
@@ -65,7 +69,10 @@ __all__ = [
     "Constant",
     "Credentials",
     "DataFile",
+    "DateValue",
+    "DecimalValue",
     "DeletionPlace",
+    "DeletionVectorRange",
     "Edit",
     "Env",
     "ExpiredPartitions",
@@ -74,6 +81,7 @@ __all__ = [
     "Field",
     "FileKind",
     "FileSource",
+    "GlobalIndex",
     "Ids",
     "In",
     "IndexEntry",
@@ -99,6 +107,7 @@ __all__ = [
     "Predicate",
     "Progress",
     "Pushed",
+    "Ref",
     "RemovedEntries",
     "RemovedOrphans",
     "Root",
@@ -117,6 +126,8 @@ __all__ = [
     "SystemTable",
     "TableSchema",
     "TextMatch",
+    "TimeValue",
+    "TimestampValue",
     "VectorType",
     "Writer",
 ]

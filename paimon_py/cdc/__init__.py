@@ -7,15 +7,18 @@
 from __future__ import annotations
 
 from paimon_py.cdc.avro import avro_decoder, registry
+from paimon_py.cdc.computed import Computed
 from paimon_py.cdc.event import Bad, Change, Event, NoChange, SourceColumn, events_of, of_lines
 from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
-from paimon_py.cdc.rows import rows_of
+from paimon_py.cdc.rows import ChangedRows, rows_of
 from paimon_py.cdc.sink import Sink, Synced
 
 __all__ = [
     "Bad",
     "Change",
+    "ChangedRows",
+    "Computed",
     "Event",
     "NoChange",
     "Routes",

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Mask, binary_array, from_numpy, numpy_values
-from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
@@ -71,14 +70,6 @@ class PartitionChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Cost: one evaluation over all of them.
         """
         return self._test(partitions)
-
-    def of_entries(self, entries: EntryColumns) -> Mask:
-        """Which entries lie in chosen partitions; exact, since every row of a partition has its values.
-
-        Cost: one evaluation over the distinct partitions.
-        """
-        codes, values = entries.distinct("partition")
-        return self(values)[codes]
 
     def of_manifests(self, files: Sequence[ManifestFile]) -> Mask:
         """Which manifests may hold a chosen partition, by their partition statistics."""

@@ -20,6 +20,7 @@ from paimon_py.spec.layout import tag_path, tag_success_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.tally import Progress, Tally
 
 _PARTS = 7
 _LOOK_MILLIS = 60_000
@@ -116,7 +117,12 @@ def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
         keeper.tag_gone(root, tag.name)
 
 
-def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | timedelta | int | None) -> list[str]:
+def expire_tags(
+    root: TableRoot,
+    schema: TableSchema,
+    older_than: datetime | timedelta | int | None,
+    progress: Progress | None = None,
+) -> list[str]:
     """Delete the tags that have reached their time, or were made before another one.
 
     Tags hold the wall clock of the zone of whoever made them; this machine's is taken for it, as Java does.
@@ -127,8 +133,9 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
     to_wall = now - root.env.clock.millis()
     if older_than is not None:
         limit = limit_before("older_than", older_than, now - to_wall) + to_wall
-    gone = []
-    for tag in root.tags.list():
+    gone, tags = [], root.tags.list()
+    tally = Tally(progress, len(tags), "tags")
+    for tag in tags:
         end, made = _end(tag), _made(tag)
         is_over = end is not None and end < now
         if not is_over and limit is not None:
@@ -137,6 +144,7 @@ def expire_tags(root: TableRoot, schema: TableSchema, older_than: datetime | tim
         if is_over:
             _end_tag(root, schema, tag)
             gone.append(tag.name)
+        tally.add(1)
     return gone
 
 

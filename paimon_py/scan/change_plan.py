@@ -182,7 +182,8 @@ class _Planner:
         by_partition = self._only(schema.partition_keys)
         by_key = self._only(schema.trimmed_primary_keys)
         if by_partition is not None:
-            entries = self._drop(entries, PartitionChoice.where(schema, by_partition).of_entries(entries), "partition")
+            chosen = PartitionChoice.where(schema, by_partition)
+            entries = self._drop(entries, entries.in_partitions(chosen), "partition")
         pinned = prune.bucket_mask(entries, predicate, schema, schema_of)
         if pinned is not None:
             entries = self._drop(entries, pinned, "bucket")

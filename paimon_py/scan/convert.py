@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,7 +27,8 @@ def to_pandas(table: pa.Table, types_mapper: TypesMapper | None = None) -> panda
     try:
         if types_mapper is not None:
             if not callable(types_mapper):
-                raise UsageError(f"types_mapper is a function such as pandas.ArrowDtype, not {types_mapper!r}")
+                way = "; the get of a mapping is one: types_mapper={…}.get" if isinstance(types_mapper, Mapping) else ""
+                raise UsageError(f"types_mapper is a function such as pandas.ArrowDtype, not {types_mapper!r}{way}")
             return table.to_pandas(types_mapper=types_mapper)
         columns = enumerate(table.columns)
         places = [at for at, column in columns if column.null_count and pa.types.is_integer(column.type)]

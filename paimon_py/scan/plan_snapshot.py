@@ -197,7 +197,7 @@ class SnapshotPlanner:
         by_key = self._only(schema.trimmed_primary_keys) if schema.primary_keys else None
         if by_partition is not None:
             chosen = PartitionChoice.where(schema, by_partition)
-            entries = self._drop(entries, chosen.of_entries(entries), "partition")
+            entries = self._drop(entries, entries.in_partitions(chosen), "partition")
         pinned = self._bucket_mask(entries)
         if pinned is not None:
             entries = self._drop(entries, pinned, "bucket")

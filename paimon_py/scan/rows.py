@@ -171,7 +171,7 @@ def row_count(count: object, verb: str) -> int:
     Raises: UsageError for anything but a whole number from 0.
     """
     if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
-        raise UsageError(f"{verb} must be a whole number of rows, not {count!r}")
+        raise UsageError(f"{verb} must be a whole number of rows from 0, not {count!r}")
     return min(int(count), _ROWS_MAX)
 
 

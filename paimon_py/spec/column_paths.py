@@ -49,7 +49,10 @@ def located(fields: Sequence[Field], path: Sequence[str], name: str) -> int:
         if field.name == name:
             return index
     there = ", ".join(repr(field.name) for field in fields) or "none"
-    raise SchemaError(f"there is no column {path_text(path)}; there are {there}", fields=(name,))
+    row, _, rest = name.partition(".")
+    is_inside = rest and any(field.name == row and isinstance(field.type, RowType) for field in fields)
+    way = f"; write {[*path[:-1], row, *rest.split('.')]!r} for a field inside {row}" if is_inside else ""
+    raise SchemaError(f"there is no column {path_text(path)}; there are {there}{way}", fields=(name,))
 
 
 def at(data_type: DataType, steps: Sequence[str]) -> DataType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import polars as pl
 import pyarrow as pa
@@ -201,6 +201,13 @@ def test_expiry_tells_of_snapshots_then_of_files(keyed, told):
     assert snapshots == [(1, 3, "snapshots"), (2, 3, "snapshots"), (3, 3, "snapshots")] and files[-1][0] == files[-1][1] > 0
 
 
+def test_expiry_of_tags_tells_of_tags(keyed, told):
+    for name in ("a", "b", "c"):
+        keyed.create_tag(name)
+    assert keyed.expire_tags(older_than=datetime(2100, 1, 1), progress=told) == ["a", "b", "c"]
+    assert told == [(1, 3, "tags"), (2, 3, "tags"), (3, 3, "tags")]
+
+
 def test_expiry_of_changelogs_tells_of_changelogs_then_of_files(tmp_path, told):
     options = {"bucket": "1", "changelog-producer": "input", "snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1",
                "changelog.num-retained.min": "9", "changelog.num-retained.max": "9", "write-only": "true"}  # fmt: skip
@@ -237,8 +244,9 @@ def test_an_error_of_the_callers_function_ends_a_load_without_a_file(plain):
         lambda table: table.rescale(3, progress=5),
         lambda table: table.lookup([{"p": 1, "k": 1}], progress=5),
         lambda table: table.expire_snapshots(progress=5),
+        lambda table: table.expire_tags(progress=5),
     ],
-    ids=["write_arrow", "delete", "update", "merge", "upsert", "rescale", "lookup", "expire_snapshots"],
+    ids=["write_arrow", "delete", "update", "merge", "upsert", "rescale", "lookup", "expire_snapshots", "expire_tags"],
 )
 def test_what_cannot_be_called_is_refused(keyed, call):
     before = keyed.snapshot().id

@@ -6,7 +6,7 @@ entries turn into `ManifestEntry` values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,6 +191,17 @@ class EntryColumns:
             return Distinct(np.zeros(len(self), np.int64), from_slices(_first(slices), pa.binary()))
         encoded = self.array(field, pa.binary()).dictionary_encode(null_encoding="encode")
         return Distinct(numpy_values(encoded.indices).astype(np.int64), encoded.dictionary)
+
+    def in_partitions(self, is_chosen: Callable[[pa.Array], Mask]) -> Mask:
+        """Which entries lie in chosen partitions; exact, since every row of a partition has its values.
+
+        Args:
+            is_chosen: which of some serialized partitions are chosen, such as a `PartitionChoice`.
+
+        Cost: one evaluation over the distinct partitions.
+        """
+        codes, values = self.distinct("partition")
+        return is_chosen(values)[codes]
 
     def lists(self, field: str) -> tuple[Ints, list[tuple[str, ...] | None]]:
         """An array-of-strings field by its distinct values: `values[codes[i]]` is the list of entry i."""
