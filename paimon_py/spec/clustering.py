@@ -21,6 +21,7 @@ from paimon_py.spec.types import Atomic, Field, Root
 INCREMENTAL = "clustering.incremental"
 _COLUMNS = "clustering.columns"
 _STRATEGIES = ("order", "zorder", "hilbert")
+_STRATEGY_NAMES = f"{', '.join(_STRATEGIES)} and auto"
 _FEW = 5
 _WITHOUT_ORDER = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
 
@@ -60,7 +61,7 @@ def sort_clustering(schema: TableSchema, order_by: NameList | None, strategy: st
     asked = f'compact(order_by=…) takes a list of columns such as ["{order_by if isinstance(order_by, str) else "k"}"]'
     columns = None if order_by is None else named(asked, order_by)
     if strategy is not None and not isinstance(strategy, str):
-        raise UsageError(f"a clustering strategy is a text such as 'zorder', not {strategy!r}")
+        raise UsageError(f"a clustering strategy is one of {_STRATEGY_NAMES}, not {strategy!r}")
     _check_sortable(schema)
     if columns is None:
         return _clustering(schema, _columns(schema), strategy)
@@ -177,7 +178,7 @@ def _strategy(schema: TableSchema, count: int, given: str | None) -> str:
     if wanted == "auto":
         wanted = "order" if count == 1 else "zorder" if count < _FEW else "hilbert"
     if wanted not in _STRATEGIES:
-        message = f"a clustering strategy is one of {', '.join(_STRATEGIES)} and auto, not {wanted!r}"
+        message = f"a clustering strategy is one of {_STRATEGY_NAMES}, not {wanted!r}"
         if given is not None:
             raise UsageError(message)
         raise OptionError(message, option="clustering.strategy", value=wanted)

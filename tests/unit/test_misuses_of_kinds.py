@@ -104,7 +104,7 @@ TEXTS = {
     "database": (lambda s, v: s.c.create_database(v), "a database name is a text, not"),
     "database to drop": (lambda s, v: s.c.drop_database(v, cascade=True), "a database name is a text, not"),
     "database of tables": (lambda s, v: s.c.tables(v), "a database name is a text, not"),
-    "strategy": (lambda s, v: s.p.compact(order_by=["k"], strategy=v), "a clustering strategy is a text such as 'zorder', not"),
+    "strategy": (lambda s, v: s.p.compact(order_by=["k"], strategy=v), "a clustering strategy is one of order, zorder, hilbert and auto, not"),
     "missing": (lambda s, v: s.t.lookup([1], missing=v), 'missing is "drop" or "null", not'),
     "restrict": (lambda s, v: s.p.writer().restrict(v), 'restrict takes a partition such as {"month": 3}, not'),
     "discard": (lambda s, v: s.t.writer().discard(v), "discard takes what writer.changes() returned, not"),

@@ -178,7 +178,7 @@ def test_all_columns_leave_those_out_that_cannot_be_analyzed():
 
 @pytest.mark.parametrize(
     ("given", "word"),
-    [({"columns": ["kk"]}, "no column 'kk'; did you mean 'k'"), ({"columns": "k"}, "columns"), ({"columns": [1]}, "no column 1"),
+    [({"columns": ["kk"]}, "no column 'kk'; did you mean 'k'"), ({"columns": "k"}, "columns"), ({"columns": [1]}, "a list of names, not 1"),
      ({"columns": ["k"], "all_columns": True}, "not both"), ({"progress": 5}, "progress is a function")],
 )  # fmt: skip
 def test_nonsense_is_refused(given, word):
