@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.catalogs.metastore import Metastore
-from paimon_py.doors import check_dry_run, check_progress, names_place, way_of
+from paimon_py.doors import check_flag, check_progress, names_place, way_of
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UsageError
 from paimon_py.maintain.expired import RemovedOrphans
@@ -69,8 +69,7 @@ class CatalogCare(ABC):
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
         check_progress(progress)
-        check_dry_run(dry_run)
-        check_progress(progress)
+        check_flag("dry_run", dry_run)
         limit = limit_of(self._env.clock, older_than)
         databases = self.databases() if database is None else [database]
         names = [f"{one}.{table}" for one in databases for table in self.tables(one)]

@@ -118,7 +118,7 @@ def way_of(given: object) -> str:
 
 
 def check_flag(name: str, given: object) -> None:
-    """Make sure that a caller means what a flag says: "no" is true in Python.
+    """Make sure that a caller means what a flag says: "no" is true in Python, and an empty text no dry run.
 
     Raises: UsageError for anything but True and False.
     """
@@ -156,14 +156,6 @@ def check_progress(given: object) -> None:
         ) from None
     except ValueError:
         return  # a function in C that does not say what it takes
-
-
-def check_dry_run(given: object) -> None:
-    """Make sure that a caller means what `dry_run` says: nothing is deleted by an empty text, None or the like.
-
-    Raises: UsageError for anything but True and False.
-    """
-    check_flag("dry_run", given)
 
 
 def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | None = None) -> Callable[[C], C]:

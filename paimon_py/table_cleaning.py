@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import check_dry_run, check_progress, names_place
+from paimon_py.doors import check_flag, check_progress, names_place
 from paimon_py.maintain.expired import RemovedEntries, RemovedOrphans
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.schema import TableSchema
@@ -55,7 +55,7 @@ class TableCleaning(ABC):
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
         check_progress(progress)
-        check_dry_run(dry_run)
+        check_flag("dry_run", dry_run)
         limit = limit_of(self._root.env.clock, older_than)
         return remove_orphans(self._root, limit, dry_run=dry_run, progress=progress)
 
@@ -83,7 +83,7 @@ class TableCleaning(ABC):
 
         check_writable(self._schema)
         check_progress(progress)
-        check_dry_run(dry_run)
+        check_flag("dry_run", dry_run)
         return remove_unexisting_files(self._root, self._schema, dry_run=dry_run, progress=progress)
 
     def purge_files(self) -> RemovedOrphans:

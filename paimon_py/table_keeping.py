@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from paimon_py.doors import check_dry_run, check_progress, names_place, way_of
+from paimon_py.doors import check_flag, check_progress, names_place, way_of
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
 from paimon_py.metadata.root import TableRoot
@@ -157,7 +157,7 @@ class TableKeeping:
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
         check_progress(progress)
-        check_dry_run(dry_run)
+        check_flag("dry_run", dry_run)
         return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
 
     def expire_changelogs(
@@ -199,7 +199,7 @@ class TableKeeping:
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
         check_progress(progress)
-        check_dry_run(dry_run)
+        check_flag("dry_run", dry_run)
         return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
 
     def _kept(self, snapshot_id: int) -> Snapshot:

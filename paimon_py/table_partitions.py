@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from paimon_py.doors import check_dry_run, check_progress, names_place
+from paimon_py.doors import check_flag, check_progress, names_place
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import ExpiredPartitions
 from paimon_py.metadata.root import TableRoot
@@ -75,7 +75,7 @@ class TablePartitions:
 
         check_writable(self._schema)
         check_progress(progress)
-        check_dry_run(dry_run)
+        check_flag("dry_run", dry_run)
         said = {
             "partition.expiration-strategy": _text("strategy", strategy),
             "partition.timestamp-pattern": _text("timestamp_pattern", timestamp_pattern),
