@@ -158,7 +158,11 @@ def check_progress(given: object) -> None:
         return  # a function in C that does not say what it takes
 
 
-def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | None = None) -> Callable[[C], C]:
+def names_place(
+    place: Callable[[Any], str],
+    there: Callable[[Any], object] | None = None,
+    guard: Callable[[Any, Callable[..., Any]], None] | None = None,
+) -> Callable[[C], C]:
     """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
 
     Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. The
@@ -168,6 +172,7 @@ def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | No
     Args:
         place: where the object lies: a directory or URL.
         there: called if something was not found; raises TableNotFoundError if there is no table any more.
+        guard: called with the object and the verb before the verb itself; raises if the verb must not be called now.
     """
 
     def decorated(cls: C) -> C:
@@ -175,20 +180,25 @@ def names_place(place: Callable[[Any], str], there: Callable[[Any], object] | No
             if name.startswith("_"):
                 continue
             if isinstance(member, FunctionType):
-                setattr(cls, name, _at_door(member, place, there))
+                setattr(cls, name, _at_door(member, place, there, guard))
             elif isinstance(member, classmethod):
-                setattr(cls, name, classmethod(_at_door(member.__func__, lambda _: "", None)))
+                setattr(cls, name, classmethod(_at_door(member.__func__, lambda _: "", None, None)))
         return cls
 
     return decorated
 
 
 def _at_door(
-    verb: Callable[..., Any], place: Callable[[Any], str], there: Callable[[Any], object] | None
+    verb: Callable[..., Any],
+    place: Callable[[Any], str],
+    there: Callable[[Any], object] | None,
+    guard: Callable[[Any, Callable[..., Any]], None] | None,
 ) -> Callable[..., Any]:
     @functools.wraps(verb)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
+            if guard is not None:
+                guard(self, verb)
             return verb(self, *map(as_python, args), **{name: as_python(value) for name, value in kwargs.items()})
         except CorruptionError as error:
             if not _lacks_place(error):

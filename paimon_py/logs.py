@@ -1,4 +1,4 @@
-"""The loggers of paimon_py: one for each theme, below the logger "paimon_py".
+"""The loggers of paimon_py, one for each theme, below the logger "paimon_py"; and its warnings.
 
 They are silent until a program sets logging up: `logging.basicConfig(level="INFO")` shows all of them, and
 `logging.getLogger("paimon_py.commits").setLevel("WARNING")` quiets one. Texts hold no secrets, and of rows no
@@ -10,6 +10,10 @@ Source: docs/decisions/0027-logging.md.
 from __future__ import annotations
 
 import logging
+import sys
+import warnings
+
+from paimon_py.errors import PaimonWarning
 
 GENERAL = logging.getLogger("paimon_py")
 """Warnings that are told as Python warnings, too."""
@@ -31,3 +35,20 @@ EXPIRY = logging.getLogger("paimon_py.expiry")
 """INFO: snapshots, changelogs, tags and partitions that went, and orphans that were deleted."""
 
 GENERAL.addHandler(logging.NullHandler())
+
+
+def warn(message: str) -> None:
+    """Log and warn, with the line of the caller outside the package.
+
+    Raises: PaimonWarning where warnings are errors.
+    """
+    GENERAL.warning(message)
+    warnings.warn(message, PaimonWarning, stacklevel=_frames_inside() + 1)
+
+
+def _frames_inside() -> int:
+    """How many frames of the package lie between here and its caller."""
+    frame, count = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "paimon_py":
+        frame, count = frame.f_back, count + 1
+    return count

@@ -13,7 +13,7 @@ from paimon_py.codec.partition_choice import PartitionChoice, choice_of
 from paimon_py.codec.typed_changes import typed
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import NameList, mapped, names_place, path_text
+from paimon_py.doors import NameList, mapped, path_text
 from paimon_py.env import Env, env_of
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
@@ -23,7 +23,6 @@ from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
 from paimon_py.other_names import HasOtherNames
 from paimon_py.pages import listed
-from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.scan import Scan
@@ -36,10 +35,12 @@ from paimon_py.storage.renewed_store import open_renewed
 from paimon_py.table_branches import TableBranches
 from paimon_py.table_care import TableCare
 from paimon_py.table_cleaning import TableCleaning
+from paimon_py.table_door import at_table_door, commits, reads
 from paimon_py.table_health import TableHealth
 from paimon_py.table_keeping import TableKeeping
 from paimon_py.table_partitions import TablePartitions
 from paimon_py.table_reading import TableReading
+from paimon_py.table_rows import TableRows
 from paimon_py.table_statistics import TableStatistics
 from paimon_py.table_streams import TableStreams
 from paimon_py.tally import Progress
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
     from paimon_py.write.session import Writer
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
+@at_table_door
 class Table(
-    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableReading, TableStatistics,
-    TableStreams, HasOtherNames,
+    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableReading, TableRows,
+    TableStatistics, TableStreams, HasOtherNames,
 ):
     """A table in a warehouse or at a path.
 
@@ -169,6 +170,7 @@ class Table(
 
         return table_writing.writer(self._root, self._schema, overwrite=overwrite, share=share)
 
+    @reads
     def writer_numbers(self, data: object, writers: int) -> pa.Array:
         """The writer of each row, where several writers fill dynamic buckets at the same time.
 
@@ -181,6 +183,7 @@ class Table(
 
         return writer_numbers(self._schema, data, writers)
 
+    @commits
     def write_arrow(
         self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None,
         progress: Progress | None = None,
@@ -209,6 +212,7 @@ class Table(
             self._root, self._schema, data, overwrite=overwrite, watermark=watermark, progress=progress
         )
 
+    @commits
     def commit(
         self,
         changes: Changes | bytes | Iterable[Changes | bytes],
@@ -235,12 +239,14 @@ class Table(
             watermark=watermark, properties=properties,
         )  # fmt: skip
 
+    @commits
     def truncate(self) -> CommitResult:
         """Remove all rows as one commit."""
         from paimon_py import table_writing
 
         return table_writing.remove(self._root, self._schema, PartitionChoice())
 
+    @commits
     def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> CommitResult:
         """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
 
@@ -254,101 +260,9 @@ class Table(
         chosen = choice_of(self._schema, "drop_partitions", given) or PartitionChoice()
         return table_writing.remove(self._root, self._schema, chosen, given)
 
-    # -- single rows ------------------------------------------------------------------------------------------------
-
-    def delete(self, where: Predicate | str, *, progress: Progress | None = None) -> RowsResult:
-        """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
-
-        Args:
-            progress: called with how many rows were looked at and written, how many there are, and "rows".
-
-        Raises:
-            UsageError: a condition that does not fit, or a merge engine without deletes.
-            CommitConflictError: others changed the same rows again and again; nothing was changed.
-            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
-        """
-        from paimon_py.maintain.after_commit import cared_for
-        from paimon_py.rows import verbs
-
-        done = verbs.delete(self._root, self._schema, where, progress)
-        return cared_for(self._root, self._schema, done, of_batch=True)
-
-    def update(
-        self, where: Predicate | str, values: Mapping[str, object], *, progress: Progress | None = None
-    ) -> RowsResult:
-        """Set columns of the rows for which `where` is true, as one commit.
-
-        Args:
-            values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
-                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
-                expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
-            progress: as `delete`.
-
-        Raises: as `delete`, and SchemaError for a value that its column cannot hold.
-        """
-        from paimon_py.maintain.after_commit import cared_for
-        from paimon_py.rows import verbs
-
-        done = verbs.update(self._root, self._schema, where, values, progress)
-        return cared_for(self._root, self._schema, done, of_batch=True)
-
-    def upsert(
-        self, data: object, *, on: NameList | Mapping[str, str] | None = None, progress: Progress | None = None
-    ) -> RowsResult:
-        """Replace the rows that have the keys of `data`, and add the others, as one commit.
-
-        With `on`, columns that `data` lacks keep their values in rows that are there. Without `on`, which needs a
-        primary key, no old row is looked at: such columns become NULL or their default, as in `write_arrow`.
-
-        Args:
-            on: the columns that make the key.
-            progress: as `delete`; without `on` as `write_arrow`.
-
-        Raises: as `merge`.
-        """
-        from paimon_py import table_writing
-
-        return table_writing.upsert(self._root, self._schema, data, on, progress)
-
-    def merge(
-        self,
-        source: object,
-        on: NameList | Mapping[str, str],
-        *,
-        when_matched_update: object = None,
-        when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
-        when_not_matched_insert: object = None,
-        when_not_matched_by_source_update: object = None,
-        when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
-        progress: Progress | None = None,
-    ) -> RowsResult:
-        """Change rows by those of a source that have the same key, and add the others, as one commit.
-
-        Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
-        source), values such as `{"c": col("source.c"), "n": sql("source.n * 2")}`, or `(condition, one of these)`; a
-        delete is True or a condition. Of a list of these the first that applies to a row counts, and deletes come
-        before updates. A text that reads like an expression is refused; `lit("source.c")` is the text itself.
-
-        Args:
-            source: data as `write_arrow` takes; read once.
-            on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
-            progress: as `delete`.
-
-        Raises: as `update`, and UsageError if two rows of the source want to change one row.
-        """
-        from paimon_py.maintain.after_commit import cared_for
-        from paimon_py.rows import verbs
-        from paimon_py.rows.clauses import MergeClauses
-
-        asked = MergeClauses(
-            matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
-            by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
-        )  # fmt: skip
-        done = verbs.merge(self._root, self._schema, source, on, asked, progress=progress)
-        return cared_for(self._root, self._schema, done, of_batch=True)
-
     # -- reading ----------------------------------------------------------------------------------------------------
 
+    @reads
     def scan(  # noqa: PLR0913
         self,
         *,
@@ -388,6 +302,7 @@ class Table(
             columns=columns, where=where, limit=limit, order_by=order_by, options=options,
         )  # fmt: skip
 
+    @reads
     def changes(
         self,
         start: int | str | datetime,
@@ -427,6 +342,7 @@ class Table(
     def system(self, name: Literal["audit_log", "binlog", "ro"]) -> SystemTable: ...
     @overload
     def system(self, name: str) -> SystemTable | MadeTable: ...
+    @reads
     def system(self, name: str) -> SystemTable | MadeTable:
         """A system table of this table, such as "audit_log" or "snapshots"; read like a table, never written.
 
@@ -438,6 +354,7 @@ class Table(
 
         return system_table(self._root, self._schema, self._name, name)
 
+    @reads
     def lookup(
         self, keys: object, *, columns: NameList | None = None, missing: str = "drop",
         progress: Progress | None = None,
@@ -471,6 +388,7 @@ class Table(
 
     # -- metadata ---------------------------------------------------------------------------------------------------
 
+    @reads
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
         """The latest snapshot (None on an empty table), or the one with this id.
 
@@ -483,6 +401,7 @@ class Table(
         value = self._root.latest()
         return None if value is None else Snapshot(self._root, value)
 
+    @reads
     def snapshots(self) -> list[Snapshot]:
         """All snapshots that are left, oldest first."""
         numbers = self._root.known(self._root.snapshots.ids())

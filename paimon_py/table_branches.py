@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import TypeVar
 
-from paimon_py.doors import names_place, way_of
+from paimon_py.doors import check_flag, way_of
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import FastForwarded
-from paimon_py.metadata.branches import branch_names, require_branch, require_unnamed
+from paimon_py.metadata.branches import branch_names, check_new_branch, require_branch, require_unnamed
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import check_name
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.table_door import OpenedTable, at_table_door, cuts_history, reads
 
 _Table = TypeVar("_Table", bound="TableBranches")
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableBranches:
+@at_table_door
+class TableBranches(OpenedTable):
     """What `Table` offers to make branches, to work on one, and to take over what became of one.
 
     A branch begins empty or with a snapshot of the table, and then has schemas, snapshots and tags of its own. No data
     is copied. The table itself is the branch "main".
     """
 
-    _root: TableRoot
-    _schema: TableSchema
-
-    def create_branch(self: _Table, name: str, from_: str | int | None = None) -> _Table:
-        """Make a branch.
+    def create_branch(self: _Table, name: str, from_: str | int | EllipsisType | None = ...) -> _Table:
+        """Make a branch. It begins with the latest snapshot unless something else is said.
 
         Args:
             name: letters, digits and more, but not digits alone, and not "main".
             from_: the name of a tag, or the id of a snapshot, with which the branch begins; None: it begins empty, with
                 the columns of the table. The tag keeps the branch's files also where Java expires snapshots of the
-                table, so that a tag is the safer beginning.
+                table, so that a tag is the safer beginning. REST catalogs make branches of tags alone: there the latest
+                snapshot gets a tag, `branch-<name>`, if it has none.
 
         Returns: the branch, as a table to read and write.
 
-        Cost: a put for each schema, and for snapshot and tag.
+        Cost: a get for each snapshot up to that one; a put for each schema, and for snapshot and tag.
         Raises:
             AlreadyExistsError: there is a branch of this name.
             TagNotFoundError, SnapshotNotFoundError: there is no such beginning.
@@ -46,12 +45,15 @@ class TableBranches:
         """
         from paimon_py.maintain.branches import create_branch
 
-        return self._on(create_branch(self._root, name, self._begin(from_)))
+        begin = self._latest_to_begin_with(check_new_branch(name)) if from_ is ... else self._begin(from_)
+        return self._on(create_branch(self._root, name, begin))
 
+    @reads
     def branches(self) -> list[str]:
         """The names of all branches beside main, sorted. Cost: a list, and one for each branch."""
         return self._root.known(branch_names(self._root))
 
+    @reads
     def branch(self: _Table, name: str) -> _Table:
         """A branch as a table: all verbs work on the branch. "main" is the table itself. Cost: two lists and a get.
 
@@ -59,30 +61,35 @@ class TableBranches:
         """
         return self._on(require_branch(self._root, name))
 
-    def fast_forward(self, name: str) -> FastForwarded:
-        """Make the table what a branch is now: from where the branch begins its snapshots replace the table's own.
+    @cuts_history
+    def fast_forward(self, name: str, *, discard: bool = False) -> FastForwarded:
+        """Make the table what a branch is now.
 
-        Snapshots and tags that were made on the table since the branch began are gone, as after a rollback. The branch
-        stays. Whoever dies on the way can call again. Consumers that have read what went are warned of: reset them.
+        The table keeps exactly the snapshots that the branch comes from, and gets those of the branch; the branch
+        stays. If the table has snapshots that the branch does not build on, or tags of such, or later changes of its
+        schema, nothing is done.
 
-        Returns: the latest snapshot, the snapshots that went and came, and consumers to reset.
+        If the process ends on the way, call again; until then the table cannot be changed otherwise. Consumers that
+        have read deleted snapshots are warned of.
+
+        Args:
+            discard: delete what the branch does not build on; the result says what that was.
+
+        Returns: the latest snapshot, the snapshots that were deleted and added, tags that were deleted, and consumers
+            to reset.
 
         Raises:
             BranchNotFoundError: there is no such branch.
             UsageError: the branch has no snapshot, or this is a branch itself.
+            CommitConflictError: the table has what the branch does not build on; or a rollback, an expiry or another
+                fast-forward is at work.
         """
-        from msgspec import structs
+        from paimon_py.maintain.fast_forward import fast_forward
 
-        from paimon_py.maintain.branches import fast_forward
-        from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
-
-        moved = fast_forward(self._root, name)
+        check_flag("discard", discard)
+        moved = fast_forward(self._root, name, discard=discard)
         self._schema = self._root.schemas.latest()
-        if not moved.gone_ids:
-            return moved
-        consumers = consumers_beyond(self._root, min(moved.gone_ids))
-        warn_of_consumers(self._root, consumers, min(moved.gone_ids))
-        return structs.replace(moved, consumers=consumers)
+        return moved
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch with its snapshots and tags; files that only the branch named become orphans.
@@ -120,6 +127,18 @@ class TableBranches:
         raise UsageError(
             f"a branch begins from_ the name of a tag or the id of a snapshot, not {from_!r}{way_of(from_)}"
         )
+
+    def _latest_to_begin_with(self, name: str) -> str | Snapshot | None:
+        """The latest snapshot; a tag of it where a catalog makes branches of tags: one there is, or a new one."""
+        from paimon_py.maintain.tags import make_tag
+
+        latest = self._root.latest()
+        if latest is None or self._root.history is None:
+            return latest
+        for tag in self._root.tags.list():
+            if tag.snapshot.mark == latest.mark:
+                return tag.name
+        return make_tag(self._root, self._newest, f"branch-{name}", latest).name
 
     def _on(self: _Table, root: TableRoot) -> _Table:
         """The table of a branch."""

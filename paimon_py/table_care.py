@@ -10,27 +10,24 @@ from paimon_py.codec.partition_choice import choice_of
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.compaction.task import CompactionTask
-from paimon_py.doors import NameList, check_flag, check_progress, names_place
+from paimon_py.doors import NameList, check_flag, check_progress
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.clustering import sort_clustering
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange, SetOption
 from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.storage.store import FileMissingError
+from paimon_py.table_door import OpenedTable, at_table_door
 
 if TYPE_CHECKING:
     from paimon_py.maintain.rescale import Rewrite
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableCare(ABC):
+@at_table_door
+class TableCare(OpenedTable, ABC):
     """What `Table` offers to keep its files in shape; rows stay what they are."""
-
-    _root: TableRoot
-    _schema: TableSchema
 
     @abstractmethod
     def alter(self, *changes: SchemaChange) -> TableSchema:
@@ -75,7 +72,7 @@ class TableCare(ABC):
         from paimon_py.maintain.compact_table import compact_table
 
         return compact_table(
-            self._root, self._schema, full=full, partitions=partitions, where=where, order_by=order_by,
+            self._root, self._rules, full=full, partitions=partitions, where=where, order_by=order_by,
             strategy=strategy, progress=progress,
         )  # fmt: skip
 
@@ -112,14 +109,14 @@ class TableCare(ABC):
         from paimon_py.maintain.rescale import check_rescalable, require_told, rescale
 
         check_progress(progress)
-        check_writable(self._schema)
-        check_rescalable(self._schema, buckets)
-        chosen = choice_of(self._schema, "rescale", partitions)
-        require_told(self._root, self._schema, buckets, chosen)
-        if bucket_mode(self._schema) is BucketMode.FIXED and self._schema.options.get("bucket") != str(buckets):
+        check_writable(self._rules)
+        check_rescalable(self._rules, buckets)
+        chosen = choice_of(self._rules, "rescale", partitions)
+        require_told(self._root, self._rules, buckets, chosen)
+        if bucket_mode(self._rules) is BucketMode.FIXED and self._rules.options.get("bucket") != str(buckets):
             self.alter(SetOption("bucket", str(buckets)))
-        done = rescale(self._root, self._schema, buckets, chosen, rewrite, progress)
-        return cared_for(self._root, self._schema, done)
+        done = rescale(self._root, self._rules, buckets, chosen, rewrite, progress)
+        return cared_for(self._root, self._rules, done)
 
     def compaction_tasks(
         self,
@@ -138,10 +135,10 @@ class TableCare(ABC):
         from paimon_py.maintain.expire_partitions import unexpired
 
         check_flag("full", full)
-        check_compactable(self._schema)
-        clustering = sort_clustering(self._schema, order_by, strategy)
-        chosen = unexpired(self._root, self._schema, choice_of(self._schema, "compact", partitions, where))
-        return plan_compaction(self._root, self._schema, full=full, chosen=chosen, clustering=clustering)
+        check_compactable(self._rules)
+        clustering = sort_clustering(self._rules, order_by, strategy)
+        chosen = unexpired(self._root, self._rules, choice_of(self._rules, "compact", partitions, where))
+        return plan_compaction(self._root, self._rules, full=full, chosen=chosen, clustering=clustering)
 
     def run_compaction(self, task: CompactionTask | bytes) -> Changes:
         """Carry out one of `compaction_tasks()`, in any process; nothing is visible before the changes are committed.
@@ -156,14 +153,14 @@ class TableCare(ABC):
         from paimon_py.compaction.run import run_task
         from paimon_py.compaction.task_check import check_task
 
-        check_compactable(self._schema)
+        check_compactable(self._rules)
         self._root.store.require_new(self._root.path)
         task = CompactionTask.from_bytes(task) if isinstance(task, bytes) else task
         if not isinstance(task, CompactionTask):
             raise UsageError(f"run_compaction takes one of compaction_tasks() or its bytes, not {task!r}")
-        check_task(self._root, self._schema, task)
+        check_task(self._root, self._rules, task)
         try:
-            return changes_of(self._root, [task], [run_task(self._root, self._schema, task)])
+            return changes_of(self._root, [task], [run_task(self._root, self._rules, task)])
         except FileMissingError as error:
             reason = self._root.replaced(task.bucket, error)
             raise SnapshotExpiredError(
@@ -195,9 +192,9 @@ class TableCare(ABC):
         from paimon_py.compaction.index_rewrite import rewrite_indexes
         from paimon_py.maintain.after_commit import cared_for
 
-        check_writable(self._schema)
-        chosen = choice_of(self._schema, "rewrite_file_index", partitions, where)
-        return cared_for(self._root, self._schema, rewrite_indexes(self._root, self._schema, chosen))
+        check_writable(self._rules)
+        chosen = choice_of(self._rules, "rewrite_file_index", partitions, where)
+        return cared_for(self._root, self._rules, rewrite_indexes(self._root, self._rules, chosen))
 
     def compact_manifests(self) -> CommitResult:
         """Merge the table's manifests, so that plans read fewer files; rows and data files stay what they are.
@@ -209,5 +206,5 @@ class TableCare(ABC):
         """
         from paimon_py.commit.compact_manifests import compact_manifests
 
-        check_compactable(self._schema)
-        return compact_manifests(self._root, self._schema)
+        check_compactable(self._rules)
+        return compact_manifests(self._root, self._rules)

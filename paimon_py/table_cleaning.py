@@ -7,19 +7,15 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paimon_py.commit.result import CommitResult
-from paimon_py.doors import check_flag, check_progress, names_place
+from paimon_py.doors import check_flag, check_progress
 from paimon_py.maintain.expired import RemovedEntries, RemovedOrphans
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_writable
+from paimon_py.table_door import OpenedTable, at_table_door
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableCleaning(ABC):
+@at_table_door
+class TableCleaning(OpenedTable, ABC):
     """What `Table` offers to get rid of what nobody needs."""
-
-    _root: TableRoot
-    _schema: TableSchema
 
     @abstractmethod
     def truncate(self) -> CommitResult:
@@ -81,10 +77,10 @@ class TableCleaning(ABC):
         """
         from paimon_py.maintain.remove_unexisting import remove_unexisting_files
 
-        check_writable(self._schema)
+        check_writable(self._newest)
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return remove_unexisting_files(self._root, self._schema, dry_run=dry_run, progress=progress)
+        return remove_unexisting_files(self._root, self._newest, dry_run=dry_run, progress=progress)
 
     def purge_files(self) -> RemovedOrphans:
         """Delete everything that the table holds: rows, snapshots, branches, tags, consumers, changelogs and files.
@@ -101,5 +97,5 @@ class TableCleaning(ABC):
         """
         from paimon_py.maintain.purge_files import purge_files
 
-        check_writable(self._schema)
-        return purge_files(self._root, self._schema, self.truncate)
+        check_writable(self._newest)
+        return purge_files(self._root, self._newest, self.truncate)

@@ -7,18 +7,15 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from paimon_py.doctor.finding import Finding
-from paimon_py.doors import check_flag, check_progress, names_place
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
+from paimon_py.doors import check_flag, check_progress
+from paimon_py.table_door import OpenedTable, at_table_door, reads
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableHealth:
+@at_table_door
+class TableHealth(OpenedTable):
     """What `Table` offers to see how a table does."""
 
-    _root: TableRoot
-    _schema: TableSchema
-
+    @reads
     def levels(self) -> pa.Table:
         """The levels of every bucket of the latest snapshot that have files, in the order of buckets and levels.
 
@@ -33,6 +30,7 @@ class TableHealth:
 
         return levels_of(self._root, self._schema, self._root.latest())
 
+    @reads
     def doctor(
         self, *, deep: bool = False, progress: Callable[[int, int, str], object] | None = None
     ) -> list[Finding]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from paimon_py.doors import check_flag, check_progress, names_place, way_of
-from paimon_py.errors import SnapshotExpiredError, UsageError
+from paimon_py.doors import check_flag, check_progress, way_of
+from paimon_py.errors import SnapshotNotFoundError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
-from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import check_name
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.table_door import OpenedTable, at_table_door, cuts_history, reads
 from paimon_py.views import Tag
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableKeeping:
+@at_table_door
+class TableKeeping(OpenedTable):
     """What `Table` offers to keep states of the table, to go back to one, and to let old ones go."""
-
-    _root: TableRoot
-    _schema: TableSchema
 
     # -- tags ---------------------------------------------------------------------------------------------------------
 
@@ -44,8 +40,9 @@ class TableKeeping:
             raise UsageError(f"{self._root.path} has no snapshot to tag yet")
         if retain is not None and (not isinstance(retain, timedelta) or retain <= timedelta(0)):
             raise UsageError(f"retain is how long the tag is kept, a timedelta above 0, not {retain!r}")
-        return Tag(self._root, make_tag(self._root, self._schema, name, value, retain))
+        return Tag(self._root, make_tag(self._root, self._newest, name, value, retain))
 
+    @reads
     def tags(self) -> list[Tag]:
         """All tags, by name."""
         return [Tag(self._root, value) for value in self._root.known(self._root.tags.list())]
@@ -60,7 +57,7 @@ class TableKeeping:
         """
         from paimon_py.maintain.tags import delete_tag
 
-        delete_tag(self._root, self._schema, self._root.tags.get(name))
+        delete_tag(self._root, self._newest, self._root.tags.get(name))
 
     def expire_tags(
         self,
@@ -82,10 +79,11 @@ class TableKeeping:
         from paimon_py.maintain.tags import expire_tags
 
         check_progress(progress)
-        return self._root.known(expire_tags(self._root, self._schema, older_than, progress))
+        return self._root.known(expire_tags(self._root, self._newest, older_than, progress))
 
     # -- going back ---------------------------------------------------------------------------------------------------
 
+    @cuts_history
     def rollback_to(self, target: int | str | datetime) -> RolledBack:
         """Make an older state the latest one: all snapshots, changelogs and tags after it go; their files are orphans.
 
@@ -117,6 +115,7 @@ class TableKeeping:
 
     # -- expiry -------------------------------------------------------------------------------------------------------
 
+    @cuts_history
     def expire_snapshots(
         self,
         *,
@@ -153,12 +152,12 @@ class TableKeeping:
         from paimon_py.maintain.retention import retention_of
 
         retention = retention_of(
-            self._schema.options, self._root.env.clock.millis(), "snapshot", count_min=retain_min,
+            self._newest.options, self._root.env.clock.millis(), "snapshot", count_min=retain_min,
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return expire_snapshots(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
+        return expire_snapshots(self._root, self._newest, retention, dry_run=dry_run, progress=progress)
 
     def expire_changelogs(
         self,
@@ -195,19 +194,21 @@ class TableKeeping:
         from paimon_py.maintain.retention import retention_of
 
         retention = retention_of(
-            self._schema.options, self._root.env.clock.millis(), "changelog", count_min=retain_min,
+            self._newest.options, self._root.env.clock.millis(), "changelog", count_min=retain_min,
             count_max=retain_max, older_than=older_than, limit=max_deletes,
         )  # fmt: skip
         check_progress(progress)
         check_flag("dry_run", dry_run)
-        return expire_changelogs(self._root, self._schema, retention, dry_run=dry_run, progress=progress)
+        return expire_changelogs(self._root, self._newest, retention, dry_run=dry_run, progress=progress)
 
     def _kept(self, snapshot_id: int) -> Snapshot:
-        """A snapshot, or what a tag keeps of one that has expired."""
+        """A snapshot, or what a tag keeps of one that has expired, or a rollback that was left in the middle."""
         try:
             return self._root.snapshots.get(snapshot_id)
-        except SnapshotExpiredError:
-            for tag in self._root.tags.list():
-                if tag.snapshot.id == snapshot_id:
-                    return tag.snapshot
+        except SnapshotNotFoundError:
+            tags, is_cut = self._root.tags.beside_cut()
+            cut = self._root.cuts.find() if is_cut else None
+            for snapshot in (*(() if cut is None else cut.snapshots), *(tag.snapshot for tag in tags)):
+                if snapshot.id == snapshot_id:
+                    return snapshot
             raise

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from paimon_py.doors import check_flag, check_progress, names_place
+from paimon_py.doors import check_flag, check_progress
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import ExpiredPartitions
-from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.partition import Partition
-from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_writable
+from paimon_py.table_door import OpenedTable, at_table_door, reads
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TablePartitions:
+@at_table_door
+class TablePartitions(OpenedTable):
     """What `Table` offers for its partitions."""
 
-    _root: TableRoot
-    _schema: TableSchema
-
+    @reads
     def partitions(self) -> list[Partition]:
         """The partitions of the latest snapshot that have files, in the order of their values.
 
@@ -31,7 +28,7 @@ class TablePartitions:
         """
         from paimon_py.metadata.partition_files import list_partitions
 
-        return list_partitions(self._root, self._schema, self._root.latest())
+        return list_partitions(self._root, self._newest, self._root.latest())
 
     def expire_partitions(
         self,
@@ -73,7 +70,7 @@ class TablePartitions:
         """
         from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions, require_expiry
 
-        check_writable(self._schema)
+        check_writable(self._newest)
         check_progress(progress)
         check_flag("dry_run", dry_run)
         said = {
@@ -83,10 +80,10 @@ class TablePartitions:
             "partition.expiration-max-num": _count("max_partitions", max_partitions),
             "partition.expiration-batch-size": _count("batch_size", batch_size),
         }
-        options = {**self._schema.options, **{name: value for name, value in said.items() if value is not None}}
-        expiry = PartitionExpiry.of(self._schema, options, self._root.env.clock, older_than=older_than)
+        options = {**self._newest.options, **{name: value for name, value in said.items() if value is not None}}
+        expiry = PartitionExpiry.of(self._newest, options, self._root.env.clock, older_than=older_than)
         return expire_partitions(
-            self._root, self._schema, require_expiry(expiry, self._schema), dry_run=dry_run, progress=progress
+            self._root, self._newest, require_expiry(expiry, self._newest), dry_run=dry_run, progress=progress
         )
 
     def mark_partitions_done(self, partitions: Sequence[Mapping[str, object]]) -> list[str]:
@@ -106,9 +103,9 @@ class TablePartitions:
         """
         from paimon_py.maintain.mark_done import check_actions, mark_done
 
-        check_writable(self._schema)
-        check_actions(self._schema.options)
-        return mark_done(self._root, self._schema, partitions)
+        check_writable(self._newest)
+        check_actions(self._newest.options)
+        return mark_done(self._root, self._newest, partitions)
 
 
 def _count(name: str, number: int | None) -> str | None:

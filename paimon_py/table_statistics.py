@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import NameList, check_flag, check_progress, names_place
-from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.schema import TableSchema
+from paimon_py.doors import NameList, check_flag, check_progress
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.supported import check_readable, check_writable
+from paimon_py.table_door import OpenedTable, at_table_door, reads
 
 if TYPE_CHECKING:
     from paimon_py.maintain.analyze import Measure
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableStatistics:
+@at_table_door
+class TableStatistics(OpenedTable):
     """What `Table` offers to count its rows and the values of its columns, for those who plan queries."""
-
-    _root: TableRoot
-    _schema: TableSchema
 
     def analyze(
         self,
@@ -56,14 +52,15 @@ class TableStatistics:
         """See `analyze`; `measure`: who looks at rows, given what to look at; None: this process."""
         from paimon_py.maintain.analyze import analyze, columns_to_analyze
 
-        check_readable(self._schema)
-        check_writable(self._schema)
+        check_readable(self._rules)
+        check_writable(self._rules)
         self._root.store.require_new(self._root.path)
         check_progress(progress)
         check_flag("all_columns", all_columns)
-        wanted = columns_to_analyze(self._schema, columns, all_columns=all_columns)
-        return analyze(self._root, self._schema, wanted, progress, measure=measure)
+        wanted = columns_to_analyze(self._rules, columns, all_columns=all_columns)
+        return analyze(self._root, self._rules, wanted, progress, measure=measure)
 
+    @reads
     def statistics(self, snapshot_id: int | None = None) -> Statistics | None:
         """The statistics that the latest snapshot has, or the one with this id; None if there are none.
 

@@ -6,29 +6,26 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import NameList, as_python, listed, names_place
+from paimon_py.doors import NameList, as_python, listed
 from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.history import Chronicle
-from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import age_of
 from paimon_py.spec.bounds import is_long
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, MIN_LONG
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER
+from paimon_py.table_door import OpenedTable, at_table_door, reads
 
 if TYPE_CHECKING:
     from paimon_py.stream.stream import Stream
 
 
-@names_place(lambda table: table._root.path, lambda table: table._root.schemas.latest())
-class TableStreams:
+@at_table_door
+class TableStreams(OpenedTable):
     """What `Table` offers beside reading states: streams, consumers, and what a writer has committed."""
 
-    _root: TableRoot
-    _schema: TableSchema
-
+    @reads
     def stream(
         self,
         *,
@@ -71,6 +68,7 @@ class TableStreams:
 
     # -- consumers ----------------------------------------------------------------------------------------------------
 
+    @reads
     def consumers(self) -> list[Consumer]:
         """All consumers, by name: who reads the table as a stream, and how far each has come.
 
@@ -89,6 +87,7 @@ class TableStreams:
             UsageError: no snapshot has, or will next have, this number.
             SnapshotExpiredError: the snapshot and its changelog have expired.
         """
+        from paimon_py.stream.begin import before
         from paimon_py.stream.line import require_following
 
         if not is_long(next_snapshot_id) or next_snapshot_id < 1:
@@ -96,7 +95,7 @@ class TableStreams:
         self._root.consumers.require(name)
         require_following(self._root, next_snapshot_id)
         consumer = Consumer(name, next_snapshot_id)
-        self._root.consumers.put(consumer)
+        self._root.consumers.put(consumer, before(self._root, next_snapshot_id))
         return consumer
 
     def delete_consumer(self, name: str) -> None:
@@ -115,7 +114,7 @@ class TableStreams:
 
         Returns: the names of those that are gone.
         """
-        millis = Options(self._schema.options).find_duration("consumer.expiration-time")
+        millis = Options(self._newest.options).find_duration("consumer.expiration-time")
         if older_than is not None:
             if not isinstance(older_than, timedelta):
                 raise UsageError(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
@@ -125,18 +124,20 @@ class TableStreams:
 
     # -- writers that come back ---------------------------------------------------------------------------------------
 
+    @reads
     def committed(self, user: str) -> int | None:
         """The largest identifier that a user has committed, as far as snapshots are left; None if there is none.
 
         Cost: a get for each snapshot since the user's last commit, or for all of them if the user has none.
         """
-        from paimon_py.commit.repeats import committed_by
+        from paimon_py.metadata.users import Rolled, UserHistory
 
         if not isinstance(user, str) or not user:
             raise UsageError(f"user is the name under which commits are made, not {user!r}")
-        found = committed_by(Chronicle(self._root), self._root.latest(), user, MIN_LONG)
-        return found[0].commit_identifier if found else None
+        last = UserHistory(Chronicle(self._root), self._root.users).last(self._root.latest(), user)
+        return None if last is None else last.identifier - isinstance(last, Rolled)
 
+    @reads
     def filter_committed(self, user: str, identifiers: Iterable[int]) -> list[int]:
         """Identifiers that a user has not committed yet, of those given: what a writer that comes back has to commit.
 

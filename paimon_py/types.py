@@ -42,6 +42,7 @@ from paimon_py.spec.snapshot import Base, CommitKind
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.statistics import ColumnStatistics, Statistics
 from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.spec.users import UserCommit, Users
 from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
@@ -128,6 +129,8 @@ __all__ = [
     "TextMatch",
     "TimeValue",
     "TimestampValue",
+    "UserCommit",
+    "Users",
     "VectorType",
     "Writer",
 ]

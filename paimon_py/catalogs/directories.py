@@ -168,7 +168,7 @@ def delete_table(root: TableRoot, warehouse: str) -> None:
         root.store.delete(schema_path(root.path, number))
     root.store.delete_tree(root.path)
     if left:
-        from paimon_py.metadata.idle_warning import warn
+        from paimon_py.logs import warn
 
         named = ", ".join(left[:5])
         warn(f"{root.path} was dropped; of the files it named outside, {len(left)} are not its own and stay: {named}")

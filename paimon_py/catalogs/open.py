@@ -43,7 +43,7 @@ def _warn_of_idle(kind: str, options: Mapping[str, str]) -> None:
     idle = idle_options(kind, options)
     if not idle:
         return
-    from paimon_py.metadata.idle_warning import warn
+    from paimon_py.logs import warn
 
     shown = "; ".join(f"{name!r} of {_one_of(kinds)}" for name, kinds in sorted(idle.items()))
     said = f"'metastore' is {kind!r}" if METASTORE in options else "'metastore' is not given, so tables are directories"

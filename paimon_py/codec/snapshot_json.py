@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.codec.json import decode_object, pretty, unknown_items
+from paimon_py.codec.lineage_json import lineage_of, together
 from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
@@ -131,6 +132,8 @@ def _snapshot(value: Mapping[str, Any], path: str) -> Snapshot:
         raise UnsupportedError(f"{path}: unknown kind of commit {kind!r}", feature=f"commit kind {kind}", path=path)
     found["commit_kind"] = CommitKind(kind)
     found.setdefault("version", 1)
+    if "properties" in found:
+        found.update(lineage_of(found["properties"], found["id"], path)._asdict())
     return Snapshot(**found, extra=unknown_items(value, _KNOWN, path))
 
 
@@ -151,8 +154,8 @@ def _is_int(value: Any) -> bool:
 def _object(snapshot: Snapshot) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for key in _KEYS:
-        item = getattr(snapshot, key.attribute)
-        if item is None or (key.key == "properties" and not item):
+        item = together(snapshot) or None if key.key == "properties" else getattr(snapshot, key.attribute)
+        if item is None:
             continue
         value[key.key] = item.value if isinstance(item, CommitKind) else item
     value.update(snapshot.extra)

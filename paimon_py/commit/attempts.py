@@ -28,6 +28,8 @@ from paimon_py.metadata.committer import Committed, LostRace, Publication, Unkno
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.users import UserHistory
+from paimon_py.metadata.wholeness import require_whole
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -87,6 +89,8 @@ class Attempts:
     Attributes:
         count: how often it was tried.
         chronicle: what is known of the table's snapshots.
+        seen: the latest snapshot and schema, if they were looked at just now: the first attempt plans on them.
+        users: what is known of users that number their commits.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class Attempts:
         self._schema = schema
         self._author = author
         self.seen: tuple[Snapshot | None, TableSchema | None] | None = None
+        self.users = UserHistory(self.chronicle, root.users)
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
@@ -197,15 +202,12 @@ class Attempts:
                     " discarded them; write the rows again and commit what that returns"
                 )
             return LostRace(str(error))
+        known = self.users.seen
         snapshot = next_snapshot(
-            latest,
-            part,
-            lists,
-            self._author,
-            schema_id=state.newest_schema.id,
-            uuid=root.env.ids.uuid(),
+            latest, part, lists, self._author, schema_id=state.newest_schema.id, uuid=root.env.ids.uuid(),
             time_millis=clock.millis(),
-        )
+            known=known[1] if known is not None and latest is not None and known[0] == latest.mark else None,
+        )  # fmt: skip
         done: Publication = root.committer().publish(snapshot, latest, deadline=deadline)
         return Published(done.snapshot, part, latest) if isinstance(done, Committed) else done
 
@@ -213,13 +215,18 @@ class Attempts:
 def latest_of(root: TableRoot) -> tuple[Snapshot | None, TableSchema | None]:
     """The latest snapshot; and the latest schema where the two can be asked for at once, else None.
 
-    Raises: TableNotFoundError if there is no table any more.
+    Raises:
+        TableNotFoundError: there is no table any more.
+        CommitConflictError: the history is being cut, or has a gap.
     """
     if not is_distant(root.path):
-        return root.snapshots.latest(), None
+        latest = root.snapshots.latest()
+        require_whole(root)
+        return latest, None
     asked: list[Callable[[], Snapshot | TableSchema | None]] = [root.snapshots.latest, root.schemas.latest]
-    latest, newest = root.env.at_once(root.path, asked)
-    return cast("Snapshot | None", latest), cast("TableSchema", newest)
+    found, newest = root.env.at_once(root.path, asked)
+    require_whole(root)
+    return cast("Snapshot | None", found), cast("TableSchema", newest)
 
 
 def _never(outcome: NoReturn) -> NoReturn:

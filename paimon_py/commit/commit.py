@@ -37,6 +37,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.spec.users import StepNumber
 
 __all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "commit"]
 
@@ -94,7 +95,7 @@ class _Commit:
         self.numbering = Numbering(self.files, changes, renumber)
         self.hashes = HashIndexes(root, schema)
         by_user = request.identifier is not None or request.user is None
-        self.repeats = Repeats(self.attempts.chronicle, changes, self.author, by_user=by_user)
+        self.repeats = Repeats(self.attempts.chronicle, self.attempts.users, changes, self.author, by_user=by_user)
         self.requires = Requirements(root, schema, changes, request, self.repeats)
 
     def run(self) -> CommitResult:
@@ -146,7 +147,10 @@ class _Commit:
         """The commit that had this identifier, or these files; looked for before anything is written."""
         if self.request.identifier is None:
             return None
-        latest = self.root.snapshots.latest() if looked is None else looked.latest
+        if looked is None:
+            latest, _ = self.attempts.seen = latest_of(self.root)
+        else:
+            latest = looked.latest
         state = State(self.root, self.schema, latest, self.attempts.chronicle)
         found = self.repeats(state)
         if isinstance(found, Conflict):
@@ -283,8 +287,9 @@ def _author(root: TableRoot, options: Options, changes: Changes, request: Commit
     prefix = options.find_str("commit.user-prefix")
     return Author(
         user=f"{prefix}_{user}" if prefix and not request.user else user,
-        identifier=BATCH_COMMIT_IDENTIFIER if request.identifier is None else request.identifier,
+        identifier=BATCH_COMMIT_IDENTIFIER if request.identifier is None else int(request.identifier),
         watermark=max(marks, default=None),
         properties=request.properties,
         operation=request.operation,
+        source=request.identifier.source if isinstance(request.identifier, StepNumber) else None,
     )

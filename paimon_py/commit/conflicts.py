@@ -32,12 +32,6 @@ class Placed(msgspec.Struct, frozen=True):
     max_rank: int
 
 
-def is_same_table(one: TableSchema, other: TableSchema) -> bool:
-    """Whether two schemas of one id are of one table; options may be changed for a single writer."""
-    keys = (one.primary_keys, one.partition_keys) == (other.primary_keys, other.partition_keys)
-    return keys and one.fields == other.fields
-
-
 def apply(
     alive: Iterable[ManifestEntry], delta: Iterable[ManifestEntry]
 ) -> dict[EntryIdentifier, ManifestEntry] | Conflict:

@@ -12,7 +12,8 @@ import msgspec
 
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.parts import Part
-from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, MIN_LONG, Base, Snapshot
+from paimon_py.spec.users import UserCommit, Users, users_of
 
 
 class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,13 +26,15 @@ class ManifestLists(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Author(msgspec.Struct, frozen=True, kw_only=True):
-    """Who commits, and what they say about it."""
+    """Who commits, and what they say about it. `source`: the step of another table that is committed, as its position.
+    """
 
     user: str
     identifier: int
     watermark: int | None = None
     properties: Mapping[str, str] | None = None
     operation: str | None = None
+    source: str | None = None
 
 
 def batch_user(changes: Changes) -> str | None:
@@ -59,16 +62,21 @@ def next_snapshot(
     schema_id: int,
     uuid: str,
     time_millis: int,
+    known: Users | None = None,
 ) -> Snapshot:
     """The snapshot after `latest`.
 
     Times never go back; the watermark never falls; statistics stay while the schema does.
+
+    Args:
+        known: the users as of `latest`, if more is known of them than `latest` says.
     """
     delta = sum(entry.file.row_count for entry in part.adds) - sum(entry.file.row_count for entry in part.deletes)
     changelog = sum(entry.file.row_count for entry in part.changelog) if part.changelog else None
     same_schema = latest is not None and latest.schema_id == schema_id
+    number = latest.id + 1 if latest else 1
     return Snapshot(
-        id=latest.id + 1 if latest else 1,
+        id=number,
         uuid=uuid,
         schema_id=schema_id,
         base_manifest_list=lists.base[0],
@@ -88,9 +96,20 @@ def next_snapshot(
         watermark=_watermark(latest, author.watermark),
         statistics=part.statistics or (latest.statistics if latest and same_schema else None),
         properties=dict(author.properties) if author.properties else None,
+        built_on=Base.of(latest),
+        known_users=_users(users_of(latest) if known is None else known, author, number),
         next_row_id=(latest.next_row_id or 0) if latest else 0,
         operation=author.operation,
     )
+
+
+def _users(known: Users, author: Author, number: int) -> Users:
+    if author.identifier == BATCH_COMMIT_IDENTIFIER:
+        return known
+    last = known.commits.get(author.user)
+    if last is not None and last.identifier == author.identifier:  # the first of two snapshots of one commit
+        return known
+    return known.after(author.user, UserCommit(author.identifier, number, author.source))
 
 
 def _watermark(latest: Snapshot | None, new: int | None) -> int | None:

@@ -17,7 +17,7 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Published
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.compaction_fit import Fit, fit_compactions, is_committed, strangers
-from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, is_same_table, schema_conflict
+from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, schema_conflict
 from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
 from paimon_py.commit.index_plan import compacted_index, index_after, missing_index, written_index
 from paimon_py.commit.key_follower import KeyFollower
@@ -34,6 +34,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, counts_anew
 from paimon_py.spec.data_file import ManifestEntry
 from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.option_changes import changed_rules
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind
@@ -55,11 +56,30 @@ class Requirements:
 
     def of_rows(self) -> Sequence[Requirement]:
         """Requirements of changes that add rows to those there are."""
-        return self.unchanged, self.new, self.keys_known, self.check, self.files_there
+        return self.same_table, self.same_rules, self.unchanged, self.new, self.keys_known, self.check, self.files_there
 
     def of_overwrite(self) -> Sequence[Requirement]:
         """Requirements of changes that replace rows."""
-        return self.unchanged, self.new, self.check, self.files_there
+        return self.same_table, self.same_rules, self.unchanged, self.new, self.check, self.files_there
+
+    def same_table(self, _: State) -> Conflict | None:
+        """The table is the one that was opened."""
+        if self._root.schemas.get(self._schema.id).is_same_version(self._schema):
+            return None
+        return Conflict(f"schema {self._schema.id} is not what it was: {self._root.path} is another table now")
+
+    def same_rules(self, state: State) -> Conflict | None:
+        """The options that decide what rows mean are those under which files were written."""
+        schemas, now = self._root.schemas, state.newest_schema
+        known = {self._schema.id, self._changes.schema_id, *_schemas_of(self._changes.buckets)}
+        for number in sorted(known - {now.id}):
+            changed = changed_rules(schemas.get(number).options, now.options)
+            if changed:
+                return Conflict(
+                    f"the options {', '.join(changed)} of {self._root.path} changed after schema {number}, under which"
+                    " this was made: call refresh(), or open the table again, and write again"
+                )
+        return None
 
     def unchanged(self, state: State) -> Conflict | None:
         """The latest snapshot is the expected one, and rows can be committed under the latest schema."""
@@ -70,14 +90,12 @@ class Requirements:
         if not written:
             return None
         schemas, now = self._root.schemas, state.newest_schema
-        if not is_same_table(schemas.get(self._schema.id), self._schema):
-            return Conflict(f"schema {self._schema.id} is not what it was: {self._root.path} is another table now")
         conflicts = (schema_conflict(schemas.get(number), now) for number in sorted(written))
         return next((conflict for conflict in conflicts if conflict is not None), None)
 
     def new(self, state: State) -> Conflict | Already | None:
         """The changes were not committed before. Changes that were made for this very commit cannot have been."""
-        return None if self._request.is_new else self._repeats(state)
+        return None if self._request.is_new and self._request.identifier is None else self._repeats(state)
 
     def keys_known(self, state: State) -> Conflict | None:
         """All keys that can move between partitions lie where the writer knew them to be."""
@@ -199,7 +217,9 @@ class CompactProposal:
         self._follows_rows = written is not None and bool(schema.primary_keys) and not replaces
         self._replaces = replaces
         self.fit = Fit(changes.buckets, {})
-        self.requirements: Sequence[Requirement] = () if written else (self._new, requires.files_there)
+        self.requirements: Sequence[Requirement] = (
+            () if written else (requires.same_table, requires.same_rules, self._new, requires.files_there)
+        )
 
     def part(self, state: State) -> Part | Conflict | Already:
         """What still fits; a conflict if nothing does, unless an earlier call published some of it."""
@@ -277,6 +297,12 @@ def _upgraded(schema: TableSchema, changes: Changes) -> tuple[ManifestEntry, ...
     levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
     ranks = {placed.name: (placed.min_rank, placed.max_rank) for placed in placed_by_key(schema, adds)}
     return upgraded(adds, ranks, levels - 1)
+
+
+def _schemas_of(buckets: Iterable[BucketChanges]) -> set[int]:
+    """The schemas under which new files were written."""
+    edits = (edit for bucket in buckets for edit in (bucket.written, bucket.compacted))
+    return {file.schema_id for edit in edits for file in edit.made_files}
 
 
 def _compacts(buckets: Iterable[BucketChanges]) -> bool:

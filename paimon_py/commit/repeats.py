@@ -1,25 +1,28 @@
 """Whether changes have been committed before: their maker repeats them, or several processes commit the same bytes.
 
-A commit by identifier is recognised by its user and identifier, every commit by the names of its files: files of other
-snapshots never have them. Files that were written again under larger sequence numbers carry the name of the first ones.
-All snapshots after the changes were made are asked. Where these are not all left, everything that is left is asked,
-tags and live files too; and who is not found there is refused, since nobody can tell.
+A numbered commit is recognised by its user and number (`metadata/users.py`), every commit by the names of its files:
+files of other snapshots never have them. Files that were written again under larger sequence numbers carry the name of
+the first ones. All snapshots after the changes were made are asked. Where these are not all left, everything that is
+left is asked, tags and live files too; and who is not found there is refused, since nobody can tell.
 
 Source: docs/reliability.md §3 (h); Java `FileStoreCommitImpl.filterCommitted`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.state import Already, Refusal, State
-from paimon_py.errors import PaimonError
+from paimon_py.errors import PaimonError, UsageError
 from paimon_py.files.naming import earlier_names
 from paimon_py.metadata.history import Chronicle, History, Lost
+from paimon_py.metadata.users import Rolled, UserHistory
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot
+from paimon_py.spec.users import UserCommit
 
 _UNTOLD = Conflict(
     "it cannot be told whether these changes were committed before: snapshots that may have held them have expired or"
@@ -27,34 +30,15 @@ _UNTOLD = Conflict(
 )
 
 
-def committed_by(
-    chronicle: Chronicle, latest: Snapshot | None, user: str, identifier: int
-) -> tuple[Snapshot, ...] | None:
-    """The snapshots of a user's last commit if its identifier is at least `identifier`, newest first; none if it is
-    smaller, which says that the other one was not committed. None if no commit of the user is left.
-
-    Batch commits of the same user do not count: they have no identifier of their own.
-
-    Cost: one get per snapshot since that commit, or all of them if the user has none.
-    """
-    found: list[Snapshot] = []
-    for snapshot in chronicle.newest_first(latest):
-        mine = snapshot.commit_user == user and snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER
-        if found and not (mine and snapshot.commit_identifier == found[0].commit_identifier):
-            break
-        if mine and snapshot.commit_identifier < identifier:
-            return ()
-        if mine:
-            found.append(snapshot)
-    return tuple(found) or None
-
-
 class Repeats:
     """Follows the snapshots that may hold changes; a requirement of the commit."""
 
-    def __init__(self, chronicle: Chronicle, changes: Changes, author: Author, *, by_user: bool) -> None:
+    def __init__(
+        self, chronicle: Chronicle, users: UserHistory, changes: Changes, author: Author, *, by_user: bool
+    ) -> None:
         """`by_user`: the user alone says whose files these are."""
         self._chronicle = chronicle
+        self._users = users
         self._author = author
         self._by_user = by_user
         self._names = frozenset(file.name for bucket in changes.buckets for file in bucket.written.added)
@@ -65,8 +49,9 @@ class Repeats:
     def __call__(self, state: State) -> Refusal | None:
         """Refuse changes that were committed already; None if they were not.
 
-        Cost: none if the changes were made on the latest snapshot and have no identifier; else a get for each snapshot
-            since, and two for its delta.
+        Cost: none if the changes were made on the latest snapshot; else a get for each snapshot since, and two for its
+            delta. With a number as `UserHistory.last` besides.
+        Raises: UsageError for a number below the last one of the user.
         """
         found = self._found(state)
         self._position, self._looked = Base.of(state.latest), True
@@ -101,15 +86,72 @@ class Repeats:
 
     def _found(self, state: State) -> Refusal | None:
         latest, certain = state.latest, False
-        if not self._looked and self._author.identifier != BATCH_COMMIT_IDENTIFIER:
-            snapshots = committed_by(self._chronicle, latest, self._author.user, self._author.identifier)
-            if snapshots:
-                same = [one for one in snapshots if one.commit_identifier == self._author.identifier]
-                return Already(tuple(reversed(same)))
-            certain = snapshots is not None
+        if not self._looked and self._is_numbered:
+            last = self._users.last(latest, self._author.user)
+            refusal = self._by_number(state, last)
+            if refusal is not None:
+                return refusal
+            certain = last is not None
         history = self._chronicle.after(self._position, latest)
         found = history if isinstance(history, Lost) else self._seen(history)
+        if found is None and self._is_numbered and isinstance(history, History):
+            self._check_larger(history)
         return self._anywhere(state, certain=certain) if isinstance(found, Lost) else found
+
+    @property
+    def _is_numbered(self) -> bool:
+        return self._author.identifier != BATCH_COMMIT_IDENTIFIER
+
+    def _by_number(self, state: State, last: UserCommit | Rolled | None) -> Refusal | None:
+        """What the last number of the user says; None for a larger one.
+
+        Raises: UsageError for a smaller one that was not committed, as far as can be told.
+        """
+        number = self._author.identifier
+        if last is None or last.identifier < number or (isinstance(last, Rolled) and last.identifier == number):
+            return None
+        if isinstance(last, Rolled):
+            return _UNTOLD
+        if last.identifier == number:
+            return self._same(state, last)
+        for snapshot in self._chronicle.newest_first(state.latest, below=last.snapshot_id):
+            if self._is_ours(snapshot):
+                return Already((snapshot,))
+            if snapshot.commit_user == self._author.user and snapshot.commit_identifier < number:
+                break
+        found = self._anywhere(state, certain=True)
+        if found is None:
+            raise self._lower(last.identifier)
+        return found
+
+    def _same(self, state: State, last: UserCommit) -> Refusal:
+        source = self._author.source
+        if source is not None and last.source not in (None, source):
+            return Conflict(
+                f"{self._author.user!r} has committed the number {last.identifier} for another step, {last.source}, and"
+                f" this one is {source}: the table that is followed was rolled back or created again. Bring this table"
+                " in line with it, and go on as another user"
+            )
+        after = self._chronicle.newest_first(state.latest, below=last.snapshot_id + 2)
+        snapshots = [one for one in itertools.islice(after, 2) if self._is_ours(one)]
+        return Already(tuple(reversed(snapshots)))
+
+    def _check_larger(self, history: History) -> None:
+        """Refuse a number if the user has committed a larger one meanwhile.
+
+        Raises: UsageError
+        """
+        for snapshot in history.snapshots:
+            is_later = snapshot.is_numbered and snapshot.commit_identifier > self._author.identifier
+            if is_later and snapshot.commit_user == self._author.user:
+                raise self._lower(snapshot.commit_identifier)
+
+    def _lower(self, last: int) -> UsageError:
+        user, number = self._author.user, self._author.identifier
+        return UsageError(
+            f"nothing was committed: the last number of {user!r} is {last}, and {number} is smaller. The numbers of a"
+            f" user must grow: commit under a number above {last}, or as another user"
+        )
 
     def _anywhere(self, state: State, *, certain: bool) -> Refusal | None:
         """The answer of all that is left."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from paimon_py.errors import PaimonError
+from paimon_py.logs import warn
 from paimon_py.maintain.auto_tags import tag_batch, tag_by_time
 from paimon_py.maintain.expire_changelogs import expire_changelogs
 from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions
@@ -21,7 +22,6 @@ from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.mark_done import mark_written
 from paimon_py.maintain.retention import Lasting, Retention, lasting_changes, may_go, retention_of
 from paimon_py.maintain.tags import expire_tags_by_commit
-from paimon_py.metadata.idle_warning import warn
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.upkeep import Oldest
 from paimon_py.spec.options import Options
@@ -52,6 +52,8 @@ def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch:
     Tables with the option `write-only` leave all care to others, but for tags and marks of batches. With
     `snapshot.expire.execution-mode` = `async` the care of streams is taken while the caller goes on.
 
+    Options are those of the table now, whatever they were when the table object was opened.
+
     Args:
         of_batch: rows were committed that belong to no stream of commits.
 
@@ -61,6 +63,7 @@ def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch:
     """
     if result.snapshot_id is None:
         return result
+    schema = root.newest(schema)
     care = _Care(root, schema, result.snapshot_id, of_batch=of_batch)
     if of_batch and Options(schema.options).get_bool("partition.end-input-to-done"):
         care.mark(result.snapshot_ids)

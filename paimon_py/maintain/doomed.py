@@ -17,9 +17,10 @@ from paimon_py.errors import StorageError
 from paimon_py.maintain.hands import Hands, OwnHands
 from paimon_py.metadata.branches import other_branches
 from paimon_py.metadata.bucket_files import TableFiles
+from paimon_py.metadata.id_runs import runs_of_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import FileKind, FileSource, ManifestEntry
-from paimon_py.spec.layout import manifest_path, statistics_path
+from paimon_py.spec.layout import MAIN_BRANCH, manifest_path, statistics_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -61,15 +62,25 @@ def kept_beside(root: TableRoot, going: Sequence[Snapshot]) -> KeptBeside:
 
     Cost: a list for tags and one for branches, a get per tag; per branch three lists, its tags, a snapshot or some, and
         its kept changelogs up to what goes.
+    Raises: CommitConflictError if the history of this branch is being cut.
     """
-    tags = tuple(tag.snapshot for tag in root.tags.list())
+    tags, is_cut = root.tags.beside_cut()
+    if is_cut:
+        root.cuts.refuse()
     branches: list[Snapshot] = []
     changelogs: list[Snapshot] = []
     for other in other_branches(root):
         branches += _sharing(other, going)
-        branches += [tag.snapshot for tag in other.tags.list()]
+        branches += _tagged(other)
         changelogs += _changelogs_sharing(other, going)
-    return KeptBeside(tags, tuple(branches), tuple(changelogs))
+    return KeptBeside(tuple(tag.snapshot for tag in tags), tuple(branches), tuple(changelogs))
+
+
+def _tagged(other: TableRoot) -> list[Snapshot]:
+    """The snapshots that the tags of another branch keep, and a rollback or fast-forward that is at work on it."""
+    tags, is_cut = other.tags.beside_cut()
+    cut = other.cuts.find() if is_cut else None
+    return [*(tag.snapshot for tag in tags), *(() if cut is None else cut.snapshots)]
 
 
 def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
@@ -79,9 +90,13 @@ def _sharing(other: TableRoot, going: Sequence[Snapshot]) -> list[Snapshot]:
     follow each other. So what both share and goes here is named there by a snapshot that goes here; or by the oldest
     one there, if that is as young or younger; or, where the branches parted before all that goes, by an older one.
     """
-    ids = other.snapshots.ids()
-    if not ids or not going:
-        return []
+    sharing = [one for run in runs_of_ids(other.snapshots.ids()) if going for one in _sharing_run(other, run, going)]
+    latest = other.snapshots.latest() if going and other.branch == MAIN_BRANCH else None
+    return sharing if latest is None or latest in sharing else [*sharing, latest]
+
+
+def _sharing_run(other: TableRoot, ids: range, going: Sequence[Snapshot]) -> list[Snapshot]:
+    """The same of snapshots without a gap: what lies behind a gap may come from another history."""
     here = {snapshot.id: snapshot.mark for snapshot in going}
     begin, end = going[0].id, going[-1].id
     if ids[0] <= begin:
@@ -133,11 +148,17 @@ class Doomed:
         self._root = root
         self._files = TableFiles(root, schema)
         self._data: dict[str, tuple[str, ...]] = {}
+        self._ending: set[str] = set()  # manifests that tell of the end of data files
         self._index: dict[str, str] = {}
         self._metadata: dict[str, str] = {}
         self._spared = 0
         self._removes_directories = Options(schema.options).get_bool("snapshot.clean-empty-directories")
         self._partition_keys = len(schema.partition_keys)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether data files are to be deleted."""
+        return bool(self._data)
 
     @property
     def counts(self) -> Counts:
@@ -153,12 +174,15 @@ class Doomed:
         """
         try:
             manifests = self._root.manifests.read_list(snapshot.delta_manifest_list)
+            if not any(manifest.deleted_files for manifest in manifests):
+                return
             entries = self._root.manifests.read_entries(manifests)
         except FileMissingError:
             return
         deletes = entries.kind == FileKind.DELETE
         if not bool(deletes.any()):
             return
+        self._ending.update(manifest.name for manifest in manifests if manifest.deleted_files)
         names = entries.names()
         returned = numpy_values(pc.is_in(names, value_set=names.filter(from_numpy(~deletes, pa.bool_()))))
         for entry in entries.take(np.flatnonzero(deletes & ~returned)).entries():
@@ -213,6 +237,20 @@ class Doomed:
                 for name in self._root.manifests.live_entries(snapshot).names().to_pylist():
                     self._spared += len(self._data.pop(name, ()))
             self.spare_metadata(snapshot)
+
+    def spare_later(self, later: Snapshot) -> None:
+        """Keep all that a snapshot names which should come after those that took data files away.
+
+        Where its lists name the manifests that tell of the end of these files, they are not among its own.
+
+        Cost: its lists; all its manifests if some of these were merged, or it does not come from those snapshots.
+        Raises: as `spare`
+        """
+        lists = (later.base_manifest_list, later.delta_manifest_list)
+        if self._ending <= set(self._named(lists, missing_ok=False)):
+            self.spare_metadata(later)
+        else:
+            self.spare([later])
 
     def spare_changes(self, beside: KeptBeside) -> None:
         """Keep what tells the changes of snapshots that other branches may have in common with this one.

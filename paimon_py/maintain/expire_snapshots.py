@@ -8,62 +8,80 @@ Source: format.md §16.1, §16.2; docs/reliability.md §3 (d); Java `ExpireSnaps
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
+from paimon_py.errors import PaimonError, StorageError
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredSnapshots
 from paimon_py.maintain.hands import Hands
 from paimon_py.maintain.retention import FirstKept, Lasting, Retention, first_kept, lasting_changes
-from paimon_py.metadata.hints import raise_hint
+from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import earliest_hint_path, snapshot_path
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import CommitKind, Snapshot
 from paimon_py.tally import Progress, Tally
 
 
 def expire_snapshots(
     root: TableRoot, schema: TableSchema, retention: Retention, *, dry_run: bool, hands: Hands | None = None,
-    progress: Progress | None = None,
+    progress: Progress | None = None, seen: Snapshot | None = None,
 ) -> ExpiredSnapshots:
     """Let snapshots go, and the files that only they name.
 
-    Tags, branches and consumers are spared. A tag that is made meanwhile, too: tags are listed again once the
-    snapshots are gone.
+    The EARLIEST hint is raised before tags and branches are listed: a rollback looks at it once its file is there, and
+    expiry sees that file beside the tags, so that one of the two refuses. Tags, branches and consumers are spared. A
+    tag
+    that is made meanwhile, too: tags are listed again once the snapshots are gone.
 
     Args:
+        schema: the latest one.
         hands: who deletes files; None: this process.
         progress: is told of snapshots that are looked at, then of files that are deleted.
+        seen: a snapshot that was looked at just now.
 
     Cost: one list, a get for each snapshot that goes and for its lists, each manifest of its delta, and of its
-        changelog; the manifests of tags among or right before them, and of each branch; a delete per file.
+        changelog; the manifests of tags among or right before them, and of each branch; those of the first snapshot
+        that stays and of the latest one if data files go; a delete per file.
     Raises:
+        CommitConflictError: a rollback or fast-forward is at work; nothing was deleted.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
-    ids = root.known(root.snapshots.ids())
-    if not ids:
+    ids = list(current_run(root.known(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
+    if ids == [0]:
         return ExpiredSnapshots(reason="the table is empty", dry_run=dry_run)
-    known = _Known(root)
+    known = _Known(root, seen)
     lasting = lasting_changes(schema.options)
-    kept = first_kept(ids[0], ids[-1], retention, _held(root, schema, lasting), known.time_of)
+    kept = _first_kept(ids, retention, _held(root, schema, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
     following = known.get(kept.snapshot_id)
     if not going or not following:
         return _result(ids, kept, [], None, dry_run=dry_run)
-    beside = kept_beside(root, going)
-    doomed = _doomed(root, schema, going, following[0], lasting, Tally(progress, len(going), "snapshots"))
-    doomed.spare(beside.near(going[0].id, kept.snapshot_id))
-    doomed.spare_changes(beside)
+    if not dry_run:
+        root.store.put(earliest_hint_path(root.branch_path), str(kept.snapshot_id).encode(), within=root.path)
+    try:
+        beside = kept_beside(root, going)
+        chain = Chain((*going, following[0]), known.get(ids[-1]))
+        doomed = _doomed(root, schema, chain, lasting, Tally(progress, len(going), "snapshots"))
+        doomed.spare(beside.near(going[0].id, kept.snapshot_id))
+        doomed.spare_changes(beside)
+    except PaimonError:
+        if not dry_run:
+            with suppress(StorageError):  # a hint
+                root.store.put(earliest_hint_path(root.branch_path), str(ids[0]).encode(), within=root.path)
+        raise
     if dry_run:
         return _result(ids, kept, going, doomed, dry_run=True)
     if lasting is not Lasting.NOTHING:
         for snapshot in going:
             root.changelogs.keep(snapshot)
-    raise_hint(root.store, earliest_hint_path(root.branch_path), kept.snapshot_id)
     for snapshot in going:
         root.store.delete(snapshot_path(root.branch_path, snapshot.id))
     doomed.spare(kept_beside(root, going).without(beside))
@@ -75,6 +93,24 @@ def expire_snapshots(
     return done
 
 
+class Chain(NamedTuple):
+    """Snapshots that follow each other by their ids: those that go and the first that stays; and the latest one."""
+
+    snapshots: tuple[Snapshot, ...]
+    latest: list[Snapshot]
+
+
+def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known) -> FirstKept:
+    """The first snapshot that stays. A consumer that stands at an overwrite needs the snapshot before, too: its stream
+    compares them.
+    """
+    kept = first_kept(ids[0], ids[-1], retention, held, known.time_of)
+    overwrites = any(one.commit_kind is CommitKind.OVERWRITE for one in known.get(kept.snapshot_id))
+    if kept.snapshot_id > ids[0] and overwrites and kept.snapshot_id in held.values():
+        return FirstKept(kept.snapshot_id - 1, kept.reason)
+    return kept
+
+
 def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
     """The next snapshot of each consumer; of none where kept changelogs are all that consumers need."""
     if lasting is not Lasting.NOTHING and Options(schema.options).get_bool("consumer.changelog-only"):
@@ -82,23 +118,64 @@ def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, i
     return {consumer.name: consumer.next_snapshot_id for consumer in root.consumers.all()}
 
 
-def _doomed(
-    root: TableRoot, schema: TableSchema, going: Sequence[Snapshot], following: Snapshot, lasting: Lasting, tally: Tally
-) -> Doomed:
-    """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer."""
+def _doomed(root: TableRoot, schema: TableSchema, chain: Chain, lasting: Lasting, tally: Tally) -> Doomed:
+    """All that snapshots name and the one that follows them does not, but for what tells of changes kept longer.
+
+    What the first snapshot that stays and the latest one name is spared whatever deltas say; and where a snapshot may
+    not come from the one before, what it names.
+    """
     doomed = Doomed(root, schema)
+    *going, following = chain.snapshots
+    kept_as = [_kept_as(root, snapshot, lasting) for snapshot in going]
     for snapshot in (*going[1:], following):
-        doomed.add_deleted(snapshot, written=lasting is not Lasting.WRITTEN)
+        doomed.add_deleted(snapshot, written=Lasting.WRITTEN not in kept_as)
         tally.add(1)
-    for snapshot in going:
+    for snapshot, kept in zip(going, kept_as, strict=True):
         doomed.add_indexes(snapshot)
-        if lasting is not Lasting.WRITTEN:
+        if kept is not Lasting.WRITTEN:
             doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        if lasting is Lasting.NOTHING:
+        if kept is Lasting.NOTHING:
             doomed.add_changelog(snapshot)
             doomed.add_lists(snapshot.changelog_manifest_list)
     doomed.spare_metadata(following)
+    if doomed.has_data:
+        for later in (following, *(one for one in chain.latest if one != following)):
+            doomed.spare_later(later)
+        doomed.spare(after for before, after in pairwise(chain.snapshots) if not _is_child(root, before, after))
+    if schema.id:
+        _spare_older_changelogs(root, doomed)
     return doomed
+
+
+def _kept_as(root: TableRoot, snapshot: Snapshot, lasting: Lasting) -> Lasting:
+    """What stays of a snapshot's changes: its changelog files if the table made some then, else what was written."""
+    if lasting is Lasting.NOTHING:
+        return lasting
+    producer = Options(root.schemas.get(snapshot.schema_id).options).get_enum("changelog-producer")
+    return Lasting.WRITTEN if producer == "none" else Lasting.CHANGELOG
+
+
+def _is_child(root: TableRoot, before: Snapshot, after: Snapshot) -> bool:
+    """Whether a snapshot certainly comes from the one before, as far as both and their lists say."""
+    said = after.follows(before)
+    if said is not None:
+        return said
+    base, whole = (
+        {file.name for name in names for file in root.manifests.read_list(name)}
+        for names in ((after.base_manifest_list,), (before.base_manifest_list, before.delta_manifest_list))
+    )
+    return whole <= base
+
+
+def _spare_older_changelogs(root: TableRoot, doomed: Doomed) -> None:
+    """Keep what kept changelogs tell the changes by that were kept as the files that were written.
+
+    The options may have been others when they were kept.
+    """
+    for number in root.changelogs.ids() if doomed.has_data else ():
+        changelog = root.changelogs.find(number)
+        if changelog is not None:
+            doomed.spare_written(changelog)
 
 
 def _result(
@@ -126,9 +203,9 @@ def _result(
 class _Known:
     """Snapshots, each fetched once."""
 
-    def __init__(self, root: TableRoot) -> None:
+    def __init__(self, root: TableRoot, seen: Snapshot | None) -> None:
         self._root = root
-        self._found: dict[int, Snapshot | None] = {}
+        self._found: dict[int, Snapshot | None] = {} if seen is None else {seen.id: seen}
 
     def get(self, number: int) -> list[Snapshot]:
         """The snapshot, or none if others expired it meanwhile."""

@@ -80,14 +80,16 @@ class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         snapshot_id: the latest snapshot from now on.
-        gone_ids: the snapshots of main that went.
-        new_ids: the snapshots of the branch that came; those that both had already are not among them.
-        consumers: those that have read what went; `reset_consumer`, or they miss commits.
+        gone_ids: the snapshots of main that were deleted.
+        new_ids: the snapshots of the branch that were added; those that both had already are not among them.
+        tags: the tags of main that named deleted snapshots, and were deleted with them.
+        consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
     """
 
     snapshot_id: int
     gone_ids: tuple[int, ...] = ()
     new_ids: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
 
 
@@ -142,7 +144,7 @@ class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         snapshot_id: the latest snapshot from now on.
         snapshot_ids: the snapshots that went.
         tags: the tags of later snapshots, which went with them.
-        consumers: those that have read what went; `reset_consumer` before the next commit, or they miss commits.
+        consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
     """
 
     snapshot_id: int

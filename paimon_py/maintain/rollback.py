@@ -1,41 +1,48 @@
-"""Rollback: later snapshots, changelogs and tags go, newest first; files that only they name become orphans.
+"""Rollback: an older snapshot becomes the latest one. Files that only the later ones name become orphans.
 
-Source: format.md §15.6; Java `RollbackHelper`.
+Source: format.md §15.6; docs/reliability.md §3 (o); Java `RollbackHelper`.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from paimon_py.codec.snapshot_json import snapshot_to_json
-from paimon_py.logs import COMMITS
+from paimon_py.errors import SnapshotExpiredError
+from paimon_py.logs import COMMITS, warn
+from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry
 from paimon_py.maintain.expired import RolledBack
-from paimon_py.metadata.idle_warning import warn
+from paimon_py.maintain.tags import is_kept
+from paimon_py.metadata.cuts import ROLLBACK
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
-from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_directory, snapshot_path
+from paimon_py.metadata.snapshots import PINNING
+from paimon_py.spec.layout import tag_path
 from paimon_py.spec.snapshot import Snapshot
 
 
 def rollback(root: TableRoot, target: Snapshot, *, tag: str | None = None) -> RolledBack:
     """Make a snapshot, which a tag may keep alone, the latest one.
 
-    The hint is lowered first, and a snapshot that had expired is written first, so that whoever reads while the others
-    go, newest first, always finds a state. A call that died may be repeated. Where a catalog keeps the history, it is
-    the one that rolls back. A consumer is a number alone, and new snapshots get the old numbers: who has read what went
-    is warned of.
+    Nothing else than its ancestors stays: later snapshots, changelogs and tags are deleted, newest first. A reader
+        finds
+    a state at every moment. A call whose process ended is repeated; all others refuse until then. Where a catalog keeps
+    the history, it is the one that rolls back. Consumers that have read what is deleted are warned of.
 
     Args:
         tag: the name by which the snapshot was found, if there is one.
 
-    Cost: three lists, the tags and consumers, a delete for each that goes, two puts.
+    Cost: some lists, the tags and consumers, a get for each ancestor, a get and a delete for each snapshot that is
+        deleted.
     Raises:
         PaimonWarning where warnings are errors, once all is done.
+        CommitConflictError: another rollback, a fast-forward or an expiry is at work; nothing was done.
+        SnapshotExpiredError: the snapshot expired meanwhile; nothing was done.
         CorruptionError: a tag or consumer is damaged; nothing was done.
-        StorageError: the store failed; some of the newest snapshots may be gone.
+        StorageError: the store failed; call again.
     """
     consumers = consumers_beyond(root, target.id + 1)
-    done = msgspec.structs.replace(_rolled_back(root, target, tag), consumers=consumers)
+    done = _by_catalog(root, target, tag) if root.history is not None else _rolled_back(root, target)
+    done = msgspec.structs.replace(done, consumers=consumers)
     COMMITS.info("%s: went back to snapshot %d, %d later ones are gone", root.path, target.id, len(done.snapshot_ids))
     warn_of_consumers(root, consumers, target.id + 1)
     return done
@@ -47,39 +54,64 @@ def consumers_beyond(root: TableRoot, number: int) -> tuple[str, ...]:
 
 
 def warn_of_consumers(root: TableRoot, consumers: tuple[str, ...], number: int) -> None:
-    """Warn of consumers that have read snapshots which went, from a number on: others get these numbers.
+    """Warn of consumers that have read snapshots which were deleted, from a number on.
 
     Raises: PaimonWarning where warnings are errors.
     """
     if consumers:
         named = ", ".join(map(repr, consumers))
         warn(
-            f"{root.path}: snapshots from {number} on went, and consumers have read them: {named}."
-            " Other snapshots get these numbers, and the consumers would pass over them: call"
-            f" table.reset_consumer({consumers[0]!r}, {number}) before anybody commits"
+            f"{root.path}: snapshots from {number} on went, and consumers have read them: {named}. Their streams"
+            f" are refused until table.reset_consumer({consumers[0]!r}, {number}); readers in Java pass over what is"
+            " committed under the old numbers"
         )
 
 
-def _rolled_back(root: TableRoot, target: Snapshot, tag: str | None) -> RolledBack:
+def _by_catalog(root: TableRoot, target: Snapshot, tag: str | None) -> RolledBack:
+    assert root.history is not None
     ids = [number for number in root.snapshots.ids() if number > target.id]
     tags = [tag.name for tag in root.tags.list() if tag.snapshot.id > target.id]
-    if root.history is not None:
-        root.history.roll_back(target, tag)
-        left, left_tags = set(root.snapshots.ids()), {tag.name for tag in root.tags.list()}
-        gone = tuple(number for number in ids if number not in left)
-        return RolledBack(snapshot_id=target.id, snapshot_ids=gone, tags=tuple(t for t in tags if t not in left_tags))
-    changelogs = [number for number in root.changelogs.ids() if number > target.id]
-    within = snapshot_directory(root.branch_path)
-    if root.snapshots.find(target.id) != target:
-        root.store.put(snapshot_path(root.branch_path, target.id), snapshot_to_json(target), within=within)
-        root.store.put(earliest_hint_path(root.branch_path), str(target.id).encode(), within=within)
-    root.store.put(latest_hint_path(root.branch_path), str(target.id).encode(), within=within)
-    for number in reversed(ids):
-        root.store.delete(snapshot_path(root.branch_path, number))
-    root.changelogs.cut(changelogs)
+    root.history.roll_back(target, tag)
+    left, left_tags = set(root.snapshots.ids()), {tag.name for tag in root.tags.list()}
+    gone = tuple(number for number in ids if number not in left)
+    return RolledBack(snapshot_id=target.id, snapshot_ids=gone, tags=tuple(t for t in tags if t not in left_tags))
+
+
+def _rolled_back(root: TableRoot, target: Snapshot) -> RolledBack:
+    tags = [tag.name for tag in root.tags.list() if tag.snapshot.id > target.id]
+    ids = [number for number in root.snapshots.ids() if number > target.id]
+    cutting = Cutting(root, ROLLBACK, [target])
+    with cutting.at_work():
+        if not is_available(root, target, cutting):
+            raise SnapshotExpiredError(
+                f"snapshot {target.id} of {root.path} expired meanwhile{PINNING}", path=root.path, snapshot_id=target.id
+            )
+        if not cutting.holds(target):
+            check_no_expiry(root, target.id)
+    before = ancestors(root, target)
+    cutting.replace(frozenset(one.id for one in before), [target])
+    _cut_changelogs(root, target, has_ancestors=bool(before))
     keeper = keeper_of(root)
     for name in reversed(tags):
-        root.tags.delete(name)
+        root.store.delete(tag_path(root.branch_path, name))
         if keeper is not None:
             keeper.tag_gone(root, name)
-    return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(ids), tags=tuple(tags))
+    cutting.forget_numbers(target)
+    cutting.end()
+    return RolledBack(snapshot_id=target.id, snapshot_ids=tuple(sorted({*ids, *cutting.gone})), tags=tuple(tags))
+
+
+def is_available(root: TableRoot, target: Snapshot, cutting: Cutting) -> bool:
+    """Whether the files of a snapshot are there: it is, or a tag keeps it, or a rollback that ended in the middle."""
+    return is_kept(root, target) or cutting.holds(target)
+
+
+def _cut_changelogs(root: TableRoot, target: Snapshot, *, has_ancestors: bool) -> None:
+    """Delete the kept changelogs that the target does not come from."""
+    ids, kept = root.changelogs.ids(), target.id
+    if not has_ancestors and ids:
+        before = next((number for number in reversed(ids) if number <= target.id), 0)
+        found = root.changelogs.find(before)
+        is_ours = found is not None and (found.mark == target.mark or target.follows(found) in (True, None))
+        kept = target.id if is_ours and before >= target.id - 1 else 0
+    root.changelogs.cut([number for number in ids if number > kept])

@@ -1,6 +1,6 @@
 """The branches of one table: directories beside the main branch, with schemas, snapshots and tags of their own.
 
-A branch is there if it has a schema: that file is written last and deleted first.
+A branch is there if it has its oldest schema: that file is written last and deleted first.
 
 Source: format.md §15.5; Java `BranchManager`, `FileSystemBranchManager`.
 """
@@ -43,9 +43,18 @@ def require_unnamed(options: Mapping[str, str], branch: str) -> None:
             raise UsageError(f"the option {option} names the branch {branch!r}: remove the option first")
 
 
+def is_complete(root: TableRoot, branch: TableRoot) -> bool:
+    """Whether a branch is there: its oldest schema is written last and deleted first.
+
+    Cost: a list; another one for a branch without schema 0.
+    """
+    ids = branch.schemas.ids()
+    return bool(ids) and (ids[0] == 0 or ids[0] == min(root.on_branch(MAIN_BRANCH).schemas.ids(), default=0))
+
+
 def branch_names(root: TableRoot) -> list[str]:
     """The names of the branches beside main, sorted. Cost: a list, and one for each branch."""
-    return [name for name in _directories(root) if root.on_branch(name).schemas.ids()]
+    return [name for name in branch_directories(root) if is_complete(root, root.on_branch(name))]
 
 
 def other_branches(root: TableRoot) -> list[TableRoot]:
@@ -53,7 +62,7 @@ def other_branches(root: TableRoot) -> list[TableRoot]:
 
     Cost: one list.
     """
-    names = [MAIN_BRANCH, *_directories(root)]
+    names = [MAIN_BRANCH, *branch_directories(root)]
     return [root.on_branch(name) for name in names if name != root.branch]
 
 
@@ -65,7 +74,7 @@ def require_branch(root: TableRoot, name: str) -> TableRoot:
     if not isinstance(name, str):
         raise UsageError(f"a branch name is a text, not {name!r}")
     branch = root.on_branch(name)
-    if not branch.schemas.ids():
+    if not is_complete(root, branch):
         raise BranchNotFoundError(f"no branch {name!r} in {root.path}", path=branch.branch_path)
     return branch
 
@@ -83,7 +92,8 @@ def check_new_branch(name: str) -> str:
     return name
 
 
-def _directories(root: TableRoot) -> list[str]:
+def branch_directories(root: TableRoot) -> list[str]:
+    """The names of all branches, sorted, also of those that are half made or half deleted. Cost: one list."""
     statuses = root.store.list(branch_directory(root.path))
     return sorted(
         status.name[len(BRANCH_PREFIX) :]

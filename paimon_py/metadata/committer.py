@@ -10,6 +10,7 @@ Source: docs/reliability.md §3 (f), (h), (l); docs/format.md §2.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Union
 
 import msgspec
@@ -17,8 +18,10 @@ import msgspec
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.env import is_distant
 from paimon_py.errors import CorruptionError, StorageError, StorageUnknownError, TableNotFoundError
+from paimon_py.logs import warn
+from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.hints import raise_hint
-from paimon_py.spec.data_file import identifier
+from paimon_py.metadata.user_files import number_of
 from paimon_py.spec.layout import latest_hint_path, snapshot_directory, snapshot_path
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.storage.store import FileMissingError
@@ -115,7 +118,12 @@ class StoreCommitter:
             return Unknown(f"snapshot {snapshot.id} was created, but not what it stands on: {error}", snapshot.id)
         if isinstance(found, Committed):
             self._root.snapshots.ahead.seen = snapshot.id
-            raise_hint(self._root.store, latest_hint_path(home), snapshot.id, seen.hint)
+            cuts = self._root.cuts
+            may_begin = None if parent is None else lambda: not cuts.is_there()
+            hint = partial(
+                raise_hint, self._root.store, latest_hint_path(home), snapshot.id, seen.hint, may_begin=may_begin
+            )
+            self._root.env.at_once(self._root.path, [hint, partial(keep_number, self._root, snapshot)])
         return found
 
     def _create(
@@ -222,18 +230,9 @@ class StoreCommitter:
         return Unknown("the table was renamed or dropped while the snapshot was published", snapshot.id)
 
     def _is_built_on(self, snapshot: Snapshot) -> bool:
-        """Whether the next snapshot comes from this one: whether it goes on from the same files, by their names."""
-        root = self._root
-        successor = root.snapshots.find(snapshot.id + 1)
-        if successor is None:
-            return False
-        base = root.manifests.read_list(successor.base_manifest_list)
-        delta = {file.name for file in root.manifests.read_list(snapshot.delta_manifest_list)}
-        if delta and delta <= {file.name for file in base}:
-            return True
-        ours = root.manifests.base_and_delta(snapshot)
-        alive = [{identifier(entry) for entry in root.manifests.live(files).entries()} for files in (base, ours)]
-        return alive[0] == alive[1]
+        """Whether the next snapshot comes from this one."""
+        successor = self._root.snapshots.find(snapshot.id + 1)
+        return successor is not None and is_built_on(self._root.manifests, successor, snapshot)
 
     def _withdrawn(self, snapshot: Snapshot, reason: str, *, certain: bool) -> Publication:
         """Take a snapshot away that is not part of the history, unless others have built on it.
@@ -254,6 +253,23 @@ class StoreCommitter:
         if not certain:
             return Unknown(f"snapshot {snapshot.id} may have been published and expired meanwhile", snapshot.id)
         return LostRace(reason)
+
+
+def keep_number(root: TableRoot, snapshot: Snapshot) -> None:
+    """Keep the number of a commit beside its snapshot, which others may let expire. Cost: a put, if it has a number.
+
+    Raises: PaimonWarning where warnings are errors, if the store fails.
+    """
+    value = number_of(snapshot)
+    if value is None:
+        return
+    try:
+        root.users.put(value)
+    except StorageError as error:
+        warn(
+            f"{root.path}: snapshot {snapshot.id} was committed, but its number was not kept beside it: {error}; a"
+            " later commit tries again"
+        )
 
 
 def _no_table(path: str) -> TableNotFoundError:

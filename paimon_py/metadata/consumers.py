@@ -16,10 +16,19 @@ from paimon_py.env import Clock, SystemClock
 from paimon_py.errors import ConsumerNotFoundError, CorruptionError
 from paimon_py.metadata.snapshots import ReadPolicy
 from paimon_py.pages import AsPage
-from paimon_py.spec.layout import CONSUMER_PREFIX, consumer_directory, consumer_path, join
+from paimon_py.spec.layout import (
+    CONSUMER_MARK_PREFIX,
+    CONSUMER_PREFIX,
+    consumer_directory,
+    consumer_mark_path,
+    consumer_path,
+    join,
+)
+from paimon_py.spec.snapshot import Base
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, Stat
 
 _NEXT = "nextSnapshot"
+_MARKS = "marks"
 _LONG_MAX = 2**63 - 1
 
 
@@ -96,15 +105,40 @@ class Consumers:
                 f"no consumer {name!r} in {self._path}: a stream with consumer_id={name!r} makes one", path=path
             )
 
-    def put(self, consumer: Consumer) -> None:
-        """Record how far a consumer has come, over what was recorded before. Cost: one put.
+    def put(self, consumer: Consumer, *read: Base) -> None:
+        """Record how far a consumer has come, over what was recorded before.
 
+        A consumer's file holds a number alone, as Java writes it. A file beside it says which snapshots that number may
+        come after, so that another history is noticed.
+
+        Args:
+            read: the snapshot before the next one; and the one recorded before, so that a crash between two files
+                leaves none without its mark.
+
+        Cost: two puts.
         Raises:
             FileMissingError: the table was renamed or dropped.
             StorageUnknownError: the store did not say whether the record was written; it may be written again.
         """
+        marks = {str(base.id + 1): base.mark for base in read if base.mark is not None}
+        self._store.put(consumer_mark_path(self._path, consumer.name), pretty({_MARKS: marks}), within=self._path)
         data = pretty({_NEXT: consumer.next_snapshot_id})
         self._store.put(consumer_path(self._path, consumer.name), data, within=self._path)
+
+    def read_by(self, consumer: Consumer) -> Base | None:
+        """The snapshot that a consumer has read last, by id and mark; None where the mark is not known. Cost: one get.
+
+        Raises: CorruptionError if the file with the mark is damaged.
+        """
+        path, number = consumer_mark_path(self._path, consumer.name), consumer.next_snapshot_id
+        try:
+            data = self._store.get(path)
+        except FileMissingError:
+            return None
+        with decoding_metadata(path):
+            marks = decode_object(data, path).get(_MARKS)
+            mark = marks.get(str(number)) if isinstance(marks, dict) else None
+        return Base(number - 1, mark) if isinstance(mark, str) and number > 1 else None
 
     def delete(self, name: str) -> None:
         """Forget a consumer, readable or not.
@@ -115,6 +149,7 @@ class Consumers:
         """
         self.require(name)
         self._store.delete(consumer_path(self._path, name))
+        self._store.delete(consumer_mark_path(self._path, name))
 
     def written(self) -> list[int]:
         """When each consumer was last written, in epoch milliseconds, as far as the store says. Cost: one list."""
@@ -129,8 +164,10 @@ class Consumers:
         for status in self._files():
             latest = self._store.stat(status.path) if _is_older(status, older_than_millis) else None
             if latest is not None and _is_older(latest, older_than_millis):
+                name = status.name[len(CONSUMER_PREFIX) :]
                 self._store.delete(status.path)
-                gone.append(status.name[len(CONSUMER_PREFIX) :])
+                self._store.delete(join(consumer_directory(self._path), CONSUMER_MARK_PREFIX + name))
+                gone.append(name)
         return gone
 
     def _files(self) -> list[FileStatus]:

@@ -8,6 +8,7 @@ Source: format.md §1.3; Java `HintFileUtils`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from paimon_py.errors import StorageError
@@ -26,15 +27,20 @@ def read_hint(store: Get, path: str) -> int | None:
         return None
 
 
-def raise_hint(store: HintStore, path: str, value: int, seen: int | None = None) -> None:
+def raise_hint(
+    store: HintStore, path: str, value: int, seen: int | None = None, *, may_begin: Callable[[], bool] | None = None
+) -> None:
     """Write a hint unless it is as high already, or its directory is gone.
 
     Args:
         seen: what the hint said a moment ago, if somebody looked.
+        may_begin: asked whether to write the hint where there is none.
     A store that fails here changes nothing but later request counts.
     """
     try:
         current = _held(store, path) if seen is None else seen
+        if current is None and may_begin is not None and not may_begin():
+            return
         if current is None or current < value:
             store.put(path, str(value).encode(), within=path.rpartition("/")[0])
     except StorageError:

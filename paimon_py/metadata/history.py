@@ -1,9 +1,12 @@
-"""History: what happened to a table after a base.
+"""History: the snapshots of a table as a chain, each built on the one before.
 
-Every question of the form "what came since" is asked here, and answered by the steps in between or by `Lost`. Nobody
-takes Lost for an empty history: what was not seen may be anything.
+Every question of the form "what came since", "does this come from that" and "is the chain whole" is asked here. What
+came since a base is answered by the steps in between or by `Lost`, which is never taken for an empty history: what was
+not seen may be anything.
 
-Source: docs/format.md §2, §4.1; docs/reliability.md §3 (b), (c), (f), (l).
+Snapshots of paimon_py name the one they were built on; of those of other writers the manifests tell.
+
+Source: docs/format.md §2, §4.1, §4.3; docs/reliability.md §3 (b), (c), (f), (l), (o).
 """
 
 from __future__ import annotations
@@ -131,16 +134,21 @@ class Chronicle:
         found = self._find(base.id) if base.id else None
         return found if base.is_of(found) else None
 
-    def newest_first(self, latest: Snapshot | None) -> Iterator[Snapshot]:
+    def newest_first(self, latest: Snapshot | None, *, below: int | None = None) -> Iterator[Snapshot]:
         """The snapshots from `latest` down to the oldest that is left; the last one is snapshot 1 if none has expired.
+
+        `below`: those below this id alone.
 
         Cost: a get for each; read ahead in growing chunks where requests take their time.
         """
         if latest is None:
             return
         self._join(latest)
-        yield latest
         next_id, size = latest.id - 1, 1
+        if below is None or below > latest.id:
+            yield latest
+        else:
+            next_id = below - 1
         while next_id > 0:
             for number in self._fetched(range(next_id, max(next_id - size, 0), -1)):
                 snapshot = self._find(number)

@@ -1,13 +1,10 @@
-"""Warnings of paimon_py, and those about what a table does not do: idle options, keys that are not unique."""
+"""Warnings about what a table does not do: idle options, keys that are not unique."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 
-from paimon_py.errors import PaimonWarning
-from paimon_py.logs import GENERAL
+from paimon_py.logs import warn
 from paimon_py.metadata.registration import CountsPartitions, KeepsPartitions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
@@ -50,20 +47,3 @@ def warn_of_keys_of_partitions(root: TableRoot, schema: TableSchema) -> None:
         f"'bucket' is {schema.options['bucket']!r}: each partition may hold a row of the same key. Set 'bucket' to "
         f"'-1', and keys are unique in the whole table; or add {lacks} to the primary key"
     )
-
-
-def warn(message: str) -> None:
-    """Log and warn, with the line of the caller outside the package.
-
-    Raises: PaimonWarning where warnings are errors.
-    """
-    GENERAL.warning(message)
-    warnings.warn(message, PaimonWarning, stacklevel=_frames_inside() + 1)
-
-
-def _frames_inside() -> int:
-    """How many frames of the package lie between here and its caller."""
-    frame, count = sys._getframe(1), 0
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "paimon_py":
-        frame, count = frame.f_back, count + 1
-    return count

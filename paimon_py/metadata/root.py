@@ -6,11 +6,14 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from paimon_py.env import Env, is_distant
 from paimon_py.errors import CorruptionError, SnapshotExpiredError
 from paimon_py.metadata.changelogs import Changelogs
 from paimon_py.metadata.committer import Committer, StoreCommitter
 from paimon_py.metadata.consumers import Consumers
+from paimon_py.metadata.cuts import Cuts
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.missing import missing_change_error, missing_error, why_replaced
@@ -18,6 +21,7 @@ from paimon_py.metadata.schemas import Schemas
 from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.metadata.tags import Tags
 from paimon_py.metadata.upkeep import Upkeep
+from paimon_py.metadata.user_files import UserFiles
 from paimon_py.spec.layout import MAIN_BRANCH, branch_root
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.data_store import DataStore
@@ -47,8 +51,8 @@ class TableRoot:
     """
 
     __slots__ = (
-        "branch", "branch_path", "changelogs", "consumers", "env", "files", "history", "manifests", "path",
-        "registration", "schemas", "snapshots", "store", "tags", "upkeep", "warned_of",
+        "branch", "branch_path", "changelogs", "consumers", "cuts", "env", "files", "history", "manifests", "path",
+        "registration", "schemas", "snapshots", "store", "tags", "upkeep", "users", "warned_of",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +79,8 @@ class TableRoot:
         self.tags = Tags(store, home)
         self.changelogs = Changelogs(store, home)
         self.consumers = Consumers(store, home, env.clock)
+        self.cuts = Cuts(store, home)
+        self.users = UserFiles(store, home)
         self.manifests = Manifests(store, path, env)
         self.registration = registration
         self.upkeep = Upkeep()
@@ -119,6 +125,25 @@ class TableRoot:
         if snapshot is None:
             self.schemas.latest()
         return snapshot
+
+    def require_same(self, schema: TableSchema) -> TableSchema:
+        """Make sure that the table is still the one that was opened with a schema; the latest schema. Cost: a list, and
+        a get the first time.
+
+        Raises: TableNotFoundError if the table was dropped, renamed or created again, or its schema rolled back.
+        """
+        newest = self.schemas.latest()
+        self.schemas.require_same(schema)
+        return newest
+
+    def newest(self, schema: TableSchema) -> TableSchema:
+        """The newest schema by the last listing, with the options that a schema overrides for one writer or reader.
+
+        Cost: none after a commit or `require_same`; else a list.
+        """
+        newest, stored = self.schemas.newest_seen, self.schemas.get(schema.id)
+        own = {name: text for name, text in schema.options.items() if stored.options.get(name) != text}
+        return msgspec.structs.replace(newest, options={**newest.options, **own}) if own else newest
 
     def known(self, found: list[T]) -> list[T]:
         """What was listed of the table. Cost: a list if nothing was found.

@@ -74,14 +74,28 @@ class Schemas:
             raise TableNotFoundError(f"{self._path} is not a Paimon table: it has no schema", path=self._path)
         for number in list(self._cache):
             if listed.get(number) != self._stamps.get(number):
-                self._require_same(number)
+                self._require_same(number, self._cache[number].__eq__)
         self._stamps = listed
         return self.get(max(listed))
 
-    def _require_same(self, number: int) -> None:
+    def require_same(self, schema: TableSchema) -> None:
+        """Make sure that a version is what it was when somebody read it. Cost: a get, the first time.
+
+        Raises: TableNotFoundError
+        """
+        known = self._cache.get(schema.id)
+        if known is None or not known.is_same_version(schema):
+            self._require_same(schema.id, schema.is_same_version)
+
+    @property
+    def newest_seen(self) -> TableSchema:
+        """The newest version by the last listing; lists where there was none. Raises: as `latest`"""
+        return self.get(max(self._stamps)) if self._stamps else self.latest()
+
+    def _require_same(self, number: int, is_same: Callable[[TableSchema], bool]) -> None:
         path = schema_path(self._path, number)
         try:
-            if schema_from_json(self._store.get(path), path) == self._cache[number]:
+            if is_same(schema_from_json(self._store.get(path), path)):
                 return
         except FileMissingError:
             pass
@@ -90,6 +104,11 @@ class Schemas:
             " rolled back; open it again",
             path=path,
         )
+
+    def forget(self) -> None:
+        """Forget what was read: other versions may be in its place."""
+        self._cache.clear()
+        self._stamps = {}
 
     def external_roots(self) -> Iterator[str]:
         """The directories that any version names as `data-file.external-paths`, those of the newest first.

@@ -14,8 +14,14 @@ import msgspec
 from paimon_py.codec.snapshot_json import snapshot_from_json
 from paimon_py.doors import way_of
 from paimon_py.env import Env, is_distant
-from paimon_py.errors import CorruptionError, SnapshotExpiredError, SnapshotNotFoundError, UsageError
+from paimon_py.errors import (
+    CorruptionError,
+    SnapshotExpiredError,
+    SnapshotNotFoundError,
+    UsageError,
+)
 from paimon_py.metadata.hints import read_hint
+from paimon_py.metadata.id_runs import current_run
 from paimon_py.metadata.snapshots_ahead import WALK_MAX, SnapshotsAhead
 from paimon_py.spec.layout import (
     SNAPSHOT_PREFIX,
@@ -49,7 +55,7 @@ class Snapshots:
         newest: gives the newest snapshot where a catalog keeps the history; all others are files also there.
     """
 
-    __slots__ = ("_env", "_newest", "_path", "_policy", "_store", "ahead")
+    __slots__ = ("_env", "_is_doubtful", "_newest", "_path", "_policy", "_store", "ahead")
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class Snapshots:
         newest: Callable[[], Snapshot | None] | None = None,
     ) -> None:
         self._newest = newest
+        self._is_doubtful = False
         self._store = store
         self._path = path
         self._env = env or Env()
@@ -74,31 +81,20 @@ class Snapshots:
         return sorted(number for number in numbers if number is not None)
 
     def latest_id(self) -> int | None:
-        """The id of the newest snapshot, None for an empty table.
-
-        The LATEST hint is a lower bound only: it is believed if its snapshot exists and is not older than the
-        EARLIEST hint says, and newer ones are looked for one by one. Anything else ends in a listing.
-
-        Cost: two gets and two stats with a good hint, one more stat per commit since; else one list. Where a catalog
-            keeps the history, one question.
-        """
-        if self._newest is not None:
-            newest = self._newest()
-            return None if newest is None else newest.id
-        hint = read_hint(self._store, latest_hint_path(self._path))
-        if hint is not None and hint > 0 and self._exists(hint) and hint >= (self._earliest_hint() or 0):
-            for found in range(hint, hint + WALK_MAX):
-                if not self._exists(found + 1):
-                    return found
-        ids = self.ids()
-        return ids[-1] if ids else None
+        """The id of the newest snapshot, None for an empty table. Cost: as `latest`."""
+        newest = self.latest()
+        return None if newest is None else newest.id
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None for an empty table.
 
-        Cost: three gets and one stat with a good hint; else as `latest_id`, and one get. Where requests take their time
-            the hints are read at once, and then the snapshot together with the one after it: one wait for a table
-            object that has seen the newest snapshot, two for another.
+        The LATEST hint is a lower bound only: it is believed if its snapshot exists and is not older than the
+        EARLIEST hint says, and newer ones are looked for one by one; each must follow from the one before. Anything
+        else ends in a listing.
+
+        Cost: three gets and one stat with a good hint, one more get per commit since; else one list, and one get. Where
+            requests take their time the hints are read at once, and then the snapshot together with the one after it:
+            one wait for a table object that has seen the newest snapshot, two for another.
         """
         if self._newest is not None:
             return self._newest()
@@ -109,24 +105,51 @@ class Snapshots:
         hint = read_hint(self._store, latest_hint_path(self._path))
         if hint is not None and hint > 0:
             hinted = self.find(hint)
-            if hinted is not None and not self._exists(hint + 1) and hint >= (self._earliest_hint() or 0):
-                return hinted
+            if hinted is not None and hint >= (self.earliest_hint() or 0):
+                if not self._exists(hint + 1):
+                    return hinted
+                found = self._walked(hinted)
+                if found is not None:
+                    return found
+        return self._listed_latest(hint)
+
+    def _walked(self, hinted: Snapshot) -> Snapshot | None:
+        """The newest snapshot that follows from one; None if so many follow that listing is cheaper."""
+        newest = hinted
+        for _ in range(WALK_MAX):
+            following = self.find(newest.id + 1)
+            if following is None:
+                return newest
+            if following.follows(newest) is False:
+                self._is_doubtful = True
+                return newest
+            newest = following
+        return None
+
+    def _listed_latest(self, hint: int | None) -> Snapshot | None:
+        """The newest snapshot of the history, by a listing. `hint`: what LATEST says."""
         for _ in range(self._policy.attempts):
-            latest = self.latest_id()
-            if latest is None:
+            ids = self.ids()
+            self._is_doubtful = self._is_doubtful or bool(ids or hint)
+            if not ids:
                 return None
-            snapshot = self.find(latest)
+            snapshot = self.find(current_run(ids, self.earliest_hint)[-1])
             if snapshot is not None:
                 return snapshot
         raise SnapshotNotFoundError(f"the newest snapshot of {self._path} keeps vanishing", path=self._path)
 
+    def take_doubt(self) -> bool:
+        """Whether `latest` has found a snapshot, or none, otherwise than by a good hint since this was asked last."""
+        is_doubtful, self._is_doubtful = self._is_doubtful, False
+        return is_doubtful
+
     def earliest_id(self) -> int | None:
         """The id of the oldest snapshot, None for an empty table. Cost: one get and one stat, or one list."""
-        hint = self._earliest_hint()
+        hint = self.earliest_hint()
         if hint is not None and self._exists(hint):
             return hint
         ids = self.ids()
-        return ids[0] if ids else None
+        return current_run(ids, lambda: hint)[0] if ids else None
 
     def oldest_two(self) -> tuple[int | None, Snapshot | None]:
         """The id of the oldest snapshot, None for an empty table; and the snapshot after it, where it was seen as well.
@@ -188,7 +211,7 @@ class Snapshots:
         if first is None or latest is None:
             raise SnapshotNotFoundError(f"{self._path} has no snapshot yet", path=self._path)
         if first.time_millis > millis:
-            raise self._too_early(millis, first)
+            raise _too_early(self._path, millis, first)
         found = first
         low, high = first.id, latest
         while low <= high:
@@ -259,15 +282,9 @@ class Snapshots:
     def _exists(self, snapshot_id: int) -> bool:
         return self._store.stat(snapshot_path(self._path, snapshot_id)) is not None
 
-    def _earliest_hint(self) -> int | None:
+    def earliest_hint(self) -> int | None:
+        """What the EARLIEST hint says. Cost: one get."""
         return read_hint(self._store, earliest_hint_path(self._path))
-
-    def _too_early(self, millis: int, first: Snapshot) -> SnapshotNotFoundError:
-        oldest = f"the oldest one is {first.id}, of {_shown(first.time_millis)}"
-        message = f"no snapshot of {self._path} at {_shown(millis)}: {oldest}"
-        if first.id == 1:
-            return SnapshotNotFoundError(message, path=self._path)
-        return SnapshotExpiredError(message + PINNING, path=self._path)
 
     def _expired(self, snapshot_id: int, earliest: int) -> SnapshotExpiredError:
         return SnapshotExpiredError(
@@ -295,3 +312,11 @@ def _shown(millis: int) -> str:
     except OverflowError:
         return str(millis)
     return f"{moment.isoformat(timespec='milliseconds').replace('+00:00', 'Z')} ({millis})"
+
+
+def _too_early(path: str, millis: int, first: Snapshot) -> SnapshotNotFoundError:
+    oldest = f"the oldest one is {first.id}, of {_shown(first.time_millis)}"
+    message = f"no snapshot of {path} at {_shown(millis)}: {oldest}"
+    if first.id == 1:
+        return SnapshotNotFoundError(message, path=path)
+    return SnapshotExpiredError(message + PINNING, path=path)

@@ -49,7 +49,8 @@ class SnapshotsAhead:
 
         What was seen is a hint like LATEST, and the larger one of both counts: a lower bound, believed if its snapshot
         is there and not older than EARLIEST says. Where LATEST does not say the same, EARLIEST is asked again at the
-        end: snapshots may have expired between two of the calls.
+        end: snapshots may have expired between two of the calls. Without LATEST no hint counts, since a rollback may be
+        at work; nor where a snapshot does not follow from the one before.
 
         Cost: one wait where the newest snapshot was seen before, two by a good hint, one more for each commit since.
         """
@@ -65,7 +66,7 @@ class SnapshotsAhead:
         self._env.at_once(self._path, [*read, *of_seen])
         latest, self.earliest = (hint or 0 for hint in hints)
         for start in (max(latest, seen), latest) if latest != seen else (seen,):
-            if start <= 0 or start < self.earliest:
+            if not latest or start <= 0 or start < self.earliest:
                 continue
             for number in range(start, start + WALK_MAX):
                 missing = [fetched(each) for each in (number, number + 1) if each not in known]
@@ -73,7 +74,10 @@ class SnapshotsAhead:
                 found = known[number]
                 if found is None:
                     break
-                if known[number + 1] is not None:
+                following = known[number + 1]
+                if following is not None:
+                    if following.follows(found) is False:
+                        return None
                     continue
                 if number != latest and number < (self._earliest_hint() or 0):
                     return None

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
 from paimon_py.errors import AlreadyExistsError, TagNotFoundError
-from paimon_py.spec.layout import TAG_PREFIX, tag_directory, tag_path
+from paimon_py.spec.layout import CUT, TAG_PREFIX, tag_directory, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
 from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, PutNew, Stat
 
@@ -38,8 +38,13 @@ class Tags:
 
     def files(self) -> list[FileStatus]:
         """The files of all tags, by name. Cost: one list."""
-        found = [status for status in self._store.list(tag_directory(self._path)) if not status.is_directory]
-        return [one for one in found if one.name.startswith(TAG_PREFIX) and one.name != TAG_PREFIX]
+        return [status for status in self._store.list(tag_directory(self._path)) if _is_tag(status)]
+
+    def beside_cut(self) -> tuple[list[Tag], bool]:
+        """All tags, sorted by name; and whether the history is being cut (`metadata.cuts`). Cost: as `list`."""
+        found = self._store.list(tag_directory(self._path))
+        names = sorted(self.name_of(status) for status in found if _is_tag(status))
+        return self.those(names), any(status.name == CUT for status in found)
 
     @staticmethod
     def name_of(status: FileStatus) -> str:
@@ -124,3 +129,7 @@ class Tags:
         elif _LIKE_A_DAY.match(name):
             way = "; a time is a datetime or a date, and a text names a tag"
         return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)
+
+
+def _is_tag(status: FileStatus) -> bool:
+    return not status.is_directory and status.name.startswith(TAG_PREFIX) and status.name != TAG_PREFIX

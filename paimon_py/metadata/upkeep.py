@@ -55,3 +55,8 @@ class Upkeep(msgspec.Struct):
     next_tag: NextTag | None = None
     partitions_checked: int | None = None
     at_work: bool = False
+
+    def forget(self) -> None:
+        """Forget what was seen: another history is in its place."""
+        self.snapshot = self.changelog = self.consumers_due = self.tags_look = self.next_tag = None
+        self.tag_ends = {}

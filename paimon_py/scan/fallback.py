@@ -48,7 +48,7 @@ def open_scan(root: TableRoot, schema: TableSchema, *, options: Mapping[str, str
     try:
         other_schema = other.schemas.latest()
     except TableNotFoundError:
-        from paimon_py.metadata.idle_warning import warn
+        from paimon_py.logs import warn
 
         warn(f"{root.path} has no branch {named[option]!r}, which {option} names: {root.branch!r} is read alone")
         return found

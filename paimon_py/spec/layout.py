@@ -17,12 +17,14 @@ DEFAULT_PARTITION_NAME = "__DEFAULT_PARTITION__"
 MAIN_BRANCH = "main"
 LATEST = "LATEST"
 EARLIEST = "EARLIEST"
+CUT = "CUT"
 SNAPSHOT_PREFIX = "snapshot-"
 SCHEMA_PREFIX = "schema-"
 CHANGELOG_PREFIX = "changelog-"
 TAG_PREFIX = "tag-"
 BRANCH_PREFIX = "branch-"
 CONSUMER_PREFIX = "consumer-"
+CONSUMER_MARK_PREFIX = "mark-"
 DATABASE_SUFFIX = ".db"
 POSTPONE_BUCKET = -2
 NAME_BYTES_MAX = 255
@@ -134,6 +136,26 @@ def consumer_directory(table: str) -> str:
 def consumer_path(table: str, name: str) -> str:
     """File of one consumer."""
     return join(table, "consumer", CONSUMER_PREFIX + check_name("consumer", name))
+
+
+def consumer_mark_path(table: str, name: str) -> str:
+    """File beside a consumer with the mark of what it has read. paimon_py's own: Java does not know it."""
+    return join(table, "consumer", CONSUMER_MARK_PREFIX + check_name("consumer", name))
+
+
+def user_directory(table: str) -> str:
+    """Where the last numbers of users lie. paimon_py's own: Java does not know it."""
+    return join(table, "user")
+
+
+def cut_path(table: str) -> str:
+    """File of a rollback or fast-forward that is under way. paimon_py's own: Java does not know it."""
+    return join(table, "tag", CUT)
+
+
+def origin_path(table: str) -> str:
+    """File in the directory of a branch that says where the branch began. paimon_py's own: Java does not know it."""
+    return join(table, "ORIGIN")
 
 
 def manifest_directory(table: str) -> str:

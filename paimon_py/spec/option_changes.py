@@ -41,6 +41,17 @@ IMMUTABLE = frozenset(
 )
 """Options that cannot change once the table holds data."""
 
+_RULES = frozenset(
+    (
+        "changelog-producer", "deletion-vectors.enabled", "deletion-vectors.bitmap64", "merge-engine", "rowkind.field",
+        "sequence.field", "sequence.field.sort-order", "ignore-delete", "ignore-update-before",
+        "deduplicate.ignore-delete", "partial-update.ignore-delete", "first-row.ignore-delete",
+    )
+)  # fmt: skip
+"""Options that decide what rows in files mean and which changes are told."""
+
+_RULE_PREFIXES = ("changelog-producer.", FIELDS_PREFIX, "partial-update.", "aggregation.")
+
 _ONLY_ON = ("ignore-delete", "ignore-update-before")
 _NAMES_IN_VALUE = ("bucket-key", "sequence.field", "clustering.columns", "sink.clustering.by-columns")
 _NAME_IN_KEY = (
@@ -54,6 +65,15 @@ _NAME_IN_KEY = (
     "map.shared-shredding.column-placement-policy",
 )
 _NAMES_IN_BOTH = ("sequence-group", "nested-key")
+
+
+def changed_rules(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Names of the options that differ and that decide what rows mean and which changes are told: files that were
+    written under the one do not go with the other.
+    """
+    names = {*before, *now}
+    rules = sorted(name for name in names if name in _RULES or name.startswith(_RULE_PREFIXES))
+    return [name for name in rules if before.get(name) != now.get(name)]
 
 
 def check_set(schema: TableSchema, name: str, value: str, *, has_snapshots: bool) -> bool:

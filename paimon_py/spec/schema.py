@@ -60,6 +60,13 @@ class TableSchema(msgspec.Struct, frozen=True, kw_only=True):
     def _shown(self) -> dict[str, Any]:
         return {**msgspec.structs.asdict(self), "options": shown_options(self.options)}
 
+    def is_same_version(self, other: TableSchema) -> bool:
+        """Whether this is the same version of the same table. Options may differ: those of one writer or reader, or
+        hidden ones.
+        """
+        keys = (self.primary_keys, self.partition_keys) == (other.primary_keys, other.partition_keys)
+        return keys and (self.id, self.time_millis, self.fields) == (other.id, other.time_millis, other.fields)
+
     def field(self, name: str) -> Field:
         """The column called `name`.
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from paimon_py.spec.bounds import Count
+from paimon_py.spec.users import Users
 
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
 MIN_LONG = -9_223_372_036_854_775_808
@@ -26,10 +27,10 @@ class CommitKind(str, enum.Enum):
 
 
 class Base(msgspec.Struct, frozen=True):
-    """The snapshot that something was built on, 0 for an empty table.
+    """Where a snapshot stands in a history: its id and its mark; id 0 is the empty table.
 
-    The number alone does not tell: a rollback frees numbers, and other snapshots take them. `mark` is what no two
-    snapshots share; None where it is not known.
+    The id alone does not identify a snapshot: a rollback frees ids, and other snapshots take them. No two snapshots
+    share a mark; None where it is not known.
     """
 
     id: Count
@@ -46,10 +47,38 @@ class Base(msgspec.Struct, frozen=True):
         return self.id == found.id and (self.mark is None or self.mark == found.mark)
 
 
+class SnapshotId(int):
+    """The id of a snapshot that knows its mark, so that another snapshot of the same id is never taken for it.
+
+    Attributes:
+        mark: of the snapshot; None where it is not known.
+    """
+
+    mark: str | None
+
+    def __new__(cls, number: int, mark: str | None = None) -> SnapshotId:
+        found = super().__new__(cls, number)
+        found.mark = mark
+        return found
+
+    @classmethod
+    def of(cls, snapshot: Snapshot | None) -> SnapshotId:
+        """The id of a snapshot; 0 for the empty table."""
+        return cls(0) if snapshot is None else cls(snapshot.id, snapshot.mark)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SnapshotId, (int(self), self.mark)
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `snapshot-<id>`; times are epoch milliseconds, sizes bytes, counts rows in files.
 
     `extra` holds the JSON fields this version does not know, so that a rewrite carries them along.
+
+    Attributes:
+        properties: what the caller of the commit said.
+        built_on: the snapshot before, as the writer says; None where it does not: other writers do not.
+        known_users: who has committed under which numbers, as the writer says.
     """
 
     id: int
@@ -75,6 +104,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     watermark: int | None = None
     statistics: str | None = None
     properties: Mapping[str, str] | None = None
+    built_on: Base | None = None
+    known_users: Users | None = None
     next_row_id: int | None = None
     operation: str | None = None
     extra: Mapping[str, object] = {}
@@ -83,6 +114,32 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def mark(self) -> str:
         """What no other snapshot has, not even one of the same id: every commit names its delta list anew."""
         return self.delta_manifest_list
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the commit has a number of its user, so that it can be recognised when it comes again."""
+        return self.commit_identifier != BATCH_COMMIT_IDENTIFIER
+
+    @property
+    def parent(self) -> Base | None:
+        """The snapshot that this one was built on; None where it is not known: also what was copied from another
+        snapshot says nothing.
+        """
+        return self.built_on if self.built_on is not None and self.built_on.id == self.id - 1 else None
+
+    def follows(self, parent: Snapshot | Base) -> bool | None:
+        """Whether this was built on another snapshot, as far as this one says; None where it does not say."""
+        if self.id != parent.id + 1:
+            return False
+        known = self.parent
+        if known is None or (parent.id and parent.mark is None):
+            return None
+        return not parent.id or known.mark == parent.mark
+
+    @property
+    def users(self) -> Users | None:
+        """Who has committed under which numbers; None where it is not known."""
+        return None if self.parent is None else self.known_users
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,17 +54,22 @@ def follows(root: TableRoot, start: Latest | Earliest | FromSnapshot | FromTime 
         return Base.of(root.latest())
     if isinstance(start, FromSnapshot):
         require_following(root, start.snapshot_id, start.consumer)
-        return _before(root, start.snapshot_id)
+        return before(root, start.snapshot_id) if start.after is None else start.after
     oldest = min(root.changelogs.ids(), default=None) or root.snapshots.earliest_id()
     if oldest is None:
         return Base(0)
-    return _before(root, oldest if isinstance(start, Earliest) else _first_since(root, oldest, start.millis))
+    return before(root, oldest if isinstance(start, Earliest) else _first_since(root, oldest, start.millis))
 
 
-def _before(root: TableRoot, number: int) -> Base:
-    """The snapshot before one, as far as it is known."""
+def before(root: TableRoot, number: int) -> Base:
+    """The snapshot before one, as far as it is known: it is there, or the one of this number names it. Cost: a get or
+    two.
+    """
     found = root.snapshots.find(number - 1) if number > 1 else None
-    return Base(number - 1) if found is None else Base.of(found)
+    if found is not None:
+        return Base.of(found)
+    after = root.snapshots.find(number) or root.changelogs.find(number)
+    return (None if after is None else after.parent) or Base(number - 1)
 
 
 def _first_since(root: TableRoot, oldest: int, millis: int) -> int:

@@ -1,7 +1,9 @@
 """The snapshots that follow one another, found one by one.
 
-Nothing is listed while all goes well: the next snapshot is asked for by its number. Whether the one before is still the
-one that was read is looked at each time, so that a rollback is noticed.
+Nothing is listed while all goes well: the next snapshot is asked for by its number. Each must have been built on the
+    one
+that was passed last, so that a rollback is noticed, also long after that one has expired. A snapshot of another writer
+does not say on what it was built: then the one before is looked at again.
 
 Source: docs/reliability.md §3 (b), (c); Java `NextSnapshotFetcher`.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 
 from paimon_py.errors import SnapshotExpiredError, UsageError
 from paimon_py.metadata.root import TableRoot
@@ -33,10 +36,11 @@ class Line:
         base: the snapshot that was passed last.
     """
 
-    def __init__(self, root: TableRoot, base: Base, table: str | None) -> None:
-        """`table`: what tells the table from one that is made anew at its path."""
+    def __init__(self, root: TableRoot, base: Base, table: str | None, consumer: str | None = None) -> None:
+        """`table`: what tells the table from one that is made later at its path. `consumer`: whose stream this is."""
         self._root = root
         self._table = table
+        self._consumer = consumer
         self.base = base
         self._ahead: deque[Snapshot] = deque()
         self._chunk = 1
@@ -74,15 +78,14 @@ class Line:
     def _one(self, number: int) -> Sequence[Snapshot]:
         self._chunk = 1
         snapshot = self._root.snapshots.find(number)
-        if snapshot is not None:
-            self._check_base()
-        return [] if snapshot is None else [snapshot]
+        return [] if snapshot is None or not self._follows(snapshot) else [snapshot]
 
     def _many(self, number: int) -> Sequence[Snapshot]:
         """A chunk of snapshots, none if there are not so many.
 
-        The last one is fetched first and once more in the end. If both are the same, no rollback came in between, and
-        all the others, the base too, are what the last one came from.
+        If each says that it was built on the one before, they are what follows. Else the last one is fetched first and
+        once more in the end: if both are the same, no rollback came in between, and all the others, the base too, are
+        what the last one came from.
         """
         last = number + self._chunk - 1
         newest = self._root.snapshots.find(last) if self._chunk > 1 else None
@@ -91,19 +94,52 @@ class Line:
         numbers = range(number, last)
         many = "://" in self._root.path
         found = list((self._root.env.pool.map if many else map)(self._root.snapshots.find, numbers))
-        self._check_base()
         there = [snapshot for snapshot in found if snapshot is not None]
-        same = self._root.snapshots.find(last) == newest
-        return [*there, newest] if same and len(there) == len(found) else []
+        if len(there) < len(found):
+            return []
+        chain = [*there, newest]
+        links = [chain[0].follows(self.base), *(after.follows(before) for before, after in pairwise(chain))]
+        if False in links:
+            return []
+        said = all(links) and bool(self.base.id)
+        self._check_base(follows=said)
+        return chain if said or self._root.snapshots.find(last) == newest else []
 
-    def _check_base(self) -> None:
-        """Make sure that the snapshot passed last was not rolled back; one that has expired is as good."""
-        if not self.base.id or self.base.mark is None:
-            return
-        here = self._root.snapshots.find(self.base.id)
-        if here is not None and not self.base.is_of(here):
+    def _follows(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot follows the one passed last; False for one that a commit left in the wrong place.
+
+        Raises: SnapshotExpiredError if the one passed last is not in the history any more.
+        """
+        said = snapshot.follows(self.base)
+        if said is False:
+            if self.base.is_of(self._root.snapshots.find(self.base.id)):
+                return False
             raise self._rolled_back()
-        if here is None and self._table is not None and table_of(self._root) != self._table:
+        self._check_base(follows=bool(said and self.base.id))
+        return True
+
+    def _check_base(self, *, follows: bool) -> None:
+        """Make sure that the snapshot passed last was not rolled back; one that has expired is as good.
+
+        Args:
+            follows: its successor says that it was built on it. Else the table, and a kept changelog, are asked.
+        """
+        if self.base.id and self.base.mark is None:
+            return
+        here = self._root.snapshots.find(self.base.id) if self.base.id else None
+        if here is not None:
+            if not self.base.is_of(here):
+                raise self._rolled_back()
+            return
+        if follows:
+            ids = self._root.snapshots.ids()
+            if ids and ids[0] < self.base.id:
+                raise self._rolled_back(ids)
+            return
+        if self._table is not None and table_of(self._root) != self._table:
+            raise self._rolled_back()
+        kept = self._root.changelogs.find(self.base.id) if self.base.id else None
+        if kept is not None and not self.base.is_of(kept):
             raise self._rolled_back()
 
     def _none(self, number: int) -> Sequence[Snapshot]:
@@ -129,13 +165,18 @@ class Line:
         found = self._root.changelogs.find(number)
         if found is None:
             raise expired(self._root, number)
+        if found.follows(self.base) is False:
+            raise self._rolled_back()
         return found
 
     def _rolled_back(self, ids: Sequence[int] = ()) -> SnapshotExpiredError:
         there = f": its newest snapshot is {ids[-1]}" if ids else ""
+        way = "start again with from_='full'"
+        if self._consumer is not None:
+            way = f"table.reset_consumer({self._consumer!r}, …) says with which snapshot the consumer goes on"
         return SnapshotExpiredError(
             f"snapshot {self.base.id} of {self._root.path}, after which the stream goes on, is not in the table any"
-            f" more{there}. The table was rolled back or made anew: start again with from_='full'",
+            f" more{there}. The table was rolled back or created again: {way}",
             path=self._root.path, snapshot_id=self.base.id,
         )  # fmt: skip
 

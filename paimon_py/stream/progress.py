@@ -5,12 +5,15 @@ Source: Java `DataTableStreamScan.notifyCheckpointComplete`, option `consumer.mo
 
 from __future__ import annotations
 
+from paimon_py.errors import TableNotFoundError
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.snapshot import Base
+from paimon_py.stream.position import table_of
 
 
 class Progress:
-    """Moves a consumer forward. Called with the number of the snapshot that comes after an acknowledged step.
+    """Moves a consumer forward. Called with the place after an acknowledged step.
 
     With `in_order` a step stands for all before it (`consumer.mode` = 'exactly-once'). Else steps are acknowledged one
     by one, in any order, and the consumer stands before the first one that is not ('at-least-once').
@@ -22,35 +25,45 @@ class Progress:
         self._root = root
         self._name = name
         self._in_order = in_order
-        self._open: dict[int, int] = {}  # by the snapshot that comes after a step: the first one that it stands for
-        self._done = self._recorded = 0
+        self._open: dict[int, tuple[Base, Base]] = {}  # by the id of the last snapshot of a step: where it begins, ends
+        self._done = self._recorded = Base(0)
+        self._is_recorded = False
 
-    def begin(self, next_snapshot_id: int) -> None:
+    def begin(self, after: Base, table: str | None) -> None:
         """Record where the consumer stands before its first step, so that expiry waits for it.
 
-        Raises: StorageError
+        Raises: StorageError, TableNotFoundError
         """
-        self._record(next_snapshot_id)
+        self._record(after, table)
 
-    def opened(self, first: int, after: int) -> None:
-        """Take note of a step that was handed out: it stands for the snapshots from `first` up to `after`."""
+    def opened(self, after: Base, last: Base) -> None:
+        """Take note of a step that was handed out: it stands for the snapshots after one, up to and with another."""
         if not self._in_order:
-            self._open[after] = first
+            self._open[last.id] = after, last
 
-    def __call__(self, next_snapshot_id: int) -> None:
-        """Acknowledge a step.
+    def __call__(self, last: Base, table: str | None) -> None:
+        """Acknowledge the step that ends with a snapshot. `table`: what tells the table from one that is made later.
 
-        Raises: StorageError; nothing is recorded, or everything is.
+        Raises:
+            StorageError: nothing is recorded, or everything is.
+            TableNotFoundError: there is another table now, whose consumers stay as they are.
         """
-        self._done = max(self._done, next_snapshot_id)
-        left = {after: first for after, first in self._open.items() if after != next_snapshot_id}
-        self._record(min(left.values(), default=self._done))
+        self._done = max(self._done, last, key=lambda one: one.id)
+        left = {number: ends for number, ends in self._open.items() if number != last.id}
+        self._record(min((after for after, _ in left.values()), default=self._done, key=lambda one: one.id), table)
         self._open = left
 
-    def _record(self, next_snapshot_id: int) -> None:
-        if next_snapshot_id > self._recorded:
-            self._root.consumers.put(Consumer(self._name, next_snapshot_id))
-            self._recorded = next_snapshot_id
+    def _record(self, after: Base, table: str | None) -> None:
+        if self._is_recorded and after.id <= self._recorded.id:
+            return
+        if table is not None and table_of(self._root) != table:
+            raise TableNotFoundError(
+                f"the table at {self._root.path} was dropped and created again since the stream began: its consumer"
+                f" {self._name!r} stays where it is; start again with from_='full'",
+                path=self._root.path,
+            )
+        self._root.consumers.put(Consumer(self._name, after.id + 1), after, self._recorded)
+        self._recorded, self._is_recorded = after, True
 
     def __reduce__(self) -> tuple[object, ...]:
         return _elsewhere, (self._root, self._name)

@@ -17,6 +17,7 @@ from paimon_py.errors import OptionError, UnsupportedError, UsageError
 from paimon_py.scan.moments import as_moment, millis_of, moment_of_text
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
 from paimon_py.stream.position import PREFIX, Position, parse_position
 
 _PLACES = ("scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp")
@@ -54,10 +55,11 @@ class Earliest(msgspec.Struct, frozen=True):
 
 
 class FromSnapshot(msgspec.Struct, frozen=True):
-    """What this snapshot changed, and what follows. `consumer`: whose place that is."""
+    """What this snapshot changed, and what follows. `consumer`: whose place that is, and after which it is."""
 
     snapshot_id: int
     consumer: str | None = None
+    after: Base | None = None
 
 
 class FromTime(msgspec.Struct, frozen=True):

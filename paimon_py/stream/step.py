@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Union
 
 import pyarrow as pa
 
 from paimon_py.doors import check_flag
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
-from paimon_py.spec.snapshot import MIN_LONG, Snapshot
+from paimon_py.spec.snapshot import MIN_LONG, Base, Snapshot
 from paimon_py.stream.position import Position
 from paimon_py.stream.reading import Reading
 
-Acknowledge = Callable[[int], None]
+Acknowledge = Callable[[Base, Union[str, None]], None]
 
 
 class Step:
@@ -32,7 +33,7 @@ class Step:
         is_full: bool,
         acknowledge: Acknowledge | None,
     ) -> None:
-        """`acknowledge`: records that everything before a snapshot was processed; None: the stream has no consumer."""
+        """`acknowledge`: records that everything up to a snapshot was processed; None: the stream has no consumer."""
         self._reading = reading
         self._snapshot = snapshot
         self._splits = splits
@@ -108,15 +109,16 @@ class Step:
         """Record for the consumer of the stream that this step and all before it are processed.
 
         Call it when what was made of the rows is safe: a stream with this consumer will not return them again. Can be
-        repeated. Cost: one put.
+        repeated. Cost: a get and a put.
 
         Raises:
             UsageError: the stream has no consumer.
+            TableNotFoundError: the table was dropped, or created again.
             StorageError: the store failed; call it again.
         """
         if self._acknowledge is None:
             raise UsageError("this stream has no consumer: name one with stream(consumer_id=…), or store position")
-        self._acknowledge(self.next_snapshot_id)
+        self._acknowledge(self._position.base, self._position.table)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)

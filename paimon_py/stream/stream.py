@@ -64,21 +64,23 @@ class Stream(HasOtherNames):
         view: View | None = None,
     ) -> None:
         """See `Table.stream`. `view`: how rows are shown; None: as they are, with their kinds."""
-        given = _checked(schema, options)
+        given, table_schema = _checked(schema, options), schema
         schema = msgspec.structs.replace(schema, options={**schema.options, **given})
         check_readable(schema)
         stored = Options(schema.options)
         self._root = root
         self._start = start_of(from_, given, schema)
+        self._schema = table_schema
         self._follow = Follow.of(schema)
         self._reading = Reading(root, schema, columns, where, view)
         self._wait_seconds = stored.get_duration("continuous.discovery-interval") / 1000
         self._line: Line | None = None
         self._ended = False
+        self._consumer_id: str | None = None
         self._progress = self._consumer(stored, consumer_id)
         self._end = _end(root, until, stored.find_int("scan.bounded.watermark"))
         if isinstance(self._start, Latest):
-            self._start = Position(Base.of(root.latest()), None)
+            self._start = Position(Base.of(root.latest()), table_of(root))
         self._table: str | None = None
         self._asked: asyncio.Future[Step | None] | None = None
 
@@ -169,11 +171,12 @@ class Stream(HasOtherNames):
     def _begin(self) -> Step | None:
         """Find the beginning: the step of a whole snapshot, or None and a line; None and no line: nothing is there."""
         start = self._start
+        self._root.require_same(self._schema)
         if not isinstance(start, (Full, Compacted)):
             base = follows(self._root, start)
-            if self._progress is not None:
-                self._progress.begin(base.id + 1)
             self._go_on_after(base)
+            if self._progress is not None:
+                self._progress.begin(base, self._table)
             self._ended = self._end.is_at(base.id)
             return None
         snapshot = whole(self._root, start, self._end)
@@ -186,11 +189,11 @@ class Stream(HasOtherNames):
             planned = msgspec.structs.replace(planned, splits=(*planned.splits, *others.splits))
         self._go_on_after(Base.of(snapshot))
         self._ended = self._end.is_at(snapshot.id) or self._end.is_before(snapshot)
-        return self._made(snapshot, planned, first=0)
+        return self._made(snapshot, planned, after=None)
 
     def _go_on_after(self, base: Base) -> None:
         self._table = table_of(self._root)
-        self._line = Line(self._root, base, self._table)
+        self._line = Line(self._root, base, self._table, self._consumer_id)
 
     def _next(self, line: Line) -> Snapshot | None:
         """The snapshot to look at next; None if there is none yet, or no more."""
@@ -208,7 +211,7 @@ class Stream(HasOtherNames):
         if source is None:
             return None
         planned = self._planned(snapshot, source)
-        return self._made(snapshot, planned, first=line.base.id + 1) if planned.splits else None
+        return self._made(snapshot, planned, after=line.base) if planned.splits else None
 
     def _planned(self, snapshot: Snapshot, source: Reads) -> Planned:
         if source is Reads.REPLACED:
@@ -223,12 +226,13 @@ class Stream(HasOtherNames):
         ends = Ends(since=since, start=start, last=snapshot, mode="diff", old_rows=True)
         return plan_diff(self._root, self._reading.request, ends)
 
-    def _made(self, snapshot: Snapshot, planned: Planned, *, first: int) -> Step:
-        """The step that stands for the snapshots from `first` on; 0: for all rows of this one."""
+    def _made(self, snapshot: Snapshot, planned: Planned, *, after: Base | None) -> Step:
+        """The step that stands for the snapshots after one up to this one; None: for all rows of this one."""
         if self._progress is not None:
-            self._progress.opened(first, snapshot.id + 1)
+            self._progress.opened(after or Base(0), Base.of(snapshot))
         position = Position(Base.of(snapshot), self._table)
-        return Step(self._reading, snapshot, planned.splits, position, is_full=not first, acknowledge=self._progress)
+        is_full = after is None
+        return Step(self._reading, snapshot, planned.splits, position, is_full=is_full, acknowledge=self._progress)
 
     def _consumer(self, options: Options, consumer_id: str | None) -> Progress | None:
         """The consumer's progress; the stream begins where the consumer stands, unless that is to be ignored.
@@ -243,9 +247,11 @@ class Stream(HasOtherNames):
         name = stored if consumer_id is None else check_name("consumer", consumer_id)
         if name is None:
             return None
+        self._consumer_id = name
         found = None if options.get_bool("consumer.ignore-progress") else self._root.consumers.find(name)
         if found is not None:
-            self._start = FromSnapshot(max(found.next_snapshot_id, 1), name)
+            after = self._root.consumers.read_by(found)
+            self._start = FromSnapshot(max(found.next_snapshot_id, 1), name, after)
         return Progress(self._root, name, in_order=options.get_enum("consumer.mode") == "exactly-once")
 
     def __repr__(self) -> str:

@@ -161,7 +161,7 @@ class KeptLife:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PaimonWarning)  # of consumers, which are deleted
-            self.on(MAIN).fast_forward(branch)
+            self.on(MAIN).fast_forward(branch, discard=True)
         self.states[MAIN] |= self.states[branch]
         self.rows[MAIN] = dict(self.rows[branch])
         self._forget_consumers(MAIN)

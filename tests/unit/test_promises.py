@@ -349,8 +349,8 @@ def test_the_same_commit_again_does_nothing_and_says_so(catalog):
     assert [snapshot.commit_identifier for snapshot in table.snapshots()][-1] == 7
 
 
-def test_an_identifier_that_was_passed_does_nothing(catalog):
-    """Java filters identifiers up to the last one a user committed; a smaller one is a repetition."""
+def test_an_identifier_that_was_committed_does_nothing_and_a_smaller_one_is_refused(catalog):
+    """Java takes a smaller identifier than the last one of a user for a repetition, and drops its rows."""
     table = keyed_table(catalog)
     for identifier in (5, 9):
         with table.writer() as writer:
@@ -361,8 +361,12 @@ def test_an_identifier_that_was_passed_does_nothing(catalog):
         with table.writer() as writer:
             writer.write_arrow(ROWS)
             changes = writer.changes()
-        result = table.commit(changes, user="job", identifier=identifier)
-        assert result.already_committed
+        if identifier in (3, 0):
+            with pytest.raises(UsageError, match="last number of 'job' is 9"):
+                table.commit(changes, user="job", identifier=identifier)
+            writer.discard(changes)
+        else:
+            assert table.commit(changes, user="job", identifier=identifier).already_committed
         for bucket in changes.buckets:
             assert not any(file.name in path for path in files(table.location) for file in bucket.written.added)
     assert [snapshot.id for snapshot in table.snapshots()] == before

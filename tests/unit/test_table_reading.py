@@ -41,7 +41,7 @@ def test_what_others_changed_is_seen_and_refresh_moves_the_object(catalog):
 
 def test_branches_read_their_own_rows(catalog):
     table = catalog.table("d.t")
-    table.create_branch("b").write_arrow(ROWS)
+    table.create_branch("b", from_=None).write_arrow(ROWS)
     assert table.branch("b").count() == 3 and table.branch("b").to_arrow().sort_by("k") == ROWS
     assert table.branch("b").refresh().name == "d.t$branch_b"
 

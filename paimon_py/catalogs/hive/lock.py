@@ -23,8 +23,7 @@ from paimon_py.catalogs.metastore import TableName
 from paimon_py.catalogs.options import LockOptions
 from paimon_py.env import Env
 from paimon_py.errors import LockTimeoutError, PaimonError, StorageError, StorageUnknownError
-from paimon_py.logs import GENERAL
-from paimon_py.metadata.idle_warning import warn
+from paimon_py.logs import GENERAL, warn
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.options import parse_duration
 

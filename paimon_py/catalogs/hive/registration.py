@@ -37,9 +37,9 @@ from paimon_py.catalogs.metastore import TableName
 from paimon_py.codec.partition_text import partition_texts
 from paimon_py.env import Env
 from paimon_py.errors import PaimonError, StorageError, StorageUnknownError, TableNotFoundError
+from paimon_py.logs import warn
 from paimon_py.metadata.branches import branch_names
 from paimon_py.metadata.committer import Committed, Committer, Publication, StoreCommitter
-from paimon_py.metadata.idle_warning import warn
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.registration import LockedCommitter
 from paimon_py.metadata.root import TableRoot

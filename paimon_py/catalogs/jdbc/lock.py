@@ -95,7 +95,7 @@ class JdbcLock:
         try:
             self._database.write((sql.GIVE_LOCK, {"lock": lock, "since": since}))
         except StorageError as error:
-            from paimon_py.metadata.idle_warning import warn
+            from paimon_py.logs import warn
 
             seconds = int(self._times.acquire_timeout)
             warn(f"the lock {lock!r} could not be given back, and keeps others out for up to {seconds} s: {error}")

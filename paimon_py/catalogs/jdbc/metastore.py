@@ -284,7 +284,7 @@ class JdbcRegistration(LockedRegistration):
         try:
             self._names.keep_options(self._name, schema)
         except (StorageError, OptionError) as error:
-            from paimon_py.metadata.idle_warning import warn
+            from paimon_py.logs import warn
 
             warn(
                 f"schema {schema.id} of {self._name} is published, but the catalog's database does not say its options;"

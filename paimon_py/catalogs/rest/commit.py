@@ -19,7 +19,7 @@ from paimon_py.codec.manifest.columns import ABSENT
 from paimon_py.codec.partition_text import partition_texts
 from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
 from paimon_py.errors import CorruptionError, PaimonError, StorageError, StorageUnknownError, TableNotFoundError
-from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
+from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown, keep_number
 from paimon_py.metadata.partition_files import partition_changes, partition_columns
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
@@ -47,6 +47,12 @@ class ServerCommitter:
 
     def publish(self, snapshot: Snapshot, parent: Snapshot | None, *, deadline: float) -> Publication:
         """See `Committer.publish`. Cost: one request, and the delta manifests of the snapshot."""
+        found = self._published(snapshot, parent, deadline)
+        if isinstance(found, Committed):
+            keep_number(self._root, snapshot)
+        return found
+
+    def _published(self, snapshot: Snapshot, parent: Snapshot | None, deadline: float) -> Publication:
         if self._root.env.clock.elapsed() > deadline:
             return LostRace("planning took so long that the snapshot it was based on may have expired")
         path = self._table.path("commit")

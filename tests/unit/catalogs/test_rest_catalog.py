@@ -438,7 +438,9 @@ def test_branches_are_the_servers(table, server, catalog):
     assert keys(catalog.table("d.t$branch_b")) == [1, 2] and keys(table) == [1, 3]
     branch.alter(AddColumn("x", "INT"))
     assert len(catalog.table("d.t").schema.names) == 3 and len(table.branch("b").schema.names) == 4
-    done = table.fast_forward("b")
+    with pytest.raises(CommitConflictError, match="snapshot 2, which"):
+        table.fast_forward("b")
+    done = table.fast_forward("b", discard=True)
     assert (done.snapshot_id, done.gone_ids, done.new_ids) == (2, (2,), (2,)) and keys(catalog.table("d.t")) == [1, 2]
     with pytest.raises(AlreadyExistsError):
         table.create_branch("b")

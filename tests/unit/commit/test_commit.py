@@ -271,11 +271,12 @@ def test_repeating_a_commit_keeps_the_files_that_are_in_the_table():
     assert names_in(*latest(store)) == ["a", "other"]
 
 
-def test_an_older_identifier_is_taken_as_committed():
+def test_an_identifier_below_the_last_one_is_refused():
     store = new_store(APPEND)
     commit_file(store, APPEND, "a", user="job", identifier=5)
-    result = commit_file(store, APPEND, "b", base=1, user="job", identifier=3)
-    assert (result.already_committed, result.snapshot_id) == (True, None)
+    with pytest.raises(UsageError, match="last number of 'job' is 5, and 3 is smaller"):
+        commit_file(store, APPEND, "b", base=1, user="job", identifier=3)
+    assert names_in(*latest(store)) == ["a"]
 
 
 def test_a_misused_identifier_never_deletes_files_that_were_committed():

@@ -12,6 +12,7 @@ from paimon_py import (
     AlreadyExistsError,
     BranchNotFoundError,
     Catalog,
+    CommitConflictError,
     PaimonError,
     SetOption,
     SnapshotExpiredError,
@@ -53,8 +54,10 @@ def test_a_branch_begins_with_a_tag_and_goes_on_by_itself(kind):
 
 def test_a_branch_begins_empty_or_with_a_snapshot_and_has_its_own_schema():
     table = opened(lived("keyed"))
-    empty, third = table.create_branch("empty"), table.create_branch("third", from_=3)
+    empty, third = table.create_branch("empty", from_=None), table.create_branch("third", from_=3)
     assert (empty.snapshot(), ids(third)) == (None, [3])
+    assert ids(table.create_branch("latest")) == [table.snapshot().id]
+    table.delete_branch("latest")
     empty.alter(SetOption("snapshot.num-retained.min", "3"))
     assert "snapshot.num-retained.min" not in table.branch("main").options
     empty.write_arrow(rows(1))
@@ -102,7 +105,7 @@ def test_names_that_are_none(name):
 
 def test_what_is_not_there_or_there_already_is_named():
     table = opened(lived("keyed"))
-    table.create_branch("b")
+    table.create_branch("b", from_=None)
     with pytest.raises(AlreadyExistsError, match="'b'"):
         table.create_branch("b", from_="kept")
     for wrong, error in (("nix", TagNotFoundError), (99, SnapshotNotFoundError), (True, UsageError), (1.5, UsageError)):
@@ -161,10 +164,13 @@ def test_main_moves_on_to_a_branch(kind):
     branch = table.create_branch("b", from_="kept")
     branch.write_arrow(rows(70))
     branch.create_tag("theirs")
-    moved = table.fast_forward("b")
+    with pytest.raises(CommitConflictError, match=r"snapshots? \d.* and the tags 'late'.*discard=True"):
+        table.fast_forward("b")
+    assert {**states(table), "theirs": None} == {**before, "theirs": None}
+    moved = table.fast_forward("b", discard=True)
     first, *new = ids(branch)
     assert (moved.snapshot_id, moved.new_ids) == (new[-1], tuple(new))
-    assert moved.gone_ids == tuple(range(first + 1, latest + 1))
+    assert (moved.gone_ids, moved.tags) == (tuple(range(first + 1, latest + 1)), ("late",))
     expected = {**states(branch), **{number: before[number] for number in range(1, first)}}
     assert states(table) == expected
     again = table.fast_forward("b")
@@ -179,7 +185,7 @@ def test_a_branch_that_main_has_outlived():
     branch = table.create_branch("b", from_="kept")
     branch.write_arrow(rows(70))
     table.expire_snapshots(retain_min=1, older_than=EVERY_AGE)
-    assert table.fast_forward("b").snapshot_id == 3
+    assert table.fast_forward("b", discard=True).snapshot_id == 3
     assert ids(table) == [2, 3] and 70 in keys(opened(table._root.store))
     for key in range(9):
         table.write_arrow(rows(key))
@@ -267,8 +273,12 @@ def live(seed: int) -> int:
             assert everything(table) == before, (seed, what, branch, name)
         elif what == "forward" and branch._root.branch != "main":
             first = ids(branch)[0]
-            table.branch("main").fast_forward(branch._root.branch)
-            kept = {name: state for name, state in before["main"].items() if isinstance(name, int) and name < first}
+            main = table.branch("main")
+            marks = {one.id: one.value.mark for one in main.snapshots()}
+            ours = {one.id: one.value.mark for one in branch.snapshots()}
+            main.fast_forward(branch._root.branch, discard=True)
+            shares = any(marks.get(number) == mark for number, mark in ours.items())
+            kept = {name: state for name, state in before["main"].items() if isinstance(name, int) and name < first and shares}
             found = everything(table)
             assert {**kept, **states(branch)}.items() <= found["main"].items(), (seed, what, branch)
             assert {**found, "main": None} == {**before, "main": None}
@@ -293,7 +303,7 @@ def test_no_branch_loses_a_file_in_longer_lives(shard):
 
 WORK = {
     "create": lambda table: table.create_branch("new", from_="kept"),
-    "forward": lambda table: table.fast_forward("b"),
+    "forward": lambda table: table.fast_forward("b", discard=True),
     "delete": lambda table: table.delete_branch("b"),
     "rename": lambda table: table.rename_branch("b", "c"),
 }

@@ -140,7 +140,7 @@ class Life:
     def forward(self, table, rng):
         for name in self.opened().branches()[:1]:
             if self.opened(name).snapshots():
-                self.opened().fast_forward(name)
+                self.opened().fast_forward(name, discard=True)
 
     def rollback(self, table, rng):
         ids = [snapshot.id for snapshot in table.snapshots()]

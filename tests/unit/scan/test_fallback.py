@@ -46,7 +46,7 @@ def made(*, keyed=True, env=None, **options):
 
 def with_branch(option=FALLBACK, **given):
     table = made(**given)
-    branch = table.create_branch("b")
+    branch = table.create_branch("b", from_=None)
     table.alter(SetOption(option, "b"))
     return table, branch
 
@@ -200,7 +200,7 @@ def test_options_that_name_no_branch():
 def test_a_branch_that_names_itself():
     table, _ = with_branch()
     table.write_arrow(rows(a=[1]))
-    branch = table.create_branch("c")
+    branch = table.create_branch("c", from_=None)
     branch.alter(SetOption(FALLBACK, "main"))
     assert pairs(branch.scan()) == [(1, "a")]
     branch.alter(SetOption(FALLBACK, "c"))

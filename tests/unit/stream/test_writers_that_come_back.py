@@ -71,14 +71,14 @@ def test_a_compaction_after_the_rows_has_the_same_identifier():
     assert table.committed(user="job") == 6
 
 
-def test_what_expired_is_not_known():
+def test_what_expired_is_known():
     table = table_of()
     changes = changes_of(table, 1)
     table.commit(changes, user="job", identifier=5)
     write(table, (2, "a"))
     expire(table, 1)
-    assert table.committed(user="job") is None
-    assert table.filter_committed(user="job", identifiers=[5]) == [5]
+    assert table.committed(user="job") == 5
+    assert table.filter_committed(user="job", identifiers=[5, 6]) == [6]
     assert table.commit(changes, user="job", identifier=5).already_committed
 
 

@@ -1,0 +1,66 @@
+"""What paimon_py adds to the `properties` of a snapshot: its parent, and who has committed under which numbers.
+
+Java and other readers ignore properties that they do not know. Some of Java's commits take over the properties of an
+earlier snapshot, so that ours say of which snapshot they speak.
+
+Source: docs/format.md §4.3; docs/decisions/0030-lineage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from paimon_py.errors import CorruptionError
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.users import Users
+
+RESERVED = "paimon-py."
+"""How the names of these properties begin."""
+
+_PARENT = RESERVED + "parent"
+_USERS = RESERVED + "users"
+
+
+class Lineage(NamedTuple):
+    """What the properties of a snapshot hold: the caller's (None if there are none), the parent, and the users; these
+    two are None where the writer did not say.
+    """
+
+    properties: dict[str, str] | None
+    built_on: Base | None = None
+    known_users: Users | None = None
+
+
+def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Lineage:
+    """Part the properties of a snapshot file.
+
+    A writer that says the parent and no users knows that there are none.
+
+    Raises: CorruptionError if the users cannot be decoded.
+    """
+    if not any(name.startswith(RESERVED) for name in properties):
+        return Lineage(dict(properties))
+    own = {name: text for name, text in properties.items() if not name.startswith(RESERVED)} or None
+    number, colon, mark = properties.get(_PARENT, "").partition(":")
+    if not colon or number != str(snapshot_id):
+        return Lineage(own)
+    parent = Base(snapshot_id - 1, mark or None)
+    users = properties.get(_USERS)
+    try:
+        return Lineage(own, parent, Users() if users is None else msgspec.json.decode(users, type=Users))
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise CorruptionError(f"{path}: property {_USERS!r} is damaged: {error}", path=path) from error
+
+
+def together(snapshot: Snapshot) -> dict[str, str]:
+    """All properties of a snapshot, as its file holds them."""
+    found = dict(snapshot.properties or {})
+    parent = snapshot.parent
+    if parent is not None:
+        found[_PARENT] = f"{snapshot.id}:{parent.mark or ''}"
+        if snapshot.users is not None and snapshot.users != Users():
+            found[_USERS] = msgspec.json.encode(snapshot.users).decode()
+    return found

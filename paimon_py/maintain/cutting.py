@@ -1,0 +1,196 @@
+"""Cutting a history: what a rollback and a fast-forward have in common.
+
+The history ends with some snapshots when all is done. Those that have to leave are deleted newest first, and what takes
+their place is written as soon as a reader may find it: at every moment the table has a snapshot. Before each deletion
+the call makes sure that no other call has taken the cut over, so that a process that was thought dead does no harm.
+
+Source: docs/reliability.md §3 (o).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from paimon_py.codec.snapshot_json import snapshot_to_json
+from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
+from paimon_py.metadata.ancestry import is_built_on
+from paimon_py.metadata.cuts import Cut
+from paimon_py.metadata.hints import read_hint
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.user_files import UserFile
+from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path
+from paimon_py.spec.snapshot import Base, Snapshot
+
+_ROUNDS = 20
+
+
+class Cutting:
+    """One call at work on the cut of a table.
+
+    Attributes:
+        over: the cut that a call left in the middle and this one takes over; None if there is none.
+        gone: ids of the snapshots that this call has deleted.
+    """
+
+    def __init__(self, root: TableRoot, verb: str, snapshots: Sequence[Snapshot], branch: str = "") -> None:
+        """`snapshots`: what the history ends with when all is done; see `Cut`."""
+        self._root = root
+        self._cut = Cut(owner=root.env.ids.uuid(), verb=verb, branch=branch, snapshots=tuple(snapshots))
+        self.over: Cut | None = None
+        self._takes_over = root.cuts.is_there()
+        self.gone: set[int] = set()
+        if self._takes_over:
+            with suppress(CorruptionError):  # a damaged file is taken over like any other
+                self.over = root.cuts.find()
+
+    def holds(self, snapshot: Snapshot) -> bool:
+        """Whether the cut that is taken over has kept a snapshot."""
+        return self.over is not None and any(one.mark == snapshot.mark for one in self.over.snapshots)
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Begin, and let a block look once more whether all that it needs is there, before anything changes.
+
+        If the block raises, all is as before.
+
+        Raises: CommitConflictError if another call is at work.
+        """
+        self._root.cuts.begin(self._cut, takes_over=self._takes_over)
+        try:
+            yield
+        except PaimonError:
+            if self.over is not None:
+                self._root.cuts.begin(self.over, takes_over=True)
+            elif not self._takes_over:
+                self._root.cuts.end()
+            raise
+        self._root.store.delete(latest_hint_path(self._root.branch_path))
+
+    def replace(
+        self, kept: frozenset[int], coming: Sequence[Snapshot], *, between: Callable[[], None] = lambda: None
+    ) -> None:
+        """Make the history what is kept, followed by what comes, ascending.
+
+        Args:
+            kept: ids, lower than those that come.
+            between: called before a snapshot is written, and after those were deleted that can be.
+
+        Raises:
+            CommitConflictError: another call took over; or others published snapshots all the time.
+        """
+        wanted, deleted = {snapshot.id for snapshot in coming}, frozenset[int]()
+        for _ in range(_ROUNDS):
+            ids = self._root.snapshots.ids()
+            missing = [one for one in coming if not Base.of(one).is_of(self._root.snapshots.find(one.id))]
+            extra = [number for number in ids if number not in kept and number not in wanted]
+            if deleted:
+                extra = self._without_new(extra, coming[-1], deleted)
+            if not missing and not extra:
+                return
+            self._step(ids, missing, extra, between)
+            deleted = deleted.union(extra, [0])
+        raise CommitConflictError(
+            f"others publish snapshots of {self._root.path} all the time; stop the writers, and call again",
+            table=self._root.path,
+        )
+
+    def _without_new(self, ids: Sequence[int], last: Snapshot, deleted: frozenset[int]) -> list[int]:
+        """Ids, but for those of snapshots that others have published on the new history meanwhile.
+
+        What has an id that was deleted came later, and so has what has an id beyond all others.
+        """
+        new: list[int] = []
+        before = last
+        while before.id + 1 in ids and (before.id + 1 in deleted or before.id + 1 > max(deleted)):
+            after = self._root.snapshots.find(before.id + 1)
+            if after is None or not is_built_on(self._root.manifests, after, before):
+                break
+            new.append(after.id)
+            before = after
+        return [number for number in ids if number not in new]
+
+    def _step(
+        self, ids: Sequence[int], missing: Sequence[Snapshot], extra: Sequence[int], between: Callable[[], None]
+    ) -> None:
+        """Delete and write in an order in which the table always has a snapshot.
+
+        The first one that comes is written before the last one is deleted that is not to stay.
+        """
+        leaving = sorted(extra, reverse=True)
+        held = leaving.pop() if missing and leaving and len(leaving) == len(ids) else None
+        for number in leaving:
+            self._delete(number)
+        if missing:
+            between()
+        for place, snapshot in enumerate(missing):
+            self._root.cuts.check(self._cut)
+            path = snapshot_path(self._root.branch_path, snapshot.id)
+            self._root.store.put(path, snapshot_to_json(snapshot), within=self._root.path)
+            if not place and held is not None:
+                self._delete(held)
+
+    def _delete(self, number: int) -> None:
+        self._root.cuts.check(self._cut)
+        self._root.store.delete(snapshot_path(self._root.branch_path, number))
+        self.gone.add(number)
+
+    def end(self) -> None:
+        """Write the hints, and say that all is done."""
+        ids, home, within = self._root.snapshots.ids(), self._root.branch_path, self._root.path
+        if (read_hint(self._root.store, earliest_hint_path(home)) or 1) != ids[0]:
+            self._root.store.put(earliest_hint_path(home), str(ids[0]).encode(), within=within)
+        self._root.cuts.check(self._cut)
+        self._root.store.put(latest_hint_path(home), str(ids[-1]).encode(), within=within)
+        self._root.snapshots.ahead.seen = ids[-1]
+        self._root.cuts.end()
+
+    def forget_numbers(self, last: Snapshot) -> None:
+        """Let the files of users say what was committed up to a snapshot, where that says it.
+
+        Cost: a list, and a get and a put for each user.
+        """
+        users = last.users
+        if users is None:
+            return
+        for value in list(self._root.users.all()):
+            if value.commit.snapshot_id <= last.id:
+                continue
+            known = users.commits.get(value.user)
+            if known is None:
+                self._root.users.delete(value.user)
+            else:
+                there = self._root.snapshots.find(known.snapshot_id)
+                self._root.users.put(UserFile(value.user, known, "" if there is None else there.mark))
+
+
+def check_no_expiry(root: TableRoot, first: int) -> None:
+    """Make sure that no expiry is at work on a snapshot: it raises the EARLIEST hint before it deletes.
+
+    Raises: CommitConflictError
+    """
+    hint = read_hint(root.store, earliest_hint_path(root.branch_path)) or 0
+    ids = root.snapshots.ids()
+    if ids and ids[0] <= first < hint:
+        raise CommitConflictError(
+            f"nothing was done: snapshots of {root.path} before {hint} are being expired, {first} among them. If no"
+            " process works on that any more, table.expire_snapshots() finishes it",
+            table=root.path,
+            snapshot_id=first,
+        )
+
+
+def ancestors(root: TableRoot, snapshot: Snapshot) -> list[Snapshot]:
+    """The snapshots that are there and that a snapshot comes from, each followed by its child, oldest first.
+
+    Cost: a get for each; for snapshots of other writers two lists.
+    """
+    found: list[Snapshot] = []
+    child = snapshot
+    while child.id > 1:
+        parent = root.snapshots.find(child.id - 1)
+        if parent is None or not is_built_on(root.manifests, child, parent):
+            break
+        found.append(parent)
+        child = parent
+    return found[::-1]

@@ -1,0 +1,114 @@
+"""The files that keep the last number of each user, which outlive the snapshots that say it.
+
+Source: docs/format.md §4.3; docs/decisions/0030-lineage.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from paimon_py.codec.json import decode_object, pretty
+from paimon_py.doors import decoding_metadata
+from paimon_py.errors import CorruptionError
+from paimon_py.spec.layout import join, user_directory
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.users import UserCommit
+from paimon_py.storage.store import DeleteFile, FileMissingError, FileStatus, Get, List, Put
+
+USER_PREFIX = "user-"
+
+
+class UserFileStore(Get, Put, List, DeleteFile, Protocol):
+    """What this module asks of a store."""
+
+
+class UserFile(msgspec.Struct, frozen=True):
+    """The last numbered commit of a user, and the mark of its snapshot."""
+
+    user: str
+    commit: UserCommit
+    mark: str
+
+
+def number_of(snapshot: Snapshot) -> UserFile | None:
+    """What is to be kept of the number of a commit; None if it has none, or the snapshot is not its first."""
+    users = snapshot.users
+    commit = None if users is None or not snapshot.is_numbered else users.commits.get(snapshot.commit_user)
+    if commit is None or commit.snapshot_id != snapshot.id:
+        return None
+    return UserFile(snapshot.commit_user, commit, snapshot.mark)
+
+
+class UserFiles:
+    """The files of users in one table directory (or branch directory)."""
+
+    __slots__ = ("_path", "_store")
+
+    def __init__(self, store: UserFileStore, path: str) -> None:
+        self._store = store
+        self._path = path
+
+    def find(self, user: str) -> UserFile | None:
+        """The file of a user, None if there is none. Cost: one get.
+
+        Raises: CorruptionError if it is damaged.
+        """
+        try:
+            return self._read(self._file(user))
+        except FileMissingError:
+            return None
+
+    def put(self, value: UserFile) -> None:
+        """Write the file of a user over the one there was. Cost: one put.
+
+        Raises: FileMissingError if the table was renamed or dropped.
+        """
+        commit = value.commit
+        data: dict[str, object] = {
+            "user": value.user, "identifier": commit.identifier, "snapshotId": commit.snapshot_id, "mark": value.mark
+        }  # fmt: skip
+        if commit.source is not None:
+            data["source"] = commit.source
+        self._store.put(self._file(value.user), pretty(data), within=self._path)
+
+    def files(self) -> list[FileStatus]:
+        """The files of all users. Cost: one list."""
+        found = self._store.list(user_directory(self._path))
+        return [one for one in found if not one.is_directory and one.name.startswith(USER_PREFIX)]
+
+    def all(self) -> Iterator[UserFile]:
+        """All of them; one that is deleted meanwhile is left out. Cost: one list, and one get for each."""
+        for status in self.files():
+            try:
+                yield self._read(status.path)
+            except FileMissingError:
+                continue
+
+    def delete(self, user: str) -> None:
+        """Forget a user; one that has no file is as good."""
+        self._store.delete(self._file(user))
+
+    def _file(self, user: str) -> str:
+        """Names of users are any texts: the name of the file is a digest."""
+        digest = hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
+        return join(user_directory(self._path), USER_PREFIX + digest)
+
+    def _read(self, path: str) -> UserFile:
+        data = self._store.get(path)
+        with decoding_metadata(path):
+            return _decoded(decode_object(data, path), path)
+
+
+def _decoded(data: Mapping[str, object], path: str) -> UserFile:
+    user, mark, source = data.get("user"), data.get("mark"), data.get("source")
+    numbers = [data.get(name) for name in ("identifier", "snapshotId")]
+    if not isinstance(user, str) or not isinstance(mark, str) or not (source is None or isinstance(source, str)):
+        raise CorruptionError(f"{path}: the file of a user is damaged", path=path)
+    identifier, snapshot_id = (one if isinstance(one, int) and not isinstance(one, bool) else -1 for one in numbers)
+    if min(identifier, snapshot_id) < 0:
+        raise CorruptionError(f"{path}: the file of a user is damaged: {numbers}", path=path)
+    return UserFile(user, UserCommit(identifier, snapshot_id, source), mark)

@@ -1,0 +1,70 @@
+"""Whether a commit may build on the latest snapshot: no rollback is at work on the history, and nothing is missing.
+
+Source: docs/reliability.md §3 (o).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.errors import CommitConflictError
+from paimon_py.metadata.hints import read_hint
+from paimon_py.metadata.id_runs import current_run, shown_ids
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.layout import latest_hint_path, snapshot_directory, snapshot_path
+from paimon_py.spec.snapshot import Snapshot
+
+
+def require_whole(root: TableRoot) -> None:
+    """Make sure that a commit may build on what `snapshots.latest` gave.
+
+    Cost: none where that was found by a hint; else a list, the file of a cut and a get or two.
+    Raises: CommitConflictError
+    """
+    if root.history is not None or not root.snapshots.take_doubt():
+        return
+    ids = root.snapshots.ids()
+    if not ids:
+        _check_never_any(root)
+        return
+    root.cuts.refuse()
+    history = current_run(ids, root.snapshots.earliest_hint)
+    newest, following = root.snapshots.find(history[-1]), root.snapshots.find(history[-1] + 1)
+    if newest is not None and following is not None and following.follows(newest) is False:
+        raise _stray(root, following, newest)
+    if len(history) < len(ids):
+        raise _gap(root, ids, history)
+
+
+def _check_never_any(root: TableRoot) -> None:
+    """Refuse to begin a history where there was one: a hint and tags are left of it.
+
+    Cost: a get; if there is a hint, a list.
+    Raises: CommitConflictError
+    """
+    hint = read_hint(root.store, latest_hint_path(root.branch_path))
+    if hint and root.tags.files():
+        raise CommitConflictError(
+            f"nothing was committed: {root.path} has no snapshots any more, its LATEST hint says that there was"
+            f" snapshot {hint}, and there are tags. A rollback ended in the middle: rollback_to('…') with the name of"
+            " a tag brings its state back",
+            path=snapshot_directory(root.branch_path), table=root.path,
+        )  # fmt: skip
+
+
+def _stray(root: TableRoot, snapshot: Snapshot, newest: Snapshot) -> CommitConflictError:
+    return CommitConflictError(
+        f"nothing was committed: snapshot {snapshot.id} of {root.path} does not follow from snapshot {newest.id}. A"
+        " commit left it when the table was rolled back, and its process ended;"
+        f" table.rollback_to({newest.id}) removes it",
+        path=snapshot_path(root.branch_path, snapshot.id), table=root.path, snapshot_id=snapshot.id,
+    )  # fmt: skip
+
+
+def _gap(root: TableRoot, ids: Sequence[int], history: range) -> CommitConflictError:
+    return CommitConflictError(
+        f"nothing was committed: the history of {root.path} has a gap, there are {shown_ids('snapshot', ids)}: a"
+        f" rollback or fast-forward ended in the middle. table.rollback_to({history[-1]}) keeps"
+        f" {shown_ids('snapshot', history)}; look with scan(snapshot_id=…) whether that is what should stay",
+        path=snapshot_directory(root.branch_path), table=root.path, snapshot_id=history[-1],
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""Users that number their commits, so that a commit that comes again is recognised. Pure.
+
+Source: format.md §4.3; docs/decisions/0030-lineage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from paimon_py.spec.snapshot import Snapshot
+
+USERS_MAX = 200
+"""Users that a snapshot names: those that committed last."""
+
+
+class StepNumber(int):
+    """The number of a commit that stands for a step of another table's stream.
+
+    Attributes:
+        source: the position after the step. A number that was committed for another position is never taken for it.
+    """
+
+    source: str
+
+    def __new__(cls, number: int, source: str) -> StepNumber:
+        found = super().__new__(cls, number)
+        found.source = source
+        return found
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return StepNumber, (int(self), self.source)
+
+
+class UserCommit(msgspec.Struct, frozen=True, array_like=True):
+    """The last numbered commit of a user.
+
+    Attributes:
+        identifier: its number.
+        snapshot_id: the first snapshot it made.
+        source: the step of another table that was committed under the number, as its position; None if none is known.
+    """
+
+    identifier: int
+    snapshot_id: int
+    source: str | None = None
+
+
+class Users(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last numbered commit of each user, as of one snapshot.
+
+    Attributes:
+        commits: by user, the one that committed last at the end.
+        unknown_until: users that are not in `commits` may have made numbered commits up to and including this
+            snapshot; 0 if they have made none.
+    """
+
+    commits: Mapping[str, UserCommit] = {}
+    unknown_until: int = 0
+
+    def after(self, user: str, commit: UserCommit) -> Users:
+        """The users after a numbered commit; those that committed longest ago are left out if there are too many."""
+        commits = {name: one for name, one in self.commits.items() if name != user} | {user: commit}
+        unknown_until = self.unknown_until
+        for name in list(commits)[: max(0, len(commits) - USERS_MAX)]:
+            unknown_until = max(unknown_until, commits.pop(name).snapshot_id)
+        return Users(commits, unknown_until)
+
+
+def users_of(snapshot: Snapshot | None) -> Users:
+    """The users as of a snapshot, from what its file says; None stands for the empty table."""
+    if snapshot is None:
+        return Users()
+    if snapshot.users is not None:
+        return snapshot.users
+    own = {snapshot.commit_user: UserCommit(snapshot.commit_identifier, snapshot.id)}
+    return Users(own if snapshot.is_numbered else {}, snapshot.id)

@@ -1,0 +1,111 @@
+"""The verbs that change single rows: delete, update, upsert, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from paimon_py.doors import NameList
+from paimon_py.expr.predicate import Predicate
+from paimon_py.rows.result import RowsResult
+from paimon_py.table_door import OpenedTable, at_table_door, commits
+from paimon_py.tally import Progress
+
+
+@at_table_door
+class TableRows(OpenedTable):
+    """What `Table` offers to change rows; each verb is one commit."""
+
+    @commits
+    def delete(self, where: Predicate | str, *, progress: Progress | None = None) -> RowsResult:
+        """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
+
+        Args:
+            progress: called with how many rows were looked at and written, how many there are, and "rows".
+
+        Raises:
+            UsageError: a condition that does not fit, or a merge engine without deletes.
+            CommitConflictError: others changed the same rows again and again; nothing was changed.
+            CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
+        """
+        from paimon_py.maintain.after_commit import cared_for
+        from paimon_py.rows import verbs
+
+        done = verbs.delete(self._root, self._schema, where, progress)
+        return cared_for(self._root, self._schema, done, of_batch=True)
+
+    @commits
+    def update(
+        self, where: Predicate | str, values: Mapping[str, object], *, progress: Progress | None = None
+    ) -> RowsResult:
+        """Set columns of the rows for which `where` is true, as one commit.
+
+        Args:
+            values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
+                `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
+                expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
+            progress: as `delete`.
+
+        Raises: as `delete`, and SchemaError for a value that its column cannot hold.
+        """
+        from paimon_py.maintain.after_commit import cared_for
+        from paimon_py.rows import verbs
+
+        done = verbs.update(self._root, self._schema, where, values, progress)
+        return cared_for(self._root, self._schema, done, of_batch=True)
+
+    @commits
+    def upsert(
+        self, data: object, *, on: NameList | Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> RowsResult:
+        """Replace the rows that have the keys of `data`, and add the others, as one commit.
+
+        With `on`, columns that `data` lacks keep their values in rows that are there. Without `on`, which needs a
+        primary key, no old row is looked at: such columns become NULL or their default, as in `write_arrow`.
+
+        Args:
+            on: the columns that make the key.
+            progress: as `delete`; without `on` as `write_arrow`.
+
+        Raises: as `merge`.
+        """
+        from paimon_py import table_writing
+
+        return table_writing.upsert(self._root, self._schema, data, on, progress)
+
+    @commits
+    def merge(
+        self,
+        source: object,
+        on: NameList | Mapping[str, str],
+        *,
+        when_matched_update: object = None,
+        when_matched_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+        when_not_matched_insert: object = None,
+        when_not_matched_by_source_update: object = None,
+        when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:
+        """Change rows by those of a source that have the same key, and add the others, as one commit.
+
+        Conditions and values speak of `source.c` and `target.c`. An update or insert is True (every column of the
+        source), values such as `{"c": col("source.c"), "n": sql("source.n * 2")}`, or `(condition, one of these)`; a
+        delete is True or a condition. Of a list of these the first that applies to a row counts, and deletes come
+        before updates. A text that reads like an expression is refused; `lit("source.c")` is the text itself.
+
+        Args:
+            source: data as `write_arrow` takes; read once.
+            on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
+            progress: as `delete`.
+
+        Raises: as `update`, and UsageError if two rows of the source want to change one row.
+        """
+        from paimon_py.maintain.after_commit import cared_for
+        from paimon_py.rows import verbs
+        from paimon_py.rows.clauses import MergeClauses
+
+        asked = MergeClauses(
+            matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
+            by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
+        )  # fmt: skip
+        done = verbs.merge(self._root, self._schema, source, on, asked, progress=progress)
+        return cared_for(self._root, self._schema, done, of_batch=True)
