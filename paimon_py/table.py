@@ -27,6 +27,7 @@ from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
@@ -186,8 +187,8 @@ class Table(
     @commits
     def write_arrow(
         self, data: object, *, overwrite: Mapping[str, object] | str | None = None, watermark: int | None = None,
-        progress: Progress | None = None,
-    ) -> CommitResult:
+        user: str | None = None, identifier: int | None = None, progress: Progress | None = None,
+    ) -> CommitResult:  # fmt: skip
         """Write and commit in one step.
 
         Args:
@@ -196,12 +197,16 @@ class Table(
             overwrite: `{"month": 3}` replaces that partition, `{}` the whole table, `"dynamic"` the partitions that
                 occur in `data`. None adds.
             watermark: event-time watermark in epoch milliseconds to record.
+            user, identifier: make the call repeatable: a number that `user` has committed before does nothing, before
+                any data are read, and says so in the result. Numbers of a user must grow. A call that finds nothing to
+                write makes no snapshot, and leaves its number free.
             progress: called with how many rows were taken and written, how many there are (0: nobody knows), "rows".
 
         Returns: what was committed.
 
         Raises:
-            UsageError: the data do not fit; no file is left behind. The first misfit of each column is named.
+            UsageError: the data do not fit; no file is left behind. The first misfit of each column is named. Or an
+                identifier without user, or below the last one of the user.
             CommitConflictError: another commit changed what this one depends on; no file is left behind. If keys move
                 between partitions, Arrow tables and batches are written again first.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
@@ -209,8 +214,9 @@ class Table(
         from paimon_py import table_writing
 
         return table_writing.write(
-            self._root, self._schema, data, overwrite=overwrite, watermark=watermark, progress=progress
-        )
+            self._root, self._schema, data, overwrite=overwrite, watermark=watermark,
+            label=CommitLabel(user, identifier), progress=progress,
+        )  # fmt: skip
 
     @commits
     def commit(
@@ -226,29 +232,37 @@ class Table(
         """Publish what writers did as one snapshot.
 
         With `user` and `identifier` the call can be repeated: an identifier that the user already committed does
-        nothing and says so in the result. Identifiers of one user must grow.
+        nothing and says so in the result. Identifiers of one user must grow. They stay known for as long as the option
+        `commit.user-retention` says, whatever snapshots expire.
 
         Raises:
             CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
-            UsageError: an identifier without user, or changes that are not of this table or whose files are gone.
+            UsageError: an identifier without user, or below the last one of the user; changes that are not of this
+                table or whose files are gone.
         """
         from paimon_py import table_writing
 
         return table_writing.publish(
-            self._root, self._schema, changes, user=user, identifier=identifier, overwrite=overwrite,
+            self._root, self._schema, changes, label=CommitLabel(user, identifier), overwrite=overwrite,
             watermark=watermark, properties=properties,
         )  # fmt: skip
 
     @commits
-    def truncate(self) -> CommitResult:
-        """Remove all rows as one commit."""
+    def truncate(self, *, user: str | None = None, identifier: int | None = None) -> CommitResult:
+        """Remove all rows as one commit; `user` and `identifier` make it repeatable, as in `write_arrow`."""
         from paimon_py import table_writing
 
-        return table_writing.remove(self._root, self._schema, PartitionChoice())
+        label = CommitLabel(user, identifier)
+        return table_writing.remove(self._root, self._schema, PartitionChoice(), label=label)
 
     @commits
-    def drop_partitions(self, partitions: Sequence[Mapping[str, object]]) -> CommitResult:
+    def drop_partitions(
+        self, partitions: Sequence[Mapping[str, object]], *, user: str | None = None, identifier: int | None = None
+    ) -> CommitResult:
         """Remove all rows of partitions given as `[{"month": 3}]`; a part of the keys names all below it.
+
+        Args:
+            user, identifier: make the call repeatable, as in `write_arrow`.
 
         Raises:
             UsageError: the table has no partitions, a name is not a partition key, or the list is empty.
@@ -258,7 +272,7 @@ class Table(
 
         given = () if partitions is None else partitions
         chosen = choice_of(self._schema, "drop_partitions", given) or PartitionChoice()
-        return table_writing.remove(self._root, self._schema, chosen, given)
+        return table_writing.remove(self._root, self._schema, chosen, given, label=CommitLabel(user, identifier))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from paimon_py.doors import NameList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.rows.result import RowsResult
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.table_door import OpenedTable, at_table_door, commits
 from paimon_py.tally import Progress
 
@@ -16,47 +17,52 @@ class TableRows(OpenedTable):
     """What `Table` offers to change rows; each verb is one commit."""
 
     @commits
-    def delete(self, where: Predicate | str, *, progress: Progress | None = None) -> RowsResult:
+    def delete(
+        self, where: Predicate | str, *, user: str | None = None, identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
         """Delete the rows for which `where` is true, as one commit; `"true"` takes all.
 
         Args:
+            user, identifier: make the call repeatable, as in `write_arrow`.
             progress: called with how many rows were looked at and written, how many there are, and "rows".
 
         Raises:
-            UsageError: a condition that does not fit, or a merge engine without deletes.
+            UsageError: a condition that does not fit, a merge engine without deletes, or an identifier below the last
+                one of the user.
             CommitConflictError: others changed the same rows again and again; nothing was changed.
             CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         """
-        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        done = verbs.delete(self._root, self._schema, where, progress)
-        return cared_for(self._root, self._schema, done, of_batch=True)
+        label = CommitLabel(user, identifier)
+        return self._once(label, lambda: verbs.delete(self._root, self._schema, where, label, progress))
 
     @commits
     def update(
-        self, where: Predicate | str, values: Mapping[str, object], *, progress: Progress | None = None
-    ) -> RowsResult:
+        self, where: Predicate | str, values: Mapping[str, object], *, user: str | None = None,
+        identifier: int | None = None, progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
         """Set columns of the rows for which `where` is true, as one commit.
 
         Args:
             values: by column, a literal, another column (`col("a")`), a calculation (`col("a") + 1`,
                 `sql("upper(a)")`), or a function from a batch of old rows to an Arrow array; no text that reads like an
                 expression, but for `lit("upper(a)")`. Columns of the primary key and of partitions cannot be set.
-            progress: as `delete`.
+            user, identifier, progress: as `delete`.
 
         Raises: as `delete`, and SchemaError for a value that its column cannot hold.
         """
-        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
 
-        done = verbs.update(self._root, self._schema, where, values, progress)
-        return cared_for(self._root, self._schema, done, of_batch=True)
+        label = CommitLabel(user, identifier)
+        return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
 
     @commits
     def upsert(
-        self, data: object, *, on: NameList | Mapping[str, str] | None = None, progress: Progress | None = None
-    ) -> RowsResult:
+        self, data: object, *, on: NameList | Mapping[str, str] | None = None, user: str | None = None,
+        identifier: int | None = None, progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
 
         With `on`, columns that `data` lacks keep their values in rows that are there. Without `on`, which needs a
@@ -64,16 +70,17 @@ class TableRows(OpenedTable):
 
         Args:
             on: the columns that make the key.
+            user, identifier: as `delete`.
             progress: as `delete`; without `on` as `write_arrow`.
 
         Raises: as `merge`.
         """
         from paimon_py import table_writing
 
-        return table_writing.upsert(self._root, self._schema, data, on, progress)
+        return table_writing.upsert(self._root, self._schema, data, on, CommitLabel(user, identifier), progress)
 
     @commits
-    def merge(
+    def merge(  # noqa: PLR0913
         self,
         source: object,
         on: NameList | Mapping[str, str],
@@ -83,6 +90,8 @@ class TableRows(OpenedTable):
         when_not_matched_insert: object = None,
         when_not_matched_by_source_update: object = None,
         when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+        user: str | None = None,
+        identifier: int | None = None,
         progress: Progress | None = None,
     ) -> RowsResult:
         """Change rows by those of a source that have the same key, and add the others, as one commit.
@@ -95,11 +104,10 @@ class TableRows(OpenedTable):
         Args:
             source: data as `write_arrow` takes; read once.
             on: columns that both have, or a mapping from the table's names to the source's. NULL matches nothing.
-            progress: as `delete`.
+            user, identifier, progress: as `delete`.
 
         Raises: as `update`, and UsageError if two rows of the source want to change one row.
         """
-        from paimon_py.maintain.after_commit import cared_for
         from paimon_py.rows import verbs
         from paimon_py.rows.clauses import MergeClauses
 
@@ -107,5 +115,16 @@ class TableRows(OpenedTable):
             matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
             by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
         )  # fmt: skip
-        done = verbs.merge(self._root, self._schema, source, on, asked, progress=progress)
-        return cared_for(self._root, self._schema, done, of_batch=True)
+        label = CommitLabel(user, identifier)
+        return self._once(
+            label,
+            lambda: verbs.merge(self._root, self._schema, source, on, asked, label=label, progress=progress),
+        )
+
+    def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
+        """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
+        from paimon_py.maintain.after_commit import cared_for
+        from paimon_py.rows import verbs
+
+        done = verbs.once(self._root, self._schema, label, verb)
+        return done if done.already_committed else cared_for(self._root, self._schema, done, of_batch=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.commit import commit
+from paimon_py.commit.commit import commit, committed_before
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.result import CommitResult
@@ -25,6 +25,7 @@ from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.result import RowsResult
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.supported import check_compactable, check_writable
@@ -63,12 +64,15 @@ def writer(
 
 def write(
     root: TableRoot, schema: TableSchema, data: object, *, overwrite: Mapping[str, object] | str | None = None,
-    watermark: int | None = None, progress: Progress | None = None,
+    watermark: int | None = None, label: CommitLabel = NO_LABEL, progress: Progress | None = None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.write_arrow`."""
     check_progress(progress)
     mode = overwrite_of(schema, overwrite)
-    request = CommitRequest(overwrite=mode, watermark=watermark, is_new=True)
+    request = CommitRequest(label=label, overwrite=mode, watermark=watermark, is_new=True)
+    known = committed_before(root, schema, label)
+    if known is not None:
+        return known
     can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
     if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
         done = on_latest(root, lambda _, number: _written(root, schema, data, request, progress, number), rounds=ROUNDS)
@@ -78,39 +82,41 @@ def write(
 
 
 def upsert(
-    root: TableRoot, schema: TableSchema, data: object, on: object, progress: Progress | None = None
-) -> RowsResult:
+    root: TableRoot, schema: TableSchema, data: object, on: object, label: CommitLabel = NO_LABEL,
+    progress: Progress | None = None,
+) -> RowsResult:  # fmt: skip
     """See `Table.upsert`; a primary key replaces rows by itself."""
     if not schema.primary_keys or on is not None:
         from paimon_py.rows import verbs
 
-        return cared_for(root, schema, verbs.upsert(root, schema, data, on, progress), of_batch=True)
+        rows = verbs.once(root, schema, label, lambda: verbs.upsert(root, schema, data, on, label, progress))
+        return rows if rows.already_committed else cared_for(root, schema, rows, of_batch=True)
     from paimon_py.rows.rules import check_replacing
 
     check_replacing(schema, "upsert")
-    done = write(root, schema, data, progress=progress)
-    ids, rows = done.snapshot_ids, done.row_count
-    return RowsResult(snapshot_id=done.snapshot_id, snapshot_ids=ids, upserted=rows, files_added=done.file_count)
+    done = write(root, schema, data, label=label, progress=progress)
+    return RowsResult(
+        snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before,
+        already_committed=done.already_committed, upserted=done.row_count, files_added=done.file_count,
+    )  # fmt: skip
 
 
 def publish(
-    root: TableRoot, schema: TableSchema, changes: Changes | bytes | Iterable[Changes | bytes], *, user: str | None,
-    identifier: int | None, overwrite: Mapping[str, object] | str | None, watermark: int | None,
+    root: TableRoot, schema: TableSchema, changes: Changes | bytes | Iterable[Changes | bytes], *, label: CommitLabel,
+    overwrite: Mapping[str, object] | str | None, watermark: int | None,
     properties: Mapping[str, str] | None,
 ) -> CommitResult:  # fmt: skip
     """See `Table.commit`."""
-    if identifier is not None and user is None:
-        raise UsageError("commit(identifier=…) needs user=…: an identifier counts the commits of one user")
     request = CommitRequest(
-        user=user, identifier=identifier, overwrite=overwrite_of(schema, overwrite), watermark=watermark,
-        properties=properties, check_files=True,
+        label=label, overwrite=overwrite_of(schema, overwrite), watermark=watermark, properties=properties,
+        check_files=True,
     )  # fmt: skip
     given = _joined(changes)
     compacts_only = request.overwrite is None and any(bucket.compacted.deleted for bucket in given.buckets)
     writes = any(bucket.written.added or bucket.written.deleted for bucket in given.buckets)
     (check_compactable if compacts_only and not writes else check_writable)(schema)
     warn_of_idle_options(root, schema.options)
-    return cared_for(root, schema, commit(root, schema, given, request), of_batch=writes and identifier is None)
+    return cared_for(root, schema, commit(root, schema, given, request), of_batch=writes and label.identifier is None)
 
 
 def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
@@ -122,13 +128,17 @@ def discard(root: TableRoot, schema: TableSchema, changes: Changes) -> None:
 
 
 def remove(
-    root: TableRoot, schema: TableSchema, chosen: PartitionChoice, specs: Sequence[Mapping[str, object]] = ()
-) -> CommitResult:
+    root: TableRoot, schema: TableSchema, chosen: PartitionChoice, specs: Sequence[Mapping[str, object]] = (), *,
+    label: CommitLabel = NO_LABEL,
+) -> CommitResult:  # fmt: skip
     """See `Table.truncate` and `Table.drop_partitions`; as in Java nothing expires by such a commit.
 
     `specs`: partitions that must be there. Java commits an empty snapshot where they are not.
     """
     check_writable(schema)
+    known = committed_before(root, schema, label)
+    if known is not None:
+        return known
     warn_of_idle_options(root, schema.options)
     changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=(), branch=root.branch)
     choices = [PartitionChoice.of_specs(schema, [spec]) for spec in specs]
@@ -142,7 +152,9 @@ def remove(
                 f"nothing was dropped: {root.path} has no partition {shown}; table.partitions() lists those there are"
             )
 
-    request = CommitRequest(overwrite=chosen, operation="TRUNCATE", is_new=True, check=check if specs else None)
+    request = CommitRequest(
+        label=label, overwrite=chosen, operation="TRUNCATE", is_new=True, check=check if specs else None
+    )
     return commit(root, schema, changes, request)
 
 

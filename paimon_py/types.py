@@ -38,7 +38,7 @@ from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEnt
 from paimon_py.spec.manifest import DeletionPlace, DeletionVectorRange, GlobalIndex, IndexEntry, ManifestFile
 from paimon_py.spec.partition import Partition
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, CommitKind
+from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.statistics import ColumnStatistics, Statistics
 from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VectorType
@@ -118,6 +118,7 @@ __all__ = [
     "Section",
     "SerialPool",
     "Skipped",
+    "SnapshotId",
     "SnapshotValue",
     "SpillFile",
     "SpillPlace",

@@ -112,10 +112,10 @@ class Sink:
             events: what `events_of` takes.
         Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
             another schema.
-        Raises: UsageError for what is no event, and for a source table named like the one for dead letters; errors of
-            storage and of commits as they are.
+        Raises: UsageError for what is no event, for a source table named like the one for dead letters, and for an
+            identifier below one that a table has committed; errors of storage and of commits as they are.
         """
-        if type(identifier) is not int or identifier < 0:
+        if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
         taken, letters, skipped = self._sorted(events)
         if taken or letters:
@@ -233,10 +233,7 @@ class Sink:
         self._commit(table, pa.table(columns), identifier)
 
     def _commit(self, table: Table, data: pa.Table, identifier: int) -> int:
-        if not data.num_rows or not table.filter_committed(self.user, [identifier]):
+        if not data.num_rows:
             return 0
-        with table.writer() as writer:
-            writer.write_arrow(data)
-            changes = writer.changes()
-        table.commit(changes, user=self.user, identifier=identifier)
-        return int(data.num_rows)
+        done = table.write_arrow(data, user=self.user, identifier=identifier)
+        return 0 if done.already_committed else int(data.num_rows)

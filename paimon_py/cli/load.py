@@ -12,10 +12,12 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from paimon_py import StorageError, Table, UsageError
+from paimon_py import CommitResult, StorageError, Table, UsageError
 from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.talk import Report, progress
 from paimon_py.cli.values import takes_table
+from paimon_py.commit.commit import committed_before
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.storage.open import open_store
 from paimon_py.tally import Tally
 
@@ -29,11 +31,19 @@ _INTO_FILES = "rows into files"
 @click.option("--kind", type=click.Choice(["csv", "parquet", "json"]), help="What the files are; else their names say.")
 @click.option("--delimiter", help="What stands between the values of a CSV file; else a comma, in .tsv a tab.")
 @click.option("--null", "nulls", multiple=True, help="A text in CSV files that is NULL, beside nothing.")
+@click.option("--user", help="Who loads; with --identifier the command can be repeated.")
+@click.option("--identifier", type=int, help="The number of this load: one that the user has committed does nothing.")
 @takes_format
 def load(
-    table: Table, files: tuple[str, ...], kind: str | None, delimiter: str | None, nulls: tuple[str, ...], form: str
-) -> None:
+    table: Table, files: tuple[str, ...], kind: str | None, delimiter: str | None, nulls: tuple[str, ...],
+    user: str | None, identifier: int | None, form: str,
+) -> None:  # fmt: skip
     """Bring the rows of files into a table as one commit. Columns match by name; JSON is one object on each line."""
+    label = CommitLabel(user, identifier)
+    known = committed_before(table._root, table.schema, label)
+    if known is not None:
+        _show(known, form)
+        return
     readers = {path: _reader_of(path, kind, delimiter, nulls) for path in files}
     sizes = {path: _size_of(path) for path in files}
     with progress("loading") as report, table.writer() as writer:
@@ -49,8 +59,14 @@ def load(
                 bar.before += sizes[path]
         bar.end_reading()
         changes = writer.changes()
-    done = table.commit(changes)
-    show_record({"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}, form)
+    _show(table.commit(changes, user=user, identifier=identifier), form)
+
+
+def _show(done: CommitResult, form: str) -> None:
+    found = {"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}
+    if done.already_committed:
+        found["already_committed"] = True
+    show_record(found, form)
 
 
 Reader = Callable[[BinaryIO, Table], tuple[pa.Schema, Iterator[pa.RecordBatch]]]

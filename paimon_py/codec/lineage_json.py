@@ -14,14 +14,11 @@ from typing import NamedTuple
 import msgspec
 
 from paimon_py.errors import CorruptionError
-from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.snapshot import RESERVED_PROPERTIES, Base, Snapshot
 from paimon_py.spec.users import Users
 
-RESERVED = "paimon-py."
-"""How the names of these properties begin."""
-
-_PARENT = RESERVED + "parent"
-_USERS = RESERVED + "users"
+_PARENT = RESERVED_PROPERTIES + "parent"
+_USERS = RESERVED_PROPERTIES + "users"
 
 
 class Lineage(NamedTuple):
@@ -41,9 +38,9 @@ def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Li
 
     Raises: CorruptionError if the users cannot be decoded.
     """
-    if not any(name.startswith(RESERVED) for name in properties):
+    if not any(name.startswith(RESERVED_PROPERTIES) for name in properties):
         return Lineage(dict(properties))
-    own = {name: text for name, text in properties.items() if not name.startswith(RESERVED)} or None
+    own = {name: text for name, text in properties.items() if not name.startswith(RESERVED_PROPERTIES)} or None
     number, colon, mark = properties.get(_PARENT, "").partition(":")
     if not colon or number != str(snapshot_id):
         return Lineage(own)

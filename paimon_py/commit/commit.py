@@ -34,12 +34,15 @@ from paimon_py.errors import CommitConflictError, CommitUnknownError, PaimonErro
 from paimon_py.logs import COMPACTIONS
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, Snapshot, SnapshotId
 from paimon_py.spec.users import StepNumber
 
-__all__ = ["CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "commit"]
+__all__ = [
+    "CommitLabel", "CommitRequest", "CommitResult", "DynamicOverwrite", "Overwrite", "commit", "committed_before",
+]  # fmt: skip
 
 
 def commit(
@@ -69,6 +72,22 @@ def commit(
     return _Commit(root, schema, changes, request, renumber).run()
 
 
+def committed_before(root: TableRoot, schema: TableSchema, label: CommitLabel) -> CommitResult | None:
+    """The commit that a user made under a number before; None if there is none, or the label has no number.
+
+    Cost: the latest snapshot, and as `UserHistory.last`.
+    Raises:
+        UsageError: the user has committed a larger number, and nothing is left of a commit under this one.
+        CommitConflictError: the number was committed for another step of a stream; or it cannot be told.
+    """
+    if label.identifier is None:
+        return None
+    latest, _ = latest_of(root)
+    changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=(), branch=root.branch)
+    found = _Commit(root, schema, changes, CommitRequest(label=label), None).earlier(latest)
+    return None if found is None else CommitResult.of_earlier(found.snapshots)
+
+
 class _Looked:
     """What was asked for at once: the latest snapshot, and the path of a new file that is not there."""
 
@@ -94,7 +113,7 @@ class _Commit:
         self.attempts = Attempts(root, schema, self.author)
         self.numbering = Numbering(self.files, changes, renumber)
         self.hashes = HashIndexes(root, schema)
-        by_user = request.identifier is not None or request.user is None
+        by_user = request.label.identifier is not None or request.label.user is None
         self.repeats = Repeats(self.attempts.chronicle, self.attempts.users, changes, self.author, by_user=by_user)
         self.requires = Requirements(root, schema, changes, request, self.repeats)
 
@@ -113,7 +132,7 @@ class _Commit:
             return self._published()
         except CommitUnknownError as error:
             error.changes = bytes(self.numbering.current)
-            error.user, error.identifier = self.request.user, self.request.identifier
+            error.user, error.identifier = self.request.label.user, self.request.label.identifier
             raise
 
     def _published(self) -> CommitResult:
@@ -129,7 +148,7 @@ class _Commit:
 
     def _looked(self) -> _Looked | None:
         """The latest snapshot and the first file that is missing, asked for at once; None where nothing is gained."""
-        if self.request.identifier is None or not self.request.check_files or not is_distant(self.root.path):
+        if self.request.label.identifier is None or not self.request.check_files or not is_distant(self.root.path):
             return None
         looked = _Looked()
 
@@ -145,12 +164,18 @@ class _Commit:
 
     def _committed_before(self, looked: _Looked | None) -> Already | None:
         """The commit that had this identifier, or these files; looked for before anything is written."""
-        if self.request.identifier is None:
+        if self.request.label.identifier is None:
             return None
         if looked is None:
             latest, _ = self.attempts.seen = latest_of(self.root)
-        else:
-            latest = looked.latest
+            return self.earlier(latest)
+        return self.earlier(looked.latest)
+
+    def earlier(self, latest: Snapshot | None) -> Already | None:
+        """The commit up to a snapshot that had this identifier, or these files.
+
+        Raises: UsageError, CommitConflictError
+        """
         state = State(self.root, self.schema, latest, self.attempts.chronicle)
         found = self.repeats(state)
         if isinstance(found, Conflict):
@@ -214,7 +239,8 @@ class _Commit:
         return CommitResult(
             snapshot_id=ids[-1] if ids else None,
             snapshot_ids=ids,
-            already_committed=isinstance(compacted, Already),
+            before=SnapshotId.of(done[0].parent) if done else None,
+            already_committed=written is None and isinstance(compacted, Already),
             row_count=sum(entry.file.row_count for entry in adds),
             file_count=len(adds),
             attempts=self.attempts.count,
@@ -228,14 +254,11 @@ class _Commit:
         Their files stay: the call that published some may be about to publish others. But where the identifier was
         committed with other files, nobody will publish these.
         """
-        if self.request.identifier is not None and self.repeats.are_strangers():
+        if self.request.label.identifier is not None and self.repeats.are_strangers():
             delete_made(self.files, self.changes.buckets)
             made = [entry for bucket in self.changes.buckets for entry in bucket.written.made_index]
             delete_unnamed_index(self.files, self.changes, made)
-        ids = tuple(snapshot.id for snapshot in done.snapshots)
-        return CommitResult(
-            snapshot_id=ids[-1] if ids else None, snapshot_ids=ids, already_committed=True, attempts=self.attempts.count
-        )
+        return CommitResult.of_earlier(done.snapshots, self.attempts.count)
 
     # -- publishing, and files --------------------------------------------------------------------------------------
 
@@ -283,13 +306,13 @@ class _Commit:
 
 def _author(root: TableRoot, options: Options, changes: Changes, request: CommitRequest) -> Author:
     marks = [mark for mark in (request.watermark, changes.watermark) if mark is not None]
-    user = request.user or batch_user(changes) or root.env.ids.uuid()
+    user = request.label.user or batch_user(changes) or root.env.ids.uuid()
     prefix = options.find_str("commit.user-prefix")
     return Author(
-        user=f"{prefix}_{user}" if prefix and not request.user else user,
-        identifier=BATCH_COMMIT_IDENTIFIER if request.identifier is None else int(request.identifier),
+        user=f"{prefix}_{user}" if prefix and not request.label.user else user,
+        identifier=BATCH_COMMIT_IDENTIFIER if request.label.identifier is None else int(request.label.identifier),
         watermark=max(marks, default=None),
         properties=request.properties,
         operation=request.operation,
-        source=request.identifier.source if isinstance(request.identifier, StepNumber) else None,
+        source=request.label.identifier.source if isinstance(request.label.identifier, StepNumber) else None,
     )

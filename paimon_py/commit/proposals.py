@@ -95,7 +95,7 @@ class Requirements:
 
     def new(self, state: State) -> Conflict | Already | None:
         """The changes were not committed before. Changes that were made for this very commit cannot have been."""
-        return None if self._request.is_new and self._request.identifier is None else self._repeats(state)
+        return None if self._request.is_new and self._request.label.identifier is None else self._repeats(state)
 
     def keys_known(self, state: State) -> Conflict | None:
         """All keys that can move between partitions lie where the writer knew them to be."""

@@ -1,10 +1,13 @@
-"""What a commit did, for whoever asked for it."""
+"""The result of a commit."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 
 from paimon_py.pages import AsPage
+from paimon_py.spec.snapshot import Snapshot, SnapshotId
 
 
 class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -13,6 +16,8 @@ class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         snapshot_id: the newest snapshot of the commit, None if there was nothing to commit.
         snapshot_ids: all of them: what was written, then what was compacted.
+        before: the state before the commit, for `scan(snapshot_id=result.before)`; 0 is the empty table. None if
+            nothing was committed, or that state is not known any more.
         already_committed: the same commit had happened before; nothing was published now.
         row_count: rows in the files that were added.
         file_count: number of files that were added.
@@ -23,12 +28,25 @@ class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
     snapshot_id: int | None = None
     snapshot_ids: tuple[int, ...] = ()
+    before: SnapshotId | None = None
     already_committed: bool = False
     row_count: int = 0
     file_count: int = 0
     attempts: int = 0
     dropped_compaction: str | None = None
     dropped_buckets: tuple[tuple[bytes, int], ...] = ()
+
+    @classmethod
+    def of_earlier(cls, snapshots: Sequence[Snapshot], attempts: int = 0) -> CommitResult:
+        """The result of a commit that had happened before, from those of its snapshots that are left."""
+        ids = tuple(snapshot.id for snapshot in snapshots)
+        return cls(
+            snapshot_id=ids[-1] if ids else None,
+            snapshot_ids=ids,
+            before=SnapshotId.before(snapshots[0]) if snapshots else None,
+            already_committed=True,
+            attempts=attempts,
+        )
 
 
 def joined(first: CommitResult, second: CommitResult) -> CommitResult:
@@ -38,6 +56,7 @@ def joined(first: CommitResult, second: CommitResult) -> CommitResult:
         second,
         snapshot_id=ids[-1] if ids else None,
         snapshot_ids=ids,
+        before=first.before if first.snapshot_ids else second.before,
         row_count=first.row_count + second.row_count,
         file_count=first.file_count + second.file_count,
         attempts=first.attempts + second.attempts,

@@ -29,6 +29,7 @@ from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.data_file import DataFile, ManifestEntry
 from paimon_py.spec.file_indexes import INDEX_SUFFIX, IndexColumn, allows, index_columns, indexed_type
 from paimon_py.spec.layout import POSTPONE_BUCKET
@@ -52,7 +53,7 @@ def rewrite_indexes(root: TableRoot, schema: TableSchema, chosen: PartitionChoic
             lets.
     """
 
-    request = CommitRequest(user=root.env.ids.uuid(), is_new=True)
+    request = CommitRequest(label=CommitLabel(root.env.ids.uuid()), is_new=True)
 
     def work(snapshot: Snapshot | None, _: int) -> CommitResult:
         return CommitResult() if snapshot is None else _Rewrite(root, schema).run(snapshot, chosen, request)

@@ -25,10 +25,11 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.history import History
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.files_read import Files, files_of
-from paimon_py.rows.result import RowsResult
+from paimon_py.rows.result import RowsResult, of_earlier
 from paimon_py.scan.plan_snapshot import plan_snapshot
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
+from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
 
@@ -77,11 +78,15 @@ class Evaluation:
         request: what is read.
     """
 
-    def __init__(self, root: TableRoot, schema: TableSchema, predicate: Predicate | None, operation: str) -> None:
+    def __init__(
+        self, root: TableRoot, schema: TableSchema, predicate: Predicate | None, operation: str,
+        label: CommitLabel = NO_LABEL,
+    ) -> None:  # fmt: skip
         self._root = root
         self._schema = schema
         self.request = Request(schema=schema, columns=schema.names, predicate=predicate, every_level=True)
         self._operation = operation
+        self._label = label
         self._held: tuple[Evaluated, Files] | None = None
         self._planned: tuple[Snapshot, tuple[Split, ...]] | None = None
 
@@ -111,7 +116,7 @@ class Evaluation:
             return _result(CommitResult(), changes, counts)
         known = files_of(splits)
         check = _Check(snapshot, known, self._splits, keyed=bool(self._schema.primary_keys))
-        request = CommitRequest(operation=self._operation, check=check, is_new=True)
+        request = CommitRequest(label=self._label, operation=self._operation, check=check, is_new=True)
         with uncommitted(lambda: self._overtaken(found, known) if check.has_failed else found.discard()):
             result = commit(self._root, self._schema, changes, request)
         return _result(result, changes, counts)
@@ -182,9 +187,12 @@ class _Check:
 
 
 def _result(result: CommitResult, changes: Changes, counts: RowCounts) -> RowsResult:
+    if result.already_committed:
+        return of_earlier(result)
     return RowsResult(
         snapshot_id=result.snapshot_id,
         snapshot_ids=result.snapshot_ids,
+        before=result.before,
         deleted=counts.deleted,
         updated=counts.updated,
         inserted=counts.inserted,

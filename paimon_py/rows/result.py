@@ -1,10 +1,12 @@
-"""What a row operation did."""
+"""The result of a row operation."""
 
 from __future__ import annotations
 
 import msgspec
 
+from paimon_py.commit.result import CommitResult
 from paimon_py.pages import AsPage
+from paimon_py.spec.snapshot import SnapshotId
 
 
 class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -13,6 +15,9 @@ class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         snapshot_id: the newest snapshot that was committed, None if no row changed.
         snapshot_ids: all of them: the rows, then what their writer compacted.
+        before: the state before the commit, for `scan(snapshot_id=result.before)`; 0 is the empty table. None if
+            no row changed, or that state is not known any more.
+        already_committed: the user had committed the number before; nothing was done now.
         deleted, updated, inserted: how many rows. An update counts however often the value was the same before.
         upserted: rows written under a primary key without looking whether it was there.
         files_added: data files that were written.
@@ -22,6 +27,8 @@ class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
 
     snapshot_id: int | None = None
     snapshot_ids: tuple[int, ...] = ()
+    before: SnapshotId | None = None
+    already_committed: bool = False
     deleted: int = 0
     updated: int = 0
     inserted: int = 0
@@ -29,3 +36,10 @@ class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     files_added: int = 0
     files_removed: int = 0
     rounds: int = 1
+
+
+def of_earlier(done: CommitResult) -> RowsResult:
+    """The result of a row operation whose user had committed its number before."""
+    return RowsResult(
+        snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before, already_committed=True
+    )

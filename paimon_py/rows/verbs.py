@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.commit.commit import committed_before
 from paimon_py.doors import check_progress
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
@@ -24,11 +25,12 @@ from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
 from paimon_py.rows.evaluation import Evaluate, Evaluated, Evaluation
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
-from paimon_py.rows.result import RowsResult
+from paimon_py.rows.result import RowsResult, of_earlier
 from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Scope, assignments
 from paimon_py.scan.split import Split
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
@@ -57,31 +59,40 @@ class Work(NamedTuple):
     passes: int = 1
 
 
+def once(root: TableRoot, schema: TableSchema, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
+    """Carry a verb out, unless its user has committed the number before: then no row is looked at.
+
+    Raises: as `committed_before`
+    """
+    known = committed_before(root, schema, label)
+    return verb() if known is None else of_earlier(known)
+
+
 def delete(
-    root: TableRoot, schema: TableSchema, where: Predicate | str, progress: Progress | None = None
+    root: TableRoot, schema: TableSchema, where: Predicate | str, label: CommitLabel, progress: Progress | None = None
 ) -> RowsResult:
     """Delete the rows for which a condition is true."""
     check_progress(progress)
-    return run(root, schema, delete_work(schema, where), progress=progress)
+    return run(root, schema, delete_work(schema, where), label=label, progress=progress)
 
 
 def update(
-    root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object],
+    root: TableRoot, schema: TableSchema, where: Predicate | str, values: Mapping[str, object], label: CommitLabel,
     progress: Progress | None = None,
 ) -> RowsResult:
     """Set columns of the rows for which a condition is true."""
     check_progress(progress)
-    return run(root, schema, update_work(schema, where, values), progress=progress)
+    return run(root, schema, update_work(schema, where, values), label=label, progress=progress)
 
 
 def merge(
-    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, verb: str = "merge",
-    progress: Progress | None = None,
+    root: TableRoot, schema: TableSchema, data: object, on: object, asked: MergeClauses, *, label: CommitLabel,
+    verb: str = "merge", progress: Progress | None = None,
 ) -> RowsResult:
     """Change rows by those of a source, and add to them."""
     check_progress(progress)
     with merge_work(root, schema, data, on, asked, verb=verb) as work:
-        return run(root, schema, work, progress=progress)
+        return run(root, schema, work, label=label, progress=progress)
 
 
 def delete_work(schema: TableSchema, where: Predicate | str) -> Work:
@@ -140,18 +151,19 @@ def merge_work(
 
 
 def upsert(
-    root: TableRoot, schema: TableSchema, data: object, on: object, progress: Progress | None = None
+    root: TableRoot, schema: TableSchema, data: object, on: object, label: CommitLabel,
+    progress: Progress | None = None,
 ) -> RowsResult:
     """Replace the rows that have the keys of some data, and add the others."""
     if on is None:
         raise UsageError('upsert needs on=["k"], the columns to find rows by: the table has no primary key')
     clauses = MergeClauses(matched_update=True, insert=True)
-    return merge(root, schema, data, on, clauses, verb="upsert", progress=progress)
+    return merge(root, schema, data, on, clauses, label=label, verb="upsert", progress=progress)
 
 
 def run(
     root: TableRoot, schema: TableSchema, work: Work, evaluate: Evaluate | None = None, *,
-    progress: Progress | None = None,
+    label: CommitLabel, progress: Progress | None = None,
 ) -> RowsResult:
     """Evaluate work on the latest snapshot and publish what changes.
 
@@ -163,7 +175,7 @@ def run(
     """
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
-    evaluation = Evaluation(root, schema, work.predicate, work.name)
+    evaluation = Evaluation(root, schema, work.predicate, work.name, label)
     return evaluation.run(evaluate or evaluator(root, schema, work, progress))
 
 

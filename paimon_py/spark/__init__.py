@@ -20,6 +20,7 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
 from paimon_py.rows.result import RowsResult
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.statistics import Statistics
 from paimon_py.table import Table
 
@@ -96,16 +97,17 @@ def write_spark(
             `{"month": 3}` that partition.
         identifier: makes the call repeatable: an identifier that was committed already does nothing, and says so in
             the result. In `foreachBatch` it is the number of the batch.
-        user: whose identifiers these are; an identifier below one that the user committed counts as committed. None
-            is the streaming query that runs now, whose id its checkpoint keeps; outside of one, and on Spark Connect,
-            name a user for each pipeline that writes to the table.
+        user: whose identifiers these are; they must grow. None is the streaming query that runs now, whose id its
+            checkpoint keeps. Outside of one, and on Spark Connect, an identifier needs a user: name one for each
+            pipeline that writes to the table.
         tasks: how many tasks write. None takes `spark.sql.shuffle.partitions` where rows are sent to their buckets,
             but no more than there are buckets, and elsewhere the tasks of `df`.
 
     Returns: what was committed.
 
     Raises:
-        UsageError: the columns or values do not fit, or another mode; nothing was written.
+        UsageError: the columns or values do not fit, or another mode; an identifier without a user, or below the last
+            one of the user. Nothing was written.
         CommitConflictError: another commit changed what this one depends on; its files are deleted.
         CommitUnknownError: the store did not say whether the commit happened; nothing was deleted.
         UnsupportedError: the table uses a feature that paimon_py cannot write; a column of a type that it lacks.
@@ -114,31 +116,44 @@ def write_spark(
     return done
 
 
-def delete_spark(table: Table, where: Predicate | str, *, spark: SparkSession | None = None) -> RowsResult:
+def delete_spark(
+    table: Table,
+    where: Predicate | str,
+    *,
+    user: str | None = None,
+    identifier: int | None = None,
+    spark: SparkSession | None = None,
+) -> RowsResult:
     """Do `Table.delete` on executors: one task for each bucket or split that may hold such rows, and one commit.
 
     Args:
-        where: as in `Table.delete`.
+        where, user, identifier: as in `Table.delete`.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.delete`.
     """
-    done: RowsResult = _module("rows").delete(table, where, spark)
+    done: RowsResult = _module("rows").delete(table, where, CommitLabel(user, identifier), spark)
     return done
 
 
 def update_spark(
-    table: Table, where: Predicate | str, values: Mapping[str, object], *, spark: SparkSession | None = None
+    table: Table,
+    where: Predicate | str,
+    values: Mapping[str, object],
+    *,
+    user: str | None = None,
+    identifier: int | None = None,
+    spark: SparkSession | None = None,
 ) -> RowsResult:
     """Do `Table.update` on executors: one task for each bucket or split that may hold such rows, and one commit.
 
     Args:
-        where, values: as in `Table.update`; functions travel to the executors.
+        where, values, user, identifier: as in `Table.update`; functions travel to the executors.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.update`.
     """
-    done: RowsResult = _module("rows").update(table, where, values, spark)
+    done: RowsResult = _module("rows").update(table, where, values, CommitLabel(user, identifier), spark)
     return done
 
 
@@ -152,6 +167,8 @@ def merge_spark(  # noqa: PLR0913
     when_not_matched_insert: object = None,
     when_not_matched_by_source_update: object = None,
     when_not_matched_by_source_delete: Predicate | str | bool | Sequence[Predicate | str] | None = None,
+    user: str | None = None,
+    identifier: int | None = None,
     tasks: int | None = None,
 ) -> RowsResult:
     """Do `Table.merge` on executors, with one commit.
@@ -162,7 +179,7 @@ def merge_spark(  # noqa: PLR0913
     Args:
         source: a DataFrame. Its query runs again if others change the table meanwhile: cache what is not the same
             every time.
-        on, when_…: as in `Table.merge`.
+        on, when_…, user, identifier: as in `Table.merge`.
         tasks: how many tasks merge; None takes `spark.sql.shuffle.partitions`, at most the number of buckets.
 
     Returns, Raises: as `Table.merge`.
@@ -173,7 +190,7 @@ def merge_spark(  # noqa: PLR0913
         matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
         by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
     )  # fmt: skip
-    done: RowsResult = _module("rows").merge(table, source, on, asked, tasks)
+    done: RowsResult = _module("rows").merge(table, source, on, asked, CommitLabel(user, identifier), tasks)
     return done
 
 

@@ -6,7 +6,7 @@ What was read must still be there when the driver commits, as in one process; if
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 import pyarrow as pa
@@ -27,28 +27,43 @@ from paimon_py.spark.session import session, shuffle_tasks
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spark.write import target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table_writing import discard
 
 
-def delete(table: Table, where: Predicate | str, spark: SparkSession | None) -> RowsResult:
+def delete(table: Table, where: Predicate | str, label: CommitLabel, spark: SparkSession | None) -> RowsResult:
     """See `delete_spark`."""
     require_table(table, "delete_spark")
-    return _by_splits(table, _Delete(where), spark)
+    return _once(table, label, lambda: _by_splits(table, _Delete(where), label, spark))
 
 
 def update(
-    table: Table, where: Predicate | str, values: Mapping[str, object], spark: SparkSession | None
+    table: Table, where: Predicate | str, values: Mapping[str, object], label: CommitLabel, spark: SparkSession | None
 ) -> RowsResult:
     """See `update_spark`."""
     require_table(table, "update_spark")
-    return _by_splits(table, _Update(where, values), spark)
+    return _once(table, label, lambda: _by_splits(table, _Update(where, values), label, spark))
 
 
-def merge(table: Table, source: DataFrame, on: object, asked: MergeClauses, tasks: int | None) -> RowsResult:
+def merge(
+    table: Table, source: DataFrame, on: object, asked: MergeClauses, label: CommitLabel, tasks: int | None
+) -> RowsResult:
     """See `merge_spark`."""
     require_table(table, "merge_spark")
+    return _once(table, label, lambda: _merged(table, source, on, asked, label, tasks))
+
+
+def _once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
+    """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
+    done = verbs.once(table._root, table.schema, label, verb)
+    return done if done.already_committed else cared_for(table._root, table.schema, done, of_batch=True)
+
+
+def _merged(
+    table: Table, source: DataFrame, on: object, asked: MergeClauses, label: CommitLabel, tasks: int | None
+) -> RowsResult:
     if not hasattr(source, "mapInArrow"):
         raise UsageError(f"merge_spark takes a DataFrame of Spark, not {type(source).__name__}; see Table.merge")
     schema = table.schema
@@ -75,11 +90,12 @@ def merge(table: Table, source: DataFrame, on: object, asked: MergeClauses, task
                     parts.take(run_tasks(source.sparkSession, late, part.without_rows))
                 return parts.evaluated()
 
-        done = verbs.run(table._root, schema, work._replace(predicate=None), evaluate)
-    return cared_for(table._root, schema, done, of_batch=True)
+        return verbs.run(table._root, schema, work._replace(predicate=None), evaluate, label=label)
 
 
-def _by_splits(table: Table, verb: _Delete | _Update, spark: SparkSession | None) -> RowsResult:
+def _by_splits(
+    table: Table, verb: _Delete | _Update, label: CommitLabel, spark: SparkSession | None
+) -> RowsResult:
     """Carry a verb out that looks at each row by itself."""
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
@@ -88,8 +104,7 @@ def _by_splits(table: Table, verb: _Delete | _Update, spark: SparkSession | None
             parts.take(run_tasks(session(spark), groups, _Part(table, snapshot, verb)))
             return parts.evaluated()
 
-    done = verbs.run(table._root, table.schema, verb.work(table.schema), evaluate)
-    return cared_for(table._root, table.schema, done, of_batch=True)
+    return verbs.run(table._root, table.schema, verb.work(table.schema), evaluate, label=label)
 
 
 def groups_of(schema: TableSchema, splits: Sequence[Split]) -> list[list[Split]]:

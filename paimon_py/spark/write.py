@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from paimon_py import Changes, CommitResult, Table
+from paimon_py.commit.commit import committed_before
 from paimon_py.commit.overwrite import overwrite_of
-from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
@@ -23,6 +23,7 @@ from paimon_py.spark.placing import placed, places, tasks_of
 from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.supported import check_writable
 from paimon_py.spec.types import Atomic, Root
@@ -32,7 +33,6 @@ from paimon_py.write.session import Writer
 
 Overwrite = Union[Mapping[str, object], str, None]
 
-_WRITER = "write_spark"
 QUERY = "sql.streaming.queryId"
 """The property in which Spark keeps the id of the streaming query that runs."""
 _BATCH = "streaming.sql.batchId"
@@ -48,24 +48,33 @@ def write(
     overwrite = _overwrite(mode)
     tasks = as_python(tasks)
     target = _checked(table, df, overwrite, tasks)
-    user = user if identifier is None else user or _writer_of(df)
-    CommitRequest(user=user, identifier=identifier)
-    if user is not None and identifier is not None and not table.filter_committed(user, [identifier]):
-        _require_replay(table, df, user, identifier)
-        return table.commit(nothing(table, overwrite), user=user, identifier=identifier, overwrite=overwrite)
+    label = _label_of(df, user, identifier)
+    _require_replay(table, df, label)
+    known = committed_before(table._root, table.schema, label)
+    if known is not None:
+        return known
     done = _written(table, df, target, overwrite, tasks)
     changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
     with uncommitted(lambda: discard(table._root, table.schema, changes)):
-        return table.commit(changes, user=user, identifier=identifier, overwrite=overwrite)
+        return table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
 
 
-def _writer_of(df: DataFrame) -> str:
-    """Whose commits an identifier counts: the streaming query's that runs now, as far as Spark tells, or all others'.
+def _label_of(df: DataFrame, user: str | None, identifier: int | None) -> CommitLabel:
+    """Who commits: the user that is given, or else the streaming query that runs now, if there is a number to count.
 
     Spark keeps the id of a query in its checkpoint, so that the query has the same one when it comes back.
+
+    Raises: UsageError for a number without a user.
     """
+    if identifier is None or user is not None:
+        return CommitLabel(user, identifier)
     query = _told_by_query(df, QUERY)
-    return f"{_WRITER}-{query}" if query else _WRITER
+    if query is None:
+        raise UsageError(
+            "identifier=… counts the commits of one user, and no streaming query runs here that Spark tells of: give"
+            " user=…, a name of its own for each pipeline that writes to the table"
+        )
+    return CommitLabel(f"write_spark-{query}", identifier)
 
 
 def _told_by_query(df: DataFrame, name: str) -> str | None:
@@ -77,13 +86,16 @@ def _told_by_query(df: DataFrame, name: str) -> str | None:
     return told
 
 
-def _require_replay(table: Table, df: DataFrame, user: str, identifier: int) -> None:
+def _require_replay(table: Table, df: DataFrame, label: CommitLabel) -> None:
     """Take a batch whose number was committed for a replay only where Spark replays: a query's last batch alone.
 
     Raises: UsageError for an earlier batch, which may hold other rows than what was committed under its number
     """
+    user, identifier = label.user, label.identifier
+    if user is None or identifier is None or _told_by_query(df, _BATCH) != str(identifier):
+        return
     last = table.committed(user)
-    if last is not None and identifier < last and _told_by_query(df, _BATCH) == str(identifier):
+    if last is not None and identifier < last:
         raise UsageError(
             f"{user!r} committed batch {last}, and now comes batch {identifier}: the checkpoint of the query is lost, "
             "or older than the table, and its batches may hold other rows than those that were committed. Bring the "

@@ -14,6 +14,9 @@ from paimon_py.spec.bounds import Count
 from paimon_py.spec.users import Users
 
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
+RESERVED_PROPERTIES = "paimon-py."
+"""How the names of those properties of snapshots begin that paimon_py writes for itself."""
+
 MIN_LONG = -9_223_372_036_854_775_808
 
 
@@ -65,6 +68,11 @@ class SnapshotId(int):
     def of(cls, snapshot: Snapshot | None) -> SnapshotId:
         """The id of a snapshot; 0 for the empty table."""
         return cls(0) if snapshot is None else cls(snapshot.id, snapshot.mark)
+
+    @classmethod
+    def before(cls, snapshot: Snapshot) -> SnapshotId:
+        """The id of the snapshot that another one was built on."""
+        return cls(snapshot.id - 1, None if snapshot.parent is None else snapshot.parent.mark)
 
     def __reduce__(self) -> tuple[object, ...]:
         return SnapshotId, (int(self), self.mark)

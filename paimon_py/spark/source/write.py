@@ -12,9 +12,9 @@ from pyspark.sql import types as st
 
 from paimon_py.codec.arrow_types import from_arrow_type
 from paimon_py.commit.changes import Changes
-from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.commit import committed_before
 from paimon_py.commit.uncommitted import uncommitted
-from paimon_py.errors import OptionError, UsageError
+from paimon_py.errors import OptionError, PaimonError, UsageError
 from paimon_py.spark.source.merging import SchemaMerging, merged
 from paimon_py.spark.source.opening import with_options, write_to
 from paimon_py.spark.source.options import (
@@ -32,6 +32,7 @@ from paimon_py.spark.source.options import (
 from paimon_py.spark.types import arrow_schema
 from paimon_py.spark.write import QUERY, Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.table import Table
 from paimon_py.table_writing import discard
@@ -53,7 +54,7 @@ def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool
     asked = asked_of(options).only_for(use)
     overwrite = _overwrite(asked, overwrites)
     if use == BATCH_WRITES:
-        _identity(asked)
+        _label_of(asked)
     table = write_to(asked)
     given = arrow_schema(schema)
     if asked.flag(MERGE):
@@ -85,7 +86,8 @@ def publish(
         batch: of a stream, its number. A batch that was committed before is not again; its new files are deleted.
 
     Raises:
-        UsageError: several tasks wrote to a table that one has to write to; nothing was committed, no file is left.
+        UsageError: several tasks wrote to a table that one has to write to, or the user has committed a larger number;
+            nothing was committed, no file is left.
         CommitConflictError, CommitUnknownError: as `Table.commit`.
     """
     asked = asked_of(options)
@@ -94,16 +96,17 @@ def publish(
     written = [Changes.from_bytes(one.changes) for one in handed if one.changes is not None]
     try:
         _require_one_writer(table, written)
-        user, identifier = _identity(asked) if batch is None else (_user_of(asked, handed), batch)
-    except UsageError:
+        label = _label_of(asked) if batch is None else CommitLabel(_user_of(asked, handed), batch)
+        known = committed_before(table._root, table.schema, label)
+    except PaimonError:
         _discard(table, written)
         raise
-    changes = Changes.concat(written or [nothing(table, overwrite)])
-    if user is not None and identifier is not None and not table.filter_committed(user, [identifier]):
+    if known is not None:
         _discard(table, written)
         return
+    changes = Changes.concat(written or [nothing(table, overwrite)])
     with uncommitted(lambda: discard(table._root, table.schema, changes)):
-        table.commit(changes, user=user, identifier=identifier, overwrite=overwrite)
+        table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
 
 
 def abandon(options: Mapping[str, str], messages: Sequence[bytes | None]) -> None:
@@ -137,7 +140,7 @@ def _overwrite(asked: SourceOptions, overwrites: bool) -> Overwrite:
     return "dynamic" if "dynamic" in modes.values() else {}
 
 
-def _identity(asked: SourceOptions) -> tuple[str | None, int | None]:
+def _label_of(asked: SourceOptions) -> CommitLabel:
     """The user and identifier of a batch write.
 
     Raises: OptionError, UsageError
@@ -147,9 +150,7 @@ def _identity(asked: SourceOptions) -> tuple[str | None, int | None]:
         raise OptionError(f"option {IDENTIFIER} is a number, not {text!r}", option=IDENTIFIER, value=text)
     if text is not None and user is None:
         raise UsageError(f"{IDENTIFIER} counts the commits of one user: give {USER}, too")
-    identifier = None if text is None else int(text)
-    CommitRequest(user=user, identifier=identifier)
-    return user, identifier
+    return CommitLabel(user, None if text is None else int(text))
 
 
 def _user_of(asked: SourceOptions, handed: Sequence[Handed]) -> str:

@@ -187,6 +187,8 @@ ROWS: tuple[Row, ...] = (
     ("record-level.expire-time", TIME, None, "Age at which rows disappear."),
     ("record-level.time-field", TEXT, None, "Column with the time of a row."),
     ("fields.default-aggregate-function", TEXT, None, "Aggregate function of columns that have none of their own."),
+    ("commit.user-retention", TIME, "30 d",
+     "How long the last number of a user stays known at least, whatever snapshots expire; an option of paimon_py."),
     ("commit.user-prefix", TEXT, None, "First part of generated commit users."),
     ("async-file-write", BOOL, "true", "Write files asynchronously."),
     ("manifest.delete-file-drop-stats", BOOL, "false", "Leave statistics out of DELETE entries."),

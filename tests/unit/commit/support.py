@@ -16,6 +16,7 @@ from paimon_py.commit.commit import CommitRequest, commit
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import StorageError
 from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.data_file import EMPTY_ROW, DataFile
 from paimon_py.spec.layout import bucket_path, data_file_path, schema_path
 from paimon_py.spec.schema import TableSchema
@@ -184,8 +185,12 @@ def static(*specs):
     return PartitionChoice.of_specs(PARTITIONED, specs)
 
 
+def request_of(*, user=None, identifier=None, **request):
+    return CommitRequest(label=CommitLabel(user, identifier), **request)
+
+
 def do_commit(root, table_schema, changes, **request):
-    return commit(root, table_schema, changes, CommitRequest(**request), renumber=renumbering(root.store, table_schema))
+    return commit(root, table_schema, changes, request_of(**request), renumber=renumbering(root.store, table_schema))
 
 
 def names_in(root, snapshot):
