@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.parts import Part
+from paimon_py.metadata.waiting_order import PROPERTY, WaitingOrder
 from paimon_py.spec.snapshot import MIN_LONG, Snapshot
 
 
@@ -56,11 +57,12 @@ def next_snapshot(
     lists: ManifestLists,
     author: Author,
     *,
+    waiting: WaitingOrder | None = None,
     schema_id: int,
     uuid: str,
     time_millis: int,
 ) -> Snapshot:
-    """The snapshot after `latest`.
+    """The snapshot after `latest`. `waiting`: the order of files that wait for their bucket.
 
     Times never go back; the watermark never falls; statistics stay while the schema does.
     """
@@ -87,10 +89,15 @@ def next_snapshot(
         changelog_record_count=changelog,
         watermark=_watermark(latest, author.watermark),
         statistics=part.statistics or (latest.statistics if latest and same_schema else None),
-        properties=dict(author.properties) if author.properties else None,
+        properties=_properties(author, waiting),
         next_row_id=(latest.next_row_id or 0) if latest else 0,
         operation=author.operation,
     )
+
+
+def _properties(author: Author, waiting: WaitingOrder | None) -> dict[str, str] | None:
+    own = {} if waiting is None else {PROPERTY: waiting.text}
+    return {**(author.properties or {}), **own} or None
 
 
 def _watermark(latest: Snapshot | None, new: int | None) -> int | None:
