@@ -1,4 +1,4 @@
-"""Expiry of consumers: those that have not moved for a time are forgotten, and hold nothing any more.
+"""Expiry of consumers: those that have not moved for a time are forgotten, and keep no snapshot any more.
 
 Source: format.md §16.5; docs/reliability.md §3 (i); Java `ConsumerManager.expire`.
 """
@@ -16,7 +16,7 @@ class ExpiredConsumers(msgspec.Struct, frozen=True):
 
     Attributes:
         names: those that were forgotten, sorted.
-        due_millis: no other one expires before this time of this machine's clock, in epoch milliseconds.
+        due_millis: before this time of this machine's clock, in epoch milliseconds, no other consumer expires.
     """
 
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
     """Forget consumers whose file was last written longer ago than a time, by the clock of the store.
 
     Cost: one list; where consumers look idle by this machine's clock also three calls to learn the time of the store, a
-        stat for each of them, and a delete for each that goes.
+        stat for each of them, and a delete for each that is forgotten.
     """
     now = root.env.clock.millis()
     written = root.consumers.written()

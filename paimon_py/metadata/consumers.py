@@ -131,7 +131,7 @@ class Consumers:
             names: names that were listed.
             older_than_millis: epoch milliseconds of the store's clock (`store_clock.py`), not of this machine's.
 
-        Returns: the names of those that are gone. Cost: a stat for each, and a delete for each that goes.
+        Returns: the names of those that are forgotten now. Cost: a stat for each, and a delete for each of these.
         """
         directory, gone = consumer_directory(self._path), []
         for name in names:
