@@ -107,19 +107,21 @@ class TableStreams(OpenedTable):
         self._root.consumers.delete(name)
 
     def expire_consumers(self, older_than: timedelta | None = None) -> list[str]:
-        """Forget consumers that have not moved for a time.
+        """Forget consumers that have not moved for a time, by the clock of the store.
 
         Args:
             older_than: how long; None: as the option 'consumer.expiration-time' says, which may be not at all.
 
-        Returns: the names of those that are gone.
+        Returns: the names of those that are gone; none where the store does not say when files were written.
         """
+        from paimon_py.maintain.expire_consumers import expire_consumers
+
         millis = Options(self._newest.options).find_duration("consumer.expiration-time")
         if older_than is not None:
             if not isinstance(older_than, timedelta):
                 raise UsageError(f"older_than is an age such as timedelta(days=7), not {older_than!r}")
             millis = age_of("older_than", older_than)
-        found = [] if millis is None else self._root.consumers.expire(self._root.env.clock.millis() - millis)
+        found = [] if millis is None else list(expire_consumers(self._root, millis).names)
         return self._root.known(found)
 
     # -- writers that come back ---------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""What paimon_py adds to the `properties` of a snapshot: its parent, and who has committed under which numbers.
+"""What paimon_py adds to the `properties` of a snapshot: its parent, who has committed under which numbers, and the
+order of files that wait for their bucket.
 
 Java and other readers ignore properties that they do not know. Some of Java's commits take over the properties of an
 earlier snapshot, so that ours say of which snapshot they speak.
@@ -9,26 +10,31 @@ Source: docs/format.md §4.3; docs/decisions/0030-lineage.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from paimon_py.errors import CorruptionError
 from paimon_py.spec.snapshot import RESERVED_PROPERTIES, Base, Snapshot
 from paimon_py.spec.users import Users
+from paimon_py.spec.waiting import WaitingOrder
+
+T = TypeVar("T")
 
 _PARENT = RESERVED_PROPERTIES + "parent"
 _USERS = RESERVED_PROPERTIES + "users"
+_WAITING = RESERVED_PROPERTIES + "waiting"
 
 
 class Lineage(NamedTuple):
-    """What the properties of a snapshot hold: the caller's (None if there are none), the parent, and the users; these
-    two are None where the writer did not say.
+    """What the properties of a snapshot hold: the caller's (None if there are none), the parent, the users, and the
+    order of waiting files; these are None where the writer did not say.
     """
 
     properties: dict[str, str] | None
     built_on: Base | None = None
     known_users: Users | None = None
+    known_waiting: WaitingOrder | None = None
 
 
 def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Lineage:
@@ -36,7 +42,7 @@ def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Li
 
     A writer that says the parent and no users knows that there are none.
 
-    Raises: CorruptionError if the users cannot be decoded.
+    Raises: CorruptionError if one cannot be decoded.
     """
     if not any(name.startswith(RESERVED_PROPERTIES) for name in properties):
         return Lineage(dict(properties))
@@ -45,11 +51,15 @@ def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Li
     if not colon or number != str(snapshot_id):
         return Lineage(own)
     parent = Base(snapshot_id - 1, mark or None)
-    users = properties.get(_USERS)
+    users = _decoded(properties, _USERS, Users, path)
+    return Lineage(own, parent, users or Users(), _decoded(properties, _WAITING, WaitingOrder, path))
+
+
+def _decoded(properties: Mapping[str, str], name: str, kind: type[T], path: str) -> T | None:
     try:
-        return Lineage(own, parent, Users() if users is None else msgspec.json.decode(users, type=Users))
+        return msgspec.json.decode(properties[name], type=kind) if name in properties else None
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise CorruptionError(f"{path}: property {_USERS!r} is damaged: {error}", path=path) from error
+        raise CorruptionError(f"{path}: property {name!r} is damaged: {error}", path=path) from error
 
 
 def together(snapshot: Snapshot) -> dict[str, str]:
@@ -60,4 +70,6 @@ def together(snapshot: Snapshot) -> dict[str, str]:
         found[_PARENT] = f"{snapshot.id}:{parent.mark or ''}"
         if snapshot.users is not None and snapshot.users != Users():
             found[_USERS] = msgspec.json.encode(snapshot.users).decode()
+        if snapshot.waiting is not None:
+            found[_WAITING] = msgspec.json.encode(snapshot.waiting).decode()
     return found

@@ -15,6 +15,7 @@ from paimon_py.commit.drafts import Drafts
 from paimon_py.commit.next_snapshot import Author, next_snapshot
 from paimon_py.commit.parts import Part, stamped
 from paimon_py.commit.state import Already, Planned, State
+from paimon_py.commit.waiting_times import in_waiting_order
 from paimon_py.env import is_distant
 from paimon_py.errors import (
     CommitConflictError,
@@ -190,7 +191,9 @@ class Attempts:
                 return planned
             if planned.is_manifest_merge and not drafts.merges(latest):
                 return Already()
-            part = stamped(planned, latest.id + 1 if latest else 1) if self._by_snapshot else planned
+            now = clock.local_millis()
+            part = stamped(planned, latest.id + 1 if latest else 1, now) if self._by_snapshot else planned
+            part = in_waiting_order(part, state, now)
             lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:
             return LostRace(str(error))

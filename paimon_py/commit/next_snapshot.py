@@ -98,6 +98,7 @@ def next_snapshot(
         properties=dict(author.properties) if author.properties else None,
         built_on=Base.of(latest),
         known_users=_users(users_of(latest) if known is None else known, author, number),
+        known_waiting=part.waiting,
         next_row_id=(latest.next_row_id or 0) if latest else 0,
         operation=author.operation,
     )

@@ -6,7 +6,7 @@ Source: docs/format.md §5.4, §15; Java `FileStoreCommitImpl`, `ManifestEntryCh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -14,13 +14,18 @@ from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
 from paimon_py.spec.snapshot import CommitKind
+from paimon_py.spec.waiting import WaitingOrder
+
+_BEFORE_ALL = -1
+"""An earlier time than any that files of one snapshot are given."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One snapshot's worth of changes; DELETEs stand before ADDs in its manifest (format.md §5.4).
 
     `index`: the table's index files from now on, None if they stay what they are. `statistics`: name of the table's
-    statistics from now on, None if they stay.
+    statistics from now on, None if they stay. `waiting`: how far the times of waiting files tell their order, None
+    where that is not known, or none waits.
     """
 
     kind: CommitKind
@@ -29,6 +34,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     changelog: tuple[ManifestEntry, ...] = ()
     index: tuple[IndexEntry, ...] | None = None
     statistics: str | None = None
+    waiting: WaitingOrder | None = None
 
     @property
     def entries(self) -> tuple[ManifestEntry, ...]:
@@ -86,15 +92,39 @@ def entries_of(bucket: BucketChanges, kind: FileKind, files: Iterable[DataFile])
     ]
 
 
-def stamped(part: Part, snapshot_id: int) -> Part:
+def stamped(part: Part, snapshot_id: int, now_millis: int) -> Part:
     """The part with its snapshot as the sequence number of files that were written (`sequence.snapshot-ordering`).
 
-    Compacted files hold such numbers already.
+    Files of one snapshot have one number then; the times at which they were made tell which is newer, so these follow
+    the order of the files. Compacted files hold such numbers already.
     Source: Java `FileStoreCommitImpl.stampSequenceWithSnapshotId`.
     """
     if part.kind is CommitKind.COMPACT:
         return part
-    return msgspec.structs.replace(part, adds=tuple(_stamped(entry, snapshot_id) for entry in part.adds))
+    adds, _ = with_growing_times(part.adds, _BEFORE_ALL, now_millis, lambda _: True)
+    return msgspec.structs.replace(part, adds=tuple(_stamped(entry, snapshot_id) for entry in adds))
+
+
+def with_growing_times(
+    adds: tuple[ManifestEntry, ...], after_millis: int, now_millis: int, chosen: Callable[[ManifestEntry], bool]
+) -> tuple[tuple[ManifestEntry, ...], int]:
+    """New files; those that are chosen have times of creation that grow in their order, near the times they had.
+
+    Args:
+        after_millis: what all times are later than.
+        now_millis: no time is later than this one, unless the others ask for it.
+
+    Returns: the entries, and the last time that was given.
+    """
+    result = []
+    for entry in adds:
+        if chosen(entry):
+            made = entry.file.creation_time_millis
+            after_millis = max(after_millis + 1, min(after_millis if made is None else made, now_millis))
+            file = msgspec.structs.replace(entry.file, creation_time_millis=after_millis)
+            entry = msgspec.structs.replace(entry, file=file)
+        result.append(entry)
+    return tuple(result), after_millis
 
 
 def _stamped(entry: ManifestEntry, number: int) -> ManifestEntry:

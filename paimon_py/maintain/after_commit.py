@@ -17,6 +17,7 @@ from paimon_py.errors import PaimonError
 from paimon_py.logs import warn
 from paimon_py.maintain.auto_tags import tag_batch, tag_by_time
 from paimon_py.maintain.expire_changelogs import expire_changelogs
+from paimon_py.maintain.expire_consumers import expire_consumers
 from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions
 from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.mark_done import mark_written
@@ -150,10 +151,7 @@ class _Care:
         now, due = self._root.env.clock.millis(), self._memory.consumers_due
         if life is None or (due is not None and now < due <= now + life + 1):
             return
-        written = self._root.consumers.written()
-        if any(millis < now - life for millis in written):
-            self._root.consumers.expire(now - life)
-        self._memory.consumers_due = min((millis for millis in written if millis >= now - life), default=now) + life + 1
+        self._memory.consumers_due = expire_consumers(self._root, life).due_millis
 
     def _snapshots(self) -> None:
         retention = self._retention("snapshot")

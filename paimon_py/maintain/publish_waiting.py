@@ -28,6 +28,7 @@ from paimon_py.maintain.rescale import ROUNDS
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.waiting_order import oldest_first
 from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifier
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
@@ -41,7 +42,7 @@ from paimon_py.write.settings import WriterSettings
 def publish_waiting(
     root: TableRoot, schema: TableSchema, chosen: PartitionChoice | None, progress: Progress | None = None
 ) -> CommitResult:
-    """Give waiting rows their buckets, in the order in which their files were made.
+    """Give waiting rows their buckets, in the order of the commits that brought them.
 
     A partition keeps the number of buckets it has; a new one gets what the options `postpone.default-bucket-num`, else
     `postpone.target-row-num-per-bucket` or `postpone.target-size-per-bucket` ask for. Buckets that have piled up runs
@@ -85,10 +86,11 @@ class _Round:
         self._schema = schema
         self._files = TableFiles(root, schema)
         self._snapshot = snapshot
-        live = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
-        self._waiting = [entry for entry in live if entry.bucket == POSTPONE_BUCKET]
+        live = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen))
+        waits = live.bucket == POSTPONE_BUCKET
+        self._waiting = oldest_first(root, snapshot, live.take(waits)).entries()
         self._partitions = {entry.partition for entry in self._waiting}
-        self._real = [e for e in live if e.bucket != POSTPONE_BUCKET and e.partition in self._partitions]
+        self._real = [entry for entry in live.take(~waits).entries() if entry.partition in self._partitions]
 
     def run(self, progress: Progress | None, attempt: int) -> CommitResult:
         if not self._waiting:
@@ -122,13 +124,13 @@ class _Round:
         return result
 
     def _written(self, count: int, entries: Sequence[ManifestEntry], tally: Tally) -> Writer:
-        """A writer that puts the rows of these files into so many buckets."""
+        """A writer that puts the rows of these files, oldest first, into so many buckets."""
         settings = WriterSettings.of(self._schema, buckets=count, compacts=True)
         with Writer(self._root, self._schema, settings) as writer:
             if writer.base != Base.of(self._snapshot):
                 raise CommitConflictError("others committed while waiting rows were published", table=self._root.path)
             writer._count_by(tally)
-            for entry in sorted(entries, key=_age):
+            for entry in entries:
                 self._replay(entry, writer, tally)
         return writer
 
@@ -241,13 +243,6 @@ def _obsolete(bucket: BucketChanges) -> list[DataFile]:
     after = {file.name for file in bucket.compacted.added}
     compacted = {file.name for file in bucket.compacted.deleted} - after
     return [file for file in bucket.written.added if file.name in compacted]
-
-
-def _age(entry: ManifestEntry) -> tuple[int, str, int]:
-    """Time of creation; files of one writer have numbers besides."""
-    stem = entry.file.name.split(".", 1)[0]
-    prefix, _, number = stem.rpartition("-")
-    return entry.file.creation_time_millis or 0, prefix, int(number) if number.isdigit() else 0
 
 
 def _check_positive(name: str, value: int | None) -> None:

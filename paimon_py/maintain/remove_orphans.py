@@ -23,8 +23,8 @@ from paimon_py.maintain.file_directories import Directory, bucket_directories, e
 from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
 from paimon_py.maintain.reachable import Reachable, homes
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.store_clock import store_lag
 from paimon_py.scan.moments import limit_before
-from paimon_py.spec.layout import join, manifest_directory
 from paimon_py.storage.store import FileStatus
 from paimon_py.tally import Progress, Tally
 
@@ -32,6 +32,8 @@ Candidate = tuple[Directory, FileStatus]
 
 DAY = timedelta(days=1)
 _HOUR_MILLIS = 3_600_000
+_NEVER = 0
+"""A limit that no file is older than."""
 _SHOWN = 1000
 _DELETED_AT_ONCE = 20_000
 _TOLD = 500
@@ -70,9 +72,10 @@ def remove_orphans(
         TableNotFoundError: there is no table (any more).
     """
     root.schemas.latest()
-    if not dry_run:
-        limit_millis -= _lag(root)
-    search = _Search(root, limit_millis, hands, progress, dry_run=dry_run)
+    lag = 0 if dry_run else store_lag(root)
+    limit_millis = _NEVER if lag is None else limit_millis - lag
+    settled = root.env.clock.millis() - (lag or 0) - _HOUR_MILLIS
+    search = _Search(root, limit_millis, min(limit_millis, settled), hands, progress, dry_run=dry_run)
     search.run()
     found = search.result()
     if not dry_run:
@@ -85,8 +88,10 @@ class _Search:
     """One search. Candidates are gathered up to a number, then looked at again and deleted."""
 
     def __init__(
-        self, root: TableRoot, limit: int, hands: Hands | None, progress: Progress | None, *, dry_run: bool
-    ) -> None:
+        self, root: TableRoot, limit: int, settled: int, hands: Hands | None, progress: Progress | None, *,
+        dry_run: bool,
+    ) -> None:  # fmt: skip
+        """`limit`, `settled`: what files must be older than to go, and for a state not to be read again."""
         self._root = root
         self._limit = limit
         self._hands = hands or OwnHands(root)
@@ -94,7 +99,7 @@ class _Search:
         self._progress = progress
         self._deleted = Tally(progress, 0, "files")
         self._dry_run = dry_run
-        self._reachable = Reachable(root, min(limit, root.env.clock.millis() - _HOUR_MILLIS))
+        self._reachable = Reachable(root, settled)
         self._candidates: list[Candidate] = []
         self._empty: set[Directory] = set()
         self._found = RemovedOrphans(older_than_millis=limit, dry_run=dry_run)
@@ -183,17 +188,3 @@ def _is_removed(directory: Directory) -> bool:
         return directory.store.remove_directory(directory.path)
     except StorageError:
         return False
-
-
-def _lag(root: TableRoot) -> int:
-    """How far the clock of the store is behind this machine's, in milliseconds: its files look that much older.
-
-    Cost: a put, a stat and a delete.
-    """
-    path = join(manifest_directory(root.path), f".clock.{root.env.ids.uuid()}.tmp")
-    root.store.put(path, b"", within=root.path)
-    status = root.store.stat(path)
-    root.store.delete(path)
-    if status is None or status.modified_millis is None:
-        return 0
-    return max(0, root.env.clock.millis() - status.modified_millis)

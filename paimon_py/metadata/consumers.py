@@ -151,22 +151,30 @@ class Consumers:
         self._store.delete(consumer_path(self._path, name))
         self._store.delete(consumer_mark_path(self._path, name))
 
-    def written(self) -> list[int]:
-        """When each consumer was last written, in epoch milliseconds, as far as the store says. Cost: one list."""
-        return [status.modified_millis for status in self._files() if status.modified_millis is not None]
+    def written(self) -> dict[str, int]:
+        """When each consumer was last written, as far as the store says: epoch milliseconds of its clock, by name.
 
-    def expire(self, older_than_millis: int) -> list[str]:
-        """Forget consumers whose file was last written before a time, in epoch milliseconds.
-
-        Returns: their names, sorted. Cost: one list, and a stat and a delete for each that goes.
+        Cost: one list.
         """
-        gone = []
-        for status in self._files():
-            latest = self._store.stat(status.path) if _is_older(status, older_than_millis) else None
-            if latest is not None and _is_older(latest, older_than_millis):
-                name = status.name[len(CONSUMER_PREFIX) :]
-                self._store.delete(status.path)
-                self._store.delete(join(consumer_directory(self._path), CONSUMER_MARK_PREFIX + name))
+        times = ((status.name[len(CONSUMER_PREFIX) :], status.modified_millis) for status in self._files())
+        return {name: millis for name, millis in times if millis is not None}
+
+    def expire(self, names: Iterable[str], older_than_millis: int) -> list[str]:
+        """Forget those of some consumers whose file was last written before a time.
+
+        Args:
+            names: names that were listed.
+            older_than_millis: epoch milliseconds of the store's clock (`store_clock.py`), not of this machine's.
+
+        Returns: the names of those that are forgotten now. Cost: a stat for each, and a delete for each of these.
+        """
+        directory, gone = consumer_directory(self._path), []
+        for name in names:
+            path = join(directory, CONSUMER_PREFIX + name)
+            status = self._store.stat(path)
+            if status is not None and _is_older(status, older_than_millis):
+                self._store.delete(path)
+                self._store.delete(join(directory, CONSUMER_MARK_PREFIX + name))
                 gone.append(name)
         return gone
 

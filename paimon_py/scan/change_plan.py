@@ -21,6 +21,7 @@ from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import split_conjuncts
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.waiting_order import WAITING, oldest_first
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Pushed, Skipped
@@ -135,8 +136,8 @@ class _Planner:
         return self._planned(entries, total, snapshots[-1].id, since)
 
     def plan_waiting(self, snapshot: Snapshot) -> Planned:
-        entries = self._root.manifests.live_entries(snapshot, EntryFilter(manifests=self._wanted))
-        entries = entries.take(np.flatnonzero(entries.bucket == POSTPONE_BUCKET))
+        wanted = EntryFilter(manifests=self._wanted, buckets=WAITING.buckets)
+        entries = oldest_first(self._root, snapshot, self._root.manifests.live_entries(snapshot, wanted))
         return self._planned(entries, len(entries), snapshot.id, snapshot.id - 1)
 
     def _planned(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:

@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.spec.bounds import Count
 from paimon_py.spec.users import Users
+from paimon_py.spec.waiting import WaitingOrder
 
 BATCH_COMMIT_IDENTIFIER = 9_223_372_036_854_775_807
 RESERVED_PROPERTIES = "paimon-py."
@@ -87,6 +88,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         properties: what the caller of the commit said.
         built_on: the snapshot before, as the writer says; None where it does not: other writers do not.
         known_users: who has committed under which numbers, as the writer says.
+        known_waiting: the order of files that wait for their bucket, as the writer says.
     """
 
     id: int
@@ -114,6 +116,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     properties: Mapping[str, str] | None = None
     built_on: Base | None = None
     known_users: Users | None = None
+    known_waiting: WaitingOrder | None = None
     next_row_id: int | None = None
     operation: str | None = None
     extra: Mapping[str, object] = {}
@@ -148,6 +151,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def users(self) -> Users | None:
         """Who has committed under which numbers; None where it is not known."""
         return None if self.parent is None else self.known_users
+
+    @property
+    def waiting(self) -> WaitingOrder | None:
+        """The order of files that wait for their bucket; None where it is not known, or none waits."""
+        return None if self.parent is None else self.known_waiting
 
 
 class Tag(msgspec.Struct, frozen=True, kw_only=True):

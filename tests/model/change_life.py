@@ -159,10 +159,10 @@ class ChangeLife(Life):
         self.raw = Counter()
         self.is_raw = True
 
-    def took(self, pairs, stamp=None):
+    def took(self, pairs):
         self.raw.update((kind, sealed(row)) for kind, row in pairs)
         was_raw = self.is_raw
-        super().took(pairs, stamp)
+        super().took(pairs)
         self.is_raw = was_raw
 
     def wrote(self, pairs, emptied=None):

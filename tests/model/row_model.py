@@ -13,9 +13,8 @@ from paimon_py import col
 
 
 class Waiting(msgspec.Struct):
-    """Rows that no reader sees yet: when they were written, their partition, and (kind, row)."""
+    """Rows that no reader sees yet: their partition, and (kind, row)."""
 
-    stamp: int
     partition: object
     rows: list
 
@@ -37,13 +36,13 @@ class Content:
     def at(self, row):
         return tuple(row[name] for name in self.key)
 
-    def add(self, changes, stamp=0):
+    def add(self, changes):
         """(kind, row) pairs that were committed, in their order."""
         if self.waits:
             parts = {}
             for kind, row in changes:
                 parts.setdefault(row.get("p"), []).append((kind, row))
-            self.waiting += [Waiting(stamp, partition, rows) for partition, rows in parts.items()]
+            self.waiting += [Waiting(partition, rows) for partition, rows in parts.items()]
         else:
             self.apply(changes)
 
@@ -76,8 +75,8 @@ class Content:
         return known
 
     def publish(self, matches=lambda partition: True):
-        """Rows that waited become visible, the oldest first."""
-        for one in sorted(self.waiting, key=lambda one: one.stamp):
+        """Rows that waited become visible, in the order of their commits."""
+        for one in self.waiting:
             if matches(one.partition):
                 self.apply(one.rows)
         self.waiting = [one for one in self.waiting if not matches(one.partition)]

@@ -109,6 +109,6 @@ def compact_beside(life, rng):
         other.take()
 
     table.compact(full=rng.random() < 0.6, progress=meanwhile)
-    if not other.is_taken:
+    if not other.is_taken or not life.waits():  # a publication that was overtaken is done again, with what came
         life.content.publish()
     life.commits += 1

@@ -66,7 +66,7 @@ def compact_in_tasks(life, rng):
             raise AssertionError("nobody was faster") from error
         life.commits += 1
         return
-    life.held += [Held(changes, table.schema.id, [], since, life.stamp()) for changes in results]
+    life.held += [Held(changes, table.schema.id, [], since) for changes in results]
 
 
 def rescale(life, rng):

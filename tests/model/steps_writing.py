@@ -58,7 +58,7 @@ def overwrite(life, rng):
 
 def replaced(life, pairs, emptied):
     life.content.empty(emptied)
-    life.content.add(pairs, life.stamp())
+    life.content.add(pairs)
     life.wrote(pairs, emptied)
 
 
@@ -126,7 +126,7 @@ def made(life, rng, table):
             run()
         return None
     with life.cut(table) if life.mode.moves else contextlib.nullcontext():
-        return Held(run(), table.schema.id, pairs, since, life.stamp())
+        return Held(run(), table.schema.id, pairs, since)
     return None
 
 
@@ -161,7 +161,7 @@ def commit(life, rng, taken):
         return False
     assert not must, "not refused"
     for held in taken:
-        life.took(held.rows, held.stamp)
+        life.took(held.rows)
     if user and done.snapshot_ids:
         life.clock.sleep(1)
         assert life.current(rng).commit(given, **user).already_committed
@@ -199,7 +199,7 @@ def commit_again(life, rng):
         return
     identifier = next(life.identifiers)
     done = table.commit(held.changes, user="again", identifier=identifier)
-    life.took(held.rows, held.stamp)
+    life.took(held.rows)
     life.observe()
     if rng.random() < 0.5:
         write(life, rng)
@@ -232,12 +232,12 @@ def go_on_writing(life, rng):
         return
     one.writer.write_arrow(data)
     one.rows = [*one.rows, *pairs]
-    if rng.random() < 0.7 or life.mode.postponed:  # there files of one writer may be older than others' and newer
+    if rng.random() < 0.7:
         hand_over(life, rng, one)
 
 
 def hand_over(life, rng, one):
-    held = Held(one.writer.changes(), one.schema.id, one.rows, -1 if one.loose else one.since, life.stamp())
+    held = Held(one.writer.changes(), one.schema.id, one.rows, -1 if one.loose else one.since)
     one.rows, ends = [], False
     if rng.random() < 0.7:
         one.loose |= not commit(life, rng, [held])

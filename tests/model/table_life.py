@@ -17,6 +17,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.deletion_index import index_entries
 from paimon_py.env import Env, SerialPool
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.waiting_order import WAITING
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import parse_type
 from paimon_py.storage.memory_store import MemoryStore
@@ -30,13 +31,12 @@ ALL_LEVELS = {"deletion-vectors.merge-on-read": "true"}
 
 
 class Held(msgspec.Struct):
-    """Work that is done but not committed. `since`: what had been committed when it began; `stamp`: when it was done."""
+    """Work that is done but not committed. `since`: what had been committed when it began."""
 
     changes: Changes
     schema_id: int
     rows: list
     since: int
-    stamp: int
 
 
 class Open(msgspec.Struct):
@@ -51,6 +51,27 @@ class Open(msgspec.Struct):
     counts: dict
     rows: list = []
     loose: bool = False
+
+
+SKEWS = (0, 60_000, -60_000, 0, 3_600_000)
+"""How far the clocks of processes are ahead, in milliseconds, where rows wait for their buckets."""
+
+
+class Skewed:
+    """A clock that is ahead of another one."""
+
+    def __init__(self, clock, by):
+        self._clock = clock
+        self._by = by
+
+    def __getattr__(self, name):
+        return getattr(self._clock, name)
+
+    def millis(self):
+        return self._clock.millis() + self._by
+
+    def local_millis(self):
+        return self._clock.local_millis() + self._by
 
 
 class Life:
@@ -104,7 +125,9 @@ class Life:
     # -- tables ---
 
     def env(self):
-        return Env(self.clock, Ids(f"o{next(self.owners)}-"), SerialPool(), StoreSpill(MemoryStore(clock=self.clock)))
+        owner = next(self.owners)
+        clock = Skewed(self.clock, SKEWS[owner % len(SKEWS)] if self.mode.postponed else 0)
+        return Env(clock, Ids(f"o{owner}-"), SerialPool(), StoreSpill(MemoryStore(clock=self.clock)))
 
     def opened(self):
         """The table as another process would open it: nothing cached."""
@@ -241,15 +264,14 @@ class Life:
         if self.mode.dynamic:
             self.written.append((self.commits, emptied, {self.content.at(row) for _, row in pairs}))
 
-    def stamp(self):
-        """Now, as the time of files; nothing else happens at this time."""
-        now = self.clock.millis()
-        self.clock.sleep(1)
-        return now
+    def waits(self):
+        """Whether rows wait for their buckets."""
+        snapshot = self.files.snapshots.latest()
+        return snapshot is not None and len(self.files.manifests.live_entries(snapshot, WAITING)) > 0
 
-    def took(self, pairs, stamp=None):
+    def took(self, pairs):
         """Rows were committed."""
-        self.content.add(pairs, self.stamp() if stamp is None else stamp)
+        self.content.add(pairs)
         self.wrote(pairs)
 
     def knows(self, rng):

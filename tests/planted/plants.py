@@ -679,4 +679,67 @@ CARE = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE, *CARE)
+CLOCKS = (
+    plant(
+        "waiting files have the times of their writers' clocks",
+        "            part = in_waiting_order(part, state, now)\n",
+        "",
+        "unit/maintain/test_waiting_order.py::test_the_later_commit_is_newer_whatever_the_clocks_say",
+    ),
+    plant(
+        "history does not tell which snapshot added a waiting file",
+        "added[unsettled] = _added_by(root, snapshot, waiting.take(unsettled))",
+        "pass",
+        "unit/maintain/test_waiting_order.py::test_history_tells_the_order_of_files_of_other_writers",
+    ),
+    plant(
+        "the order of waiting files is lost with a commit that brings none",
+        "return msgspec.structs.replace(part, waiting=order)",
+        "return part",
+        "unit/maintain/test_waiting_order.py::test_every_commit_passes_on_how_far_the_order_goes",
+    ),
+    plant(
+        "waiting files of other writers count as ordered",
+        "since = _BEFORE_ALL if known is None else max(known, _BEFORE_ALL)",
+        "since = _BEFORE_ALL",
+        "unit/maintain/test_waiting_order.py",
+    ),
+    plant(
+        "a machine that is ahead makes files of tomorrow",
+        "min(after_millis if made is None else made, now_millis)",
+        "after_millis if made is None else made",
+        "unit/maintain/test_waiting_order.py",
+    ),
+    plant(
+        "a stream tells waiting rows in the order of manifests",
+        "oldest_first(self._root, snapshot, self._root.manifests.live_entries(snapshot, wanted))",
+        "self._root.manifests.live_entries(snapshot, wanted)",
+        "unit/maintain/test_waiting_order.py::test_a_stream_that_begins_with_all_rows_tells_waiting_ones_in_their_order",
+    ),
+    plant(
+        "files with one sequence number are ordered by the clocks of their writers",
+        "adds, _ = with_growing_times(part.adds, _BEFORE_ALL, now_millis, lambda _: True)",
+        "adds = part.adds",
+        "unit/maintain/test_waiting_order.py",
+    ),
+    plant(
+        "a machine that is ahead takes live consumers for idle",
+        "lag = store_lag(root) if idle else 0",
+        "lag: int | None = 0",
+        "unit/maintain/test_after_commit.py::test_a_machine_whose_clock_is_ahead_forgets_no_consumer",
+    ),
+    plant(
+        "a machine that is behind looks for idle consumers after each commit",
+        "min([latest_due, *dues])",
+        "min(dues, default=latest_due)",
+        "unit/maintain/test_after_commit.py::test_a_machine_whose_clock_is_behind_does_not_ask_for_consumers_each_time",
+    ),
+    plant(
+        "a store that tells no times has the time of this machine",
+        "    if status is None or status.modified_millis is None:\n        return None\n    return max(0,",
+        "    if status is None or status.modified_millis is None:\n        return 0\n    return max(0,",
+        "unit/maintain/test_remove_orphans.py::test_a_store_that_tells_no_times",
+    ),
+)
+
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE, *CARE, *CLOCKS)

@@ -90,8 +90,8 @@ def put_schema(store, table_schema):
     store.put_new(schema_path(TABLE, table_schema.id), schema_to_json(table_schema))
 
 
-def new_store(table_schema):
-    store = MemoryStore(clock=Clock())
+def new_store(table_schema, clock=None):
+    store = MemoryStore(clock=clock or Clock())
     put_schema(store, table_schema)
     return store
 

@@ -14,11 +14,13 @@ KINDS = {
     "append": schema(),
     "keyed": schema(primary_key=["k"], options={"bucket": "1", "write-only": "true"}),
     "keyed, compacting": schema(primary_key=["k"], options={"bucket": "1"}),
+    "postponed": schema(primary_key=["k"], options={"bucket": "-2"}),
 }
 CALLS = {
     "append": {"first": 19, "second": 21, "commit": 17, "identified": 25, "again": 13, "behind": 19, "race": 34},
     "keyed": {"first": 19, "second": 22, "commit": 15, "identified": 25, "again": 13, "behind": 22, "race": 44},
     "keyed, compacting": {"first": 19, "second": 22, "commit": 15, "identified": 25, "again": 13, "behind": 27, "race": 61},
+    "postponed": {"first": 19, "second": 19, "commit": 15, "identified": 21, "again": 9, "behind": 19, "race": 37},
 }
 
 

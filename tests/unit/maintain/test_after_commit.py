@@ -7,6 +7,7 @@ import json
 import warnings
 from datetime import timedelta
 
+import msgspec
 import pyarrow as pa
 import pytest
 from unit.commit.support import Clock, Ids
@@ -232,6 +233,83 @@ def test_consumers_hold_snapshots_until_they_expire(store, clock):
     clock.seconds += HOUR
     table.write_arrow(rows(1))
     assert table.consumers() == []
+
+
+class Timeless:
+    """A store that does not say when files were written."""
+
+    def __init__(self, store):
+        self._store = store
+
+    def __getattr__(self, verb):
+        return getattr(self._store, verb)
+
+    def stat(self, path):
+        status = self._store.stat(path)
+        return status and msgspec.structs.replace(status, modified_millis=None)
+
+    def list(self, directory):
+        return [msgspec.structs.replace(one, modified_millis=None) for one in self._store.list(directory)]
+
+
+def with_a_consumer(store, clock):
+    """A table of an honest machine, six snapshots and a consumer that has read the first one."""
+    table = created(store, clock, **FEW, **{"consumer.expiration-time": "1 d"})
+    for number in range(6):
+        table.write_arrow(rows(number))
+        if number == 1:
+            table._root.consumers.put(Consumer("reads", 2))
+        clock.seconds += 60
+    return table
+
+
+def test_a_machine_whose_clock_is_ahead_forgets_no_consumer(store, clock):
+    """Found by a review: it forgot live consumers, and let go what they had not read."""
+    table = with_a_consumer(store, clock)
+    ahead = Clock(clock.millis() + 48 * HOUR * 1000)
+    counting = CountingStore(store)
+    theirs = opened(counting, ahead)
+    theirs.write_arrow(rows(7))
+    assert theirs.expire_consumers() == [] and theirs.expire_consumers(timedelta(hours=2)) == []
+    assert [consumer.name for consumer in table.consumers()] == ["reads"] and ids(table)[0] == 2
+    counting.reset()
+    theirs.write_arrow(rows(8))
+    assert not [path for _, path in counting.paths if ".clock." in path], "it knows by now"
+    for passing in (clock, ahead):
+        passing.seconds += 24 * HOUR + 1
+    theirs.write_arrow(rows(9))
+    assert table.consumers() == [] and ids(table)[0] > 2, "by the clock of the store a day is over"
+    assert not [path for path in store._directories[f"{PATH}/manifest"] if ".clock." in path]
+
+
+def test_a_machine_whose_clock_is_behind_forgets_later(store, clock):
+    table = with_a_consumer(store, clock)
+    behind = Clock(clock.millis() - 12 * HOUR * 1000)
+    theirs = opened(store, behind)
+    for passed, names in ((0, ["reads"]), (25 * HOUR, ["reads"]), (HOUR * 10, ["reads"]), (2 * HOUR, [])):
+        for passing in (clock, behind):
+            passing.seconds += passed
+        theirs.write_arrow(rows(7))
+        assert [consumer.name for consumer in table.consumers()] == names
+
+
+def test_a_machine_whose_clock_is_behind_does_not_ask_for_consumers_each_time(store, clock):
+    table = created(store, clock, **{"consumer.expiration-time": "1 d"})
+    table._root.consumers.put(Consumer("reads", 1))
+    counting = CountingStore(store)
+    theirs = opened(counting, Clock(clock.millis() - 48 * HOUR * 1000))
+    for _ in range(5):
+        theirs.write_arrow(rows(7))
+    assert len([path for _, path in counting.paths if path.endswith("/consumer")]) == 1
+
+
+@pytest.mark.parametrize("ahead", [-48, 48])
+def test_where_the_store_tells_no_times_no_consumer_is_forgotten(store, clock, ahead):
+    table = with_a_consumer(store, clock)
+    theirs = opened(Timeless(store), Clock(clock.millis() + ahead * HOUR * 1000))
+    theirs.write_arrow(rows(7))
+    assert theirs.expire_consumers(timedelta(seconds=1)) == []
+    assert [consumer.name for consumer in table.consumers()] == ["reads"] and ids(table)[0] == 2
 
 
 @pytest.mark.parametrize("only", [False, True])

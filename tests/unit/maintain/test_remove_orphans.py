@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
+import msgspec
 import pyarrow as pa
 import pytest
 from unit.commit.support import Clock
@@ -130,6 +131,22 @@ def test_a_store_whose_clock_is_behind():
     root = TableRoot(world.store, PATH, Env(here, None, SerialPool()))
     assert Table(root, root.schemas.latest(), "d.t").remove_orphans(dry_run=False).files == 0
     assert f"{PATH}/p=1/bucket-0/fresh" in world.files()
+
+
+def test_a_store_that_tells_no_times():
+    """It cannot be known what is old: not even where listings tell times that the store does not confirm."""
+    world = World()
+    world.plant("p=1/bucket-0/orphan")
+    world.pass_days(9)
+
+    class Timeless(Beside):
+        def stat(self, path):
+            status = self._store.stat(path)
+            return status and msgspec.structs.replace(status, modified_millis=None)
+
+    root = TableRoot(Timeless(world.store, "", "", None), PATH, Env(world.clock, None, SerialPool()))
+    table = Table(root, root.schemas.latest(), "d.t")
+    assert table.remove_orphans().files == 1 and table.remove_orphans(dry_run=False).files == 0
 
 
 def test_kept_states_of_every_sort_keep_their_files():

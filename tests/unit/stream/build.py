@@ -30,13 +30,14 @@ class Waiting(Clock):
         self.sleep(seconds)
 
 
-def table_of(*, keyed=True, clock=None, store=None, **options):
+def table_of(*, keyed=True, clock=None, store=None, store_clock=None, **options):
+    """`store_clock`: where the store has its times from; by default it stands still."""
     options = {name.replace("_", "-"): value for name, value in options.items()}
     made = schema(
         primary_key=["k"] if keyed else [], columns=COLUMNS,
         options={"bucket": "1" if keyed else "-1", "write-only": "true", **options},
     )  # fmt: skip
-    return on(store or new_store(made), made, clock=clock)
+    return on(store or new_store(made, store_clock), made, clock=clock)
 
 
 def on(store, made, *, clock=None, owner="u"):

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from unit.commit.support import TABLE
-from unit.stream.build import again, expire, rows, table_of, write
+from unit.stream.build import Waiting, again, expire, rows, table_of, write
 
 from paimon_py import (
     Consumer,
@@ -163,31 +163,30 @@ def test_a_file_that_is_being_written_is_read_again(table):
     assert clock.waits[-1:] == [0.2]
 
 
-def test_consumers_that_do_not_move_expire(table):
-    clock = table._root.store.store.clock if hasattr(table._root.store.store, "clock") else None
+def test_consumers_that_do_not_move_expire():
+    clock = Waiting()
+    table = table_of(clock=clock, store_clock=clock)
     put(table, b'{"nextSnapshot":2}', "a")
     put(table, b'{"nextSnapshot":2}', "b")
-    status = table._root.store.stat(consumer_path(TABLE, "a"))
-    own = table._root.env.clock
-    own.start = status.modified_millis
     assert table.expire_consumers() == []
     assert table.expire_consumers(timedelta(seconds=60)) == []
-    own.seconds += 61
-    assert table.expire_consumers(timedelta(seconds=60)) == ["a", "b"]
+    clock.seconds += 61
+    put(table, b'{"nextSnapshot":3}', "b")
+    assert table.expire_consumers(timedelta(seconds=60)) == ["a"]
+    clock.seconds += 61
+    assert table.expire_consumers(timedelta(seconds=60)) == ["b"]
     assert table.consumers() == []
     with pytest.raises(UsageError, match="older_than"):
         table.expire_consumers(60)
-    assert clock is None or clock is not own
 
 
 def test_the_option_says_when_consumers_expire():
-    table = table_of(**{"consumer.expiration-time": "1 min"})
+    clock = Waiting()
+    table = table_of(clock=clock, store_clock=clock, **{"consumer.expiration-time": "1 min"})
     put(table, b'{"nextSnapshot":1}')
-    own = table._root.env.clock
-    own.start = table._root.store.stat(consumer_path(TABLE, "c")).modified_millis
-    own.seconds += 59
+    clock.seconds += 59
     assert table.expire_consumers() == []
-    own.seconds += 2
+    clock.seconds += 2
     assert table.expire_consumers() == ["c"]
 
 

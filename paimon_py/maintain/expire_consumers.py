@@ -1,0 +1,41 @@
+"""Expiry of consumers: those that have not moved for a time are forgotten, and keep no snapshot any more.
+
+Source: format.md §16.5; docs/reliability.md §3 (i); Java `ConsumerManager.expire`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.store_clock import store_lag
+
+
+class ExpiredConsumers(msgspec.Struct, frozen=True):
+    """What became of consumers.
+
+    Attributes:
+        names: those that were forgotten, sorted.
+        due_millis: before this time of this machine's clock, in epoch milliseconds, no other consumer expires.
+    """
+
+    names: tuple[str, ...]
+    due_millis: int
+
+
+def expire_consumers(root: TableRoot, idle_millis: int) -> ExpiredConsumers:
+    """Forget consumers whose file was last written longer ago than a time, by the clock of the store.
+
+    Cost: one list; where consumers look idle by this machine's clock also three calls to learn the time of the store, a
+        stat for each of them, and a delete for each that is forgotten.
+    """
+    now = root.env.clock.millis()
+    written = root.consumers.written()
+    idle = sorted(name for name, millis in written.items() if millis < now - idle_millis)
+    lag = store_lag(root) if idle else 0
+    latest_due = now + idle_millis + 1
+    if lag is None:
+        return ExpiredConsumers((), latest_due)
+    gone = root.consumers.expire(idle, now - lag - idle_millis)
+    dues = [millis + lag + idle_millis + 1 for name, millis in written.items() if name not in gone]
+    return ExpiredConsumers(tuple(gone), min([latest_due, *dues]))
