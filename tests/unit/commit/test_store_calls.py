@@ -41,8 +41,8 @@ class Racing:
         return self.store.put_new(path, data, within=within)
 
 
-def opened(store, table_schema, owner):
-    return Table(TableRoot(store, TABLE, Env(Clock(), Ids(owner), SerialPool())), table_schema, "db.t")
+def opened(store, table_schema, owner, clock=None):
+    return Table(TableRoot(store, TABLE, Env(clock or Clock(), Ids(owner), SerialPool())), table_schema, "db.t")
 
 
 def rows(*keys):
@@ -88,3 +88,45 @@ def test_commits_call_the_store_no_more_often_than_before(kind):
     assert counted("race", lambda: table.write_arrow(rows(10))).attempts >= 2
     over = {what: (count, CALLS[kind][what]) for what, count in calls.items() if count > CALLS[kind][what]}
     assert over == {}
+
+
+EXPIRING = {"snapshot.time-retained": "0 s", "snapshot.num-retained.min": "3"}
+CALLS_OF_A_LIFE = {
+    "append": {"commits": 257, "numbered": 135, "plan": 23, "verb": 17},
+    "keyed": {"commits": 310, "numbered": 159, "plan": 27, "verb": 22},
+    "write-only": {"commits": 171, "numbered": 84, "plan": 24, "verb": 61},
+}
+"""Calls at commit fb0e3a0, before snapshots had identities."""
+
+
+@pytest.mark.parametrize("kind", CALLS_OF_A_LIFE)
+def test_commits_that_expire_plans_and_expiry_call_the_store_no_more_often_than_before(kind):
+    keys = [] if kind == "append" else ["k"]
+    options = {"bucket": "1" if keys else "-1", "write-only": str(kind == "write-only").lower(), **EXPIRING}
+    table_schema = schema(primary_key=keys, options=options)
+    store = MemoryStore(clock=Clock())
+    put_schema(store, table_schema)
+    counting = CountingStore(store)
+    clock = Clock()
+    table = opened(counting, table_schema, "a", clock)
+    calls = {}
+
+    def counted(what, action):
+        before = len(counting.paths)
+        clock.seconds += 1
+        result = action()
+        calls[what] = calls.get(what, 0) + len(counting.paths) - before
+        return result
+
+    for number in range(9):
+        counted("commits", lambda number=number: table.write_arrow(rows(number % 3)))
+    for number in range(4):
+        with table.writer() as writer:
+            writer.write_arrow(rows(number))
+            changes = writer.changes()
+        counted("numbered", lambda number=number: table.commit(changes, user="u", identifier=number))
+    counted("plan", lambda: table.scan().splits())
+    counted("plan", lambda: opened(counting, table_schema, "b", clock).scan().splits())
+    table.write_arrow(rows(7))
+    counted("verb", lambda: table.expire_snapshots(retain_min=1, retain_max=1))
+    assert {what: (calls[what], most) for what, most in CALLS_OF_A_LIFE[kind].items() if calls[what] > most} == {}
