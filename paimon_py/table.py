@@ -151,7 +151,7 @@ class Table(
         return Table(root, root.schemas.latest(), shown)
 
     def _now(self) -> Scan:
-        return self._on(self._root).scan()
+        return Table(self._root, self._root.require_same(self._schema), self._name).scan()
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.statistics import ColumnStatistics, Statistics
 from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VectorType
 from paimon_py.spec.users import UserCommit, Users
+from paimon_py.spec.waiting import WaitingOrder
 from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
@@ -133,6 +134,7 @@ __all__ = [
     "UserCommit",
     "Users",
     "VectorType",
+    "WaitingOrder",
     "Writer",
 ]
 

@@ -1,5 +1,5 @@
-"""What paimon_py adds to the `properties` of a snapshot: its parent, who has committed under which numbers, and the
-order of files that wait for their bucket.
+"""What paimon_py adds to the `properties` of a snapshot: its parent, when its schema was made, who has committed
+under which numbers, and the order of files that wait for their bucket.
 
 Java and other readers ignore properties that they do not know. Some of Java's commits take over the properties of an
 earlier snapshot, so that ours say of which snapshot they speak.
@@ -22,17 +22,19 @@ from paimon_py.spec.waiting import WaitingOrder
 T = TypeVar("T")
 
 _PARENT = RESERVED_PROPERTIES + "parent"
+_SCHEMA = RESERVED_PROPERTIES + "schema"
 _USERS = RESERVED_PROPERTIES + "users"
 _WAITING = RESERVED_PROPERTIES + "waiting"
 
 
 class Lineage(NamedTuple):
-    """What the properties of a snapshot hold: the caller's (None if there are none), the parent, the users, and the
-    order of waiting files; these are None where the writer did not say.
+    """What the properties of a snapshot hold: the caller's (None if there are none), the parent, when the schema was
+    made, the users, and the order of waiting files; these are None where the writer did not say.
     """
 
     properties: dict[str, str] | None
     built_on: Base | None = None
+    known_schema_millis: int | None = None
     known_users: Users | None = None
     known_waiting: WaitingOrder | None = None
 
@@ -51,8 +53,10 @@ def lineage_of(properties: Mapping[str, str], snapshot_id: int, path: str) -> Li
     if not colon or number != str(snapshot_id):
         return Lineage(own)
     parent = Base(snapshot_id - 1, mark or None)
-    users = _decoded(properties, _USERS, Users, path)
-    return Lineage(own, parent, users or Users(), _decoded(properties, _WAITING, WaitingOrder, path))
+    return Lineage(
+        own, parent, _decoded(properties, _SCHEMA, int, path), _decoded(properties, _USERS, Users, path) or Users(),
+        _decoded(properties, _WAITING, WaitingOrder, path),
+    )  # fmt: skip
 
 
 def _decoded(properties: Mapping[str, str], name: str, kind: type[T], path: str) -> T | None:
@@ -68,6 +72,8 @@ def together(snapshot: Snapshot) -> dict[str, str]:
     parent = snapshot.parent
     if parent is not None:
         found[_PARENT] = f"{snapshot.id}:{parent.mark or ''}"
+        if snapshot.schema_millis is not None:
+            found[_SCHEMA] = str(snapshot.schema_millis)
         if snapshot.users is not None and snapshot.users != Users():
             found[_USERS] = msgspec.json.encode(snapshot.users).decode()
         if snapshot.waiting is not None:

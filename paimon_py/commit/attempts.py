@@ -207,7 +207,7 @@ class Attempts:
             return LostRace(str(error))
         known = self.users.seen
         snapshot = next_snapshot(
-            latest, part, lists, self._author, schema_id=state.newest_schema.id, uuid=root.env.ids.uuid(),
+            latest, part, lists, self._author, schema=state.newest_schema, uuid=root.env.ids.uuid(),
             time_millis=clock.millis(),
             known=known[1] if known is not None and latest is not None and known[0] == latest.mark else None,
         )  # fmt: skip

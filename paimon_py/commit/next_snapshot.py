@@ -12,6 +12,7 @@ import msgspec
 
 from paimon_py.commit.changes import Changes
 from paimon_py.commit.parts import Part
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, MIN_LONG, Base, Snapshot
 from paimon_py.spec.users import UserCommit, Users, users_of
 
@@ -59,7 +60,7 @@ def next_snapshot(
     lists: ManifestLists,
     author: Author,
     *,
-    schema_id: int,
+    schema: TableSchema,
     uuid: str,
     time_millis: int,
     known: Users | None = None,
@@ -69,16 +70,17 @@ def next_snapshot(
     Times never go back; the watermark never falls; statistics stay while the schema does.
 
     Args:
+        schema: the latest one, which the snapshot is committed under.
         known: the users as of `latest`, if more is known of them than `latest` says.
     """
     delta = sum(entry.file.row_count for entry in part.adds) - sum(entry.file.row_count for entry in part.deletes)
     changelog = sum(entry.file.row_count for entry in part.changelog) if part.changelog else None
-    same_schema = latest is not None and latest.schema_id == schema_id
+    same_schema = latest is not None and latest.schema_id == schema.id
     number = latest.id + 1 if latest else 1
     return Snapshot(
         id=number,
         uuid=uuid,
-        schema_id=schema_id,
+        schema_id=schema.id,
         base_manifest_list=lists.base[0],
         base_manifest_list_size=lists.base[1],
         delta_manifest_list=lists.delta[0],
@@ -97,6 +99,7 @@ def next_snapshot(
         statistics=part.statistics or (latest.statistics if latest and same_schema else None),
         properties=dict(author.properties) if author.properties else None,
         built_on=Base.of(latest),
+        known_schema_millis=schema.time_millis,
         known_users=_users(users_of(latest) if known is None else known, author, number),
         known_waiting=part.waiting,
         next_row_id=(latest.next_row_id or 0) if latest else 0,

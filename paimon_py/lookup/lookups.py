@@ -88,6 +88,8 @@ class Lookups:
         if any(len(path) > 1 for path in projection.paths):
             raise UsageError("lookup returns whole columns; read fields inside them with scan(columns=…)")
         snapshot = (at or self._root.latest()) if len(asked) else None
+        if snapshot is not None:
+            self._root.schemas.require_own(snapshot, schema)
         tally = Tally(progress, len(asked), "keys", steps=2)
         found = [] if snapshot is None else list(self._of(schema, snapshot).rows(asked, fields, tally))
         tally.end()

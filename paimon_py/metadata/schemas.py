@@ -24,6 +24,7 @@ from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.supported import check_same_features
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic
@@ -45,13 +46,14 @@ class Schemas:
     back by others, another one takes its place; a listing shows that. Pickles carry the store and the path.
     """
 
-    __slots__ = ("_cache", "_path", "_stamps", "_store")
+    __slots__ = ("_cache", "_own", "_path", "_stamps", "_store")
 
     def __init__(self, store: SchemaStore, path: str) -> None:
         self._store = store
         self._path = path
         self._cache: dict[int, TableSchema] = {}
         self._stamps: dict[int, FileStatus] = {}
+        self._own: set[tuple[int, int]] = set()  # versions of the table, by id and time, that snapshots were made under
 
     def ids(self) -> list[int]:
         """Ids of all versions, ascending. Cost: one list."""
@@ -87,6 +89,18 @@ class Schemas:
         if known is None or not known.is_same_version(schema):
             self._require_same(schema.id, schema.is_same_version)
 
+    def require_own(self, snapshot: Snapshot, schema: TableSchema) -> None:
+        """Make sure that a snapshot is of the table of which somebody read a version; other writers' do not tell.
+
+        Cost: none for a snapshot of that version; else a get, once for each other version.
+        Raises: TableNotFoundError if another table is at the path now.
+        """
+        millis = snapshot.schema_millis
+        if millis is None or millis == schema.time_millis or (snapshot.schema_id, millis) in self._own:
+            return
+        self._require_same(schema.id, schema.is_same_version)
+        self._own.add((snapshot.schema_id, millis))
+
     @property
     def newest_seen(self) -> TableSchema:
         """The newest version by the last listing; lists where there was none. Raises: as `latest`"""
@@ -108,6 +122,7 @@ class Schemas:
     def forget(self) -> None:
         """Forget what was read: other versions may be in its place."""
         self._cache.clear()
+        self._own.clear()
         self._stamps = {}
 
     def external_roots(self) -> Iterator[str]:

@@ -108,6 +108,8 @@ class Evaluation:
             self._let_go()
 
     def _round(self, snapshot: Snapshot | None, evaluate: Evaluate) -> RowsResult:
+        if snapshot is not None:
+            self._root.schemas.require_own(snapshot, self._schema)
         splits = self._splits(snapshot)
         require_known(self._root, self._schema, (file for split in splits for file in split.files))
         found = self._carried_on(snapshot, splits) or evaluate(snapshot, splits)

@@ -240,7 +240,10 @@ class Scan(Rows):
         """The state or the ends of the span; None where there are no changes. Looked up once."""
         if self._found is None:
             if isinstance(self._extent, Travel):
-                self._found = (find_state(self._root, self._extent, self._table_schema),)
+                state = find_state(self._root, self._extent, self._table_schema)
+                if state.snapshot is not None:
+                    self._root.schemas.require_own(state.snapshot, self._table_schema)
+                self._found = (state,)
             else:
                 ends = self._extent.ends(self._root, self._table_schema)
                 if ends is not None and self._view != WithKinds() and self._table_schema.primary_keys:

@@ -30,6 +30,7 @@ from paimon_py.spark.jobs import Failed, run_tasks
 from paimon_py.spark.session import session
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.types import Field
+from paimon_py.table_door import guard
 from paimon_py.table_writing import discard
 
 Carried = Union[BucketChanges, Overtaken]
@@ -40,13 +41,18 @@ _LISTED_AT_ONCE = 10_000
 _DELETED_BY_TASK = 1000
 
 
-def require_table(table: object, verb: str) -> Table:
+def require_table(table: object, verb: str, like: Callable[..., object] | None = None) -> Table:
     """The table that a verb is asked for.
 
-    Raises: UsageError for anything else.
+    Args:
+        like: the verb of `Table` that does the same in one process: what is made sure of before it, is so here, too.
+
+    Raises: UsageError for anything else; as `guard`.
     """
     if not isinstance(table, Table):
         raise UsageError(f"{verb} takes a Table, not {type(table).__name__}")
+    if like is not None:
+        guard(table, like)
     return table
 
 
@@ -56,20 +62,21 @@ def compact(
     progress: Callable[[int, int, str], object] | None,
 ) -> CommitResult:  # fmt: skip
     """See `compact_spark`."""
-    require_table(table, "compact_spark")
+    require_table(table, "compact_spark", Table.compact)
+    rules = table._rules
 
     def carry(tasks: Sequence[CompactionTask]) -> list[Carried]:
         try:
             return [pickle.loads(one) for one in run_tasks(session(spark), list(map(bytes, tasks)), _Compact(table))]
         except Failed as failed:
-            files = TableFiles(table._root, table.schema)
+            files = TableFiles(table._root, rules)
             for one in map(pickle.loads, failed.done):
                 if isinstance(one, BucketChanges):
                     delete_compaction(files, one)
             raise failed.error from None
 
     return compact_table(
-        table._root, table.schema, full=full, partitions=partitions, where=where, order_by=order_by,
+        table._root, rules, full=full, partitions=partitions, where=where, order_by=order_by,
         strategy=strategy, progress=progress, carry=carry,
     )  # fmt: skip
 
@@ -94,13 +101,13 @@ def expire(
     older_than: datetime | timedelta | int | None, max_deletes: int | None, dry_run: bool,
 ) -> ExpiredSnapshots:  # fmt: skip
     """See `expire_snapshots_spark`."""
-    require_table(table, "expire_snapshots_spark")
+    require_table(table, "expire_snapshots_spark", Table.expire_snapshots)
     check_flag("dry_run", dry_run)
     retention = retention_of(
-        table.schema.options, table._root.env.clock.millis(), "snapshot", count_min=retain_min, count_max=retain_max,
+        table._newest.options, table._root.env.clock.millis(), "snapshot", count_min=retain_min, count_max=retain_max,
         older_than=older_than, limit=max_deletes,
     )  # fmt: skip
-    return expire_snapshots(table._root, table.schema, retention, dry_run=dry_run, hands=_Hands(session(spark)))
+    return expire_snapshots(table._root, table._newest, retention, dry_run=dry_run, hands=_Hands(session(spark)))
 
 
 def clean(
@@ -108,7 +115,7 @@ def clean(
     progress: Callable[[int, int, str], object] | None,
 ) -> RemovedOrphans:  # fmt: skip
     """See `remove_orphans_spark`."""
-    require_table(table, "remove_orphans_spark")
+    require_table(table, "remove_orphans_spark", Table.remove_orphans)
     check_flag("dry_run", dry_run)
     check_progress(progress)
     limit = limit_of(table._root.env.clock, older_than)
@@ -119,7 +126,7 @@ def rescale(
     table: Table, spark: SparkSession | None, buckets: int, partitions: Sequence[Mapping[str, object]] | None
 ) -> CommitResult:
     """See `rescale_spark`."""
-    require_table(table, "rescale_spark")
+    require_table(table, "rescale_spark", Table.rescale)
     buckets = as_python(buckets)
 
     def rewrite(groups: Sequence[Sequence[Split]]) -> Rewritten:
@@ -155,7 +162,7 @@ def analyze(
     table: Table, spark: SparkSession | None, columns: Sequence[str] | None, *, all_columns: bool
 ) -> Statistics | None:
     """See `analyze_spark`."""
-    require_table(table, "analyze_spark")
+    require_table(table, "analyze_spark", Table.analyze)
     fields = columns_to_analyze(table.schema, columns, all_columns=all_columns)
 
     def measure(splits: Sequence[Split]) -> list[Measured]:

@@ -123,7 +123,7 @@ class Procedures:
         return self._of(table).rollback_to(version)
 
     def create_branch(self, table: str, branch: str, tag: str | None = None) -> Table:
-        """Make a branch, of a tag or empty."""
+        """Make a branch, of a tag or, as in Java, empty."""
         return self._of(table).create_branch(branch, tag)
 
     def delete_branch(self, table: str, branch: str) -> None:
@@ -132,9 +132,12 @@ class Procedures:
         for name in branch.split(","):
             found.delete_branch(name)
 
-    def fast_forward(self, table: str, branch: str) -> int | None:
-        """Make a table what a branch is now. Returns: the latest snapshot."""
-        self._of(table).fast_forward(branch)
+    def fast_forward(self, table: str, branch: str, *, discard: bool = False) -> int | None:
+        """Make a table what a branch is now; `discard` lets commits go that the branch does not build on.
+
+        Returns: the latest snapshot.
+        """
+        self._of(table).fast_forward(branch, discard=discard)
         latest = self._of(table).snapshot()
         return None if latest is None else latest.id
 

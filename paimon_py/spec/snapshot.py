@@ -87,6 +87,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         properties: what the caller of the commit said.
         built_on: the snapshot before, as the writer says; None where it does not: other writers do not.
+        known_schema_millis: when the schema was made, in epoch milliseconds, as the writer says.
         known_users: who has committed under which numbers, as the writer says.
         known_waiting: the order of files that wait for their bucket, as the writer says.
     """
@@ -115,6 +116,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     statistics: str | None = None
     properties: Mapping[str, str] | None = None
     built_on: Base | None = None
+    known_schema_millis: int | None = None
     known_users: Users | None = None
     known_waiting: WaitingOrder | None = None
     next_row_id: int | None = None
@@ -151,6 +153,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def users(self) -> Users | None:
         """Who has committed under which numbers; None where it is not known."""
         return None if self.parent is None else self.known_users
+
+    @property
+    def schema_millis(self) -> int | None:
+        """When the schema of this snapshot was made, in epoch milliseconds; None where that is not known."""
+        return None if self.parent is None else self.known_schema_millis
 
     @property
     def waiting(self) -> WaitingOrder | None:

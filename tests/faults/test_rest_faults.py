@@ -43,7 +43,7 @@ OPERATIONS = {
     "create branch": (lambda c: c.table("d.t").create_branch("c", "one"), lambda s: "d.t$branch_c" in s.tables),
     "delete branch": (lambda c: c.table("d.t").delete_branch("b"), lambda s: "d.t$branch_b" not in s.tables),
     "fast forward": (
-        lambda c: c.table("d.t").fast_forward("b"), lambda s: s.latest["d.t"] == s.latest["d.t$branch_b"],
+        lambda c: c.table("d.t").fast_forward("b", discard=True), lambda s: s.latest["d.t"] == s.latest["d.t$branch_b"],
     ),
 }  # fmt: skip
 

@@ -340,8 +340,8 @@ COMMITTING = (
     ),
     plant(
         "the hint is trusted although newer snapshots are there",
-        "if hinted is not None and not self._exists(hint + 1) and hint >=",
-        "if hinted is not None and hint >=",
+        "if not self._exists(hint + 1):",
+        "if hint:",
         "unit/metadata/test_snapshots.py",
     ),
     plant(
@@ -509,9 +509,9 @@ TWELVE = (
     ),
     plant(
         "11: who has as many files as the next snapshot was its parent",
-        "return alive[0] == alive[1]",
-        "return len(alive[0]) == len(alive[1])",
-        "regressions/test_stalled_writers.py",
+        "    return before == after",
+        "    return len(before) == len(after)",
+        "unit/metadata/test_ancestry.py",
     ),
     plant(
         "12: no commit is quick enough for snapshots that are not retained",

@@ -24,6 +24,7 @@ from paimon_py.codec.snapshot_json import snapshot_from_json, snapshot_to_json
 from paimon_py.env import Env, SerialPool
 from paimon_py.errors import AlreadyExistsError, BranchNotFoundError, NotFoundError, TagNotFoundError, UsageError
 from paimon_py.maintain import branches as branch_work
+from paimon_py.maintain.fast_forward import fast_forward
 from paimon_py.maintain.rollback import rollback
 from paimon_py.metadata.schemas import alter
 from paimon_py.spec import schema_changes as changes
@@ -347,7 +348,7 @@ class StubServer:
                 self.tables.pop(f"{full}$branch_{name}", None)
                 self.latest.pop(f"{full}$branch_{name}", None)
             elif forward:
-                branch_work.fast_forward(root, name)
+                fast_forward(root, name, discard=True)
                 self.latest[full] = self.latest[f"{full}$branch_{name}"]
             else:
                 made = branch_work.create_branch(root, body["branch"], body["fromTag"])

@@ -8,10 +8,12 @@ from paimon_py.commit.numbering import offsets
 from paimon_py.commit.parts import Part, compact_part, upgraded, write_part
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import MIN_LONG, Base, CommitKind
 
 AUTHOR = Author(user="me", identifier=7)
 WRITTEN = ManifestLists(base=("b", 1), delta=("d", 2))
+SCHEMA = TableSchema(id=2, fields=(), highest_field_id=-1)
 
 
 def test_changes_become_a_part_that_was_written_and_one_that_was_compacted():
@@ -38,7 +40,7 @@ def test_deleting_files_makes_an_overwrite():
 
 def test_the_first_snapshot_has_id_one_and_counts_its_rows():
     part = write_part([bucket_changes(data_file("a", rows=3), data_file("b", rows=4))])
-    first = next_snapshot(None, part, WRITTEN, AUTHOR, schema_id=2, uuid="x", time_millis=5)
+    first = next_snapshot(None, part, WRITTEN, AUTHOR, schema=SCHEMA, uuid="x", time_millis=5)
     assert (first.id, first.schema_id, first.uuid, first.time_millis, first.next_row_id) == (1, 2, "x", 5, 0)
     assert (first.total_record_count, first.delta_record_count, first.changelog_record_count) == (7, 7, None)
     assert (first.watermark, first.statistics, first.properties, first.operation) == (None, None, None, None)
@@ -49,12 +51,12 @@ def test_the_first_snapshot_has_id_one_and_counts_its_rows():
 def following(latest, part=None, author=AUTHOR, schema_id=2, time_millis=5, **changes):
     part = part or Part(kind=CommitKind.APPEND)
     latest = msgspec.structs.replace(latest, **changes)
-    return next_snapshot(latest, part, WRITTEN, author, schema_id=schema_id, uuid="y", time_millis=time_millis)
+    return next_snapshot(latest, part, WRITTEN, author, schema=msgspec.structs.replace(SCHEMA, id=schema_id), uuid="y", time_millis=time_millis)
 
 
 def a_snapshot():
     part = write_part([bucket_changes(data_file("a", rows=3))])
-    return next_snapshot(None, part, WRITTEN, AUTHOR, schema_id=2, uuid="x", time_millis=5)
+    return next_snapshot(None, part, WRITTEN, AUTHOR, schema=SCHEMA, uuid="x", time_millis=5)
 
 
 def test_totals_add_up_and_deletes_count_backwards():
@@ -72,7 +74,7 @@ def test_time_never_goes_back():
             Part(kind=CommitKind.APPEND),
             WRITTEN,
             AUTHOR,
-            schema_id=2,
+            schema=SCHEMA,
             uuid="y",
             time_millis=50,
         ).time_millis
