@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import click
 import msgspec
@@ -93,13 +94,22 @@ def tag(
 
 @click.command()
 @takes_table
-@click.argument("action", type=click.Choice(["list", "create", "delete"]), default="list")
+@click.argument("action", type=click.Choice(["list", "create", "delete", "fast-forward"]), default="list")
 @click.argument("name", required=False)
-@click.option("--from", "from_", type=state, metavar="TAG|ID", help="A new branch begins with this; else it is empty.")
+@click.option("--from", "from_", type=state, metavar="TAG|ID", help="Begin with this; else with the latest snapshot.")
+@click.option("--empty", is_flag=True, help="Begin without rows.")
+@click.option("--discard", is_flag=True, help="Fast-forward also where commits and tags of the table are lost by that.")
 @takes_yes
 @takes_format
-def branch(table: Table, action: str, name: str | None, from_: object, yes: bool, form: str) -> None:
-    """List the branches of a table, make one, or delete one. 'TABLE$branch_NAME' is a branch as a table."""
+def branch(
+    table: Table, action: str, name: str | None, from_: object, empty: bool, discard: bool, yes: bool, form: str
+) -> None:
+    """List the branches of a table, make or delete one, or make the table what a branch is.
+
+    'TABLE$branch_NAME' is a branch as a table.
+    """
+    if from_ is not None and empty:
+        raise click.UsageError("a branch begins with --from or --empty, not with both")
     if action == "list":
         where = None if name is None else col("branch_name") == name
         show_table(table.system("branches").scan(where=where).to_arrow(), form)
@@ -107,8 +117,18 @@ def branch(table: Table, action: str, name: str | None, from_: object, yes: bool
     if name is None:
         raise click.UsageError(f"branch TABLE {action} needs the NAME of a branch")
     if action == "create":
-        latest = table.create_branch(name, from_).snapshot()  # type: ignore[arg-type]
+        begin: Any = from_ if from_ is not None else None if empty else ...
+        latest = table.create_branch(name, begin).snapshot()
         show_record({"branch_name": name, "snapshot_id": latest and latest.id}, form)
+        return
+    if action == "fast-forward":
+        if discard:
+            ask(f"Make the table what branch {name} is, and lose what the branch does not build on?", yes=yes)
+        done = table.fast_forward(name, discard=discard)
+        show_record({
+            "snapshot_id": done.snapshot_id, "deleted_snapshots": list(done.gone_ids),
+            "deleted_tags": list(done.tags), "consumers": list(done.consumers),
+        }, form)  # fmt: skip
         return
     held = table.branch(name).snapshots()
     if not yes:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.doors import way_of
-from paimon_py.errors import OptionError, TagNotFoundError, UnsupportedError, UsageError
+from paimon_py.errors import OptionError, SnapshotNotFoundError, TagNotFoundError, UnsupportedError, UsageError
 from paimon_py.metadata.history import Chronicle
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.incremental import INCREMENTAL, Incremental, incremental_of
@@ -21,7 +21,7 @@ from paimon_py.scan.moments import millis_of, moment_of_text, wall_millis
 from paimon_py.scan.request import FileChoice
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotId
 
 _LATEST_MODES = frozenset({"default", "latest", "latest-full", "full"})
 _PLACED_MODES = {
@@ -143,7 +143,7 @@ def find_state(root: TableRoot, travel: Travel, schema: TableSchema) -> FoundSta
 
 def _find(root: TableRoot, travel: Travel, schema: TableSchema) -> Snapshot | None:
     if travel.snapshot_id is not None:
-        return root.snapshots.get(travel.snapshot_id)
+        return snapshot_of(root, travel.snapshot_id)
     if travel.tag is not None:
         return root.tags.get(travel.tag).snapshot
     if travel.timestamp_millis is not None:
@@ -154,6 +154,26 @@ def _find(root: TableRoot, travel: Travel, schema: TableSchema) -> Snapshot | No
         return _by_version(root, travel.version)
     latest = root.latest()
     return _compacted(root, latest, Options(schema.options)) if travel.compacted else latest
+
+
+def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
+    """The snapshot of an id; None for the empty table, which only `result.before` of a first commit stands for.
+
+    Raises:
+        SnapshotNotFoundError: no snapshot with this id was ever committed, or it is not the one that `result.before`
+            means: that one was rolled back.
+        SnapshotExpiredError: it has expired.
+    """
+    mark = number.mark if isinstance(number, SnapshotId) else None
+    if isinstance(number, SnapshotId) and number == 0:
+        return None
+    found = root.snapshots.get(int(number))
+    if mark is not None and mark != found.mark:
+        raise SnapshotNotFoundError(
+            f"snapshot {number} of {root.path} is another one now: the one that is meant was rolled back, and a later"
+            " commit has its number"
+        )
+    return found
 
 
 def _compacted(root: TableRoot, latest: Snapshot | None, options: Options) -> Snapshot | None:
@@ -235,6 +255,7 @@ def _tag(name: object) -> object:
 
 
 def _whole(name: str, value: int | None) -> int | None:
+    """A number as a plain one; the id of a snapshot keeps its mark."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise UsageError(f"{name} must be a whole number, not {value!r}{way_of(value)}")
-    return None if value is None else int(value)
+    return value if value is None or isinstance(value, SnapshotId) else int(value)

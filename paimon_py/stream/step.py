@@ -11,8 +11,12 @@ from paimon_py.doors import check_flag
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spec.snapshot import MIN_LONG, Base, Snapshot
+from paimon_py.spec.users import StepNumber
 from paimon_py.stream.position import Position
 from paimon_py.stream.reading import Reading
+
+_ID_BITS = 20
+_ID_MASK = (1 << _ID_BITS) - 1
 
 Acknowledge = Callable[[Base, Union[str, None]], None]
 
@@ -55,6 +59,19 @@ class Step:
     def position(self) -> str:
         """Where the stream goes on, as a text to store and to give to `stream(from_=…)`, in any process."""
         return str(self._position)
+
+    @property
+    def identifier(self) -> int:
+        """A number for the commit of what is made of this step, as in `write_arrow(…, user="totals",
+        identifier=step.identifier)`: the step comes again with the same number, and no other step ever has it, also
+        where the table is rolled back or created again.
+
+        Numbers of a stream grow as long as the times of its snapshots do not go back, which they do only where Java
+        writers commit whose clocks differ. The number carries the position of the step into the commit, so that the
+        number of another step is refused as a conflict.
+        """
+        number = (self._snapshot.time_millis << _ID_BITS) | (self._snapshot.id & _ID_MASK)
+        return StepNumber(number, self.position)
 
     @property
     def watermark(self) -> int | None:

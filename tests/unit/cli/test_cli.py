@@ -220,6 +220,26 @@ def test_branches_are_made_read_and_deleted(run, place, monkeypatch):
     assert run("branch", place, "delete", "b", "--yes")[0] == 1 and run("branch", place, "create")[0] == 2
 
 
+def test_a_branch_begins_with_the_latest_snapshot_or_empty(run, place):
+    latest = as_json(run, "snapshots", place)[-1]["snapshot_id"]
+    assert as_json(run, "branch", place, "create", "b")["snapshot_id"] == latest
+    assert as_json(run, "branch", place, "create", "c", "--empty")["snapshot_id"] is None
+    assert run("branch", place, "create", "d", "--empty", "--from", "1")[0] == 2
+
+
+def test_a_table_is_made_what_a_branch_is(run, place, monkeypatch):
+    good(run, "branch", place, "create", "b", "--from", "1")
+    good(run, "tag", place, "create", "t")
+    code, _, err = run("branch", place, "fast-forward", "b")
+    assert code == 1 and "the tags 't'" in err and "discard=True" in err
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    assert run("branch", place, "fast-forward", "b", "--discard")[0] == 1
+    assert len(as_json(run, "tag", place)) == 1
+    done = as_json(run, "branch", place, "fast-forward", "b", "--discard", "--yes")
+    assert (done["snapshot_id"], done["deleted_tags"]) == (1, ["t"]) and 2 in done["deleted_snapshots"]
+    assert [one["snapshot_id"] for one in as_json(run, "snapshots", place)] == [1]
+
+
 def test_files_are_listed(run, place):
     found = as_json(run, "files", place)
     assert [(one["bucket"], one["level"], one["record_count"]) for one in found].count((0, 0, 2)) == 2 and len(found) == 4

@@ -1,0 +1,107 @@
+"""Numbers of steps: the same for the same step, never for another one."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import pyarrow as pa
+import pytest
+
+from paimon_py import Catalog, CommitConflictError, PaimonWarning
+from paimon_py.spec.users import StepNumber
+
+COLUMNS = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    found = Catalog.open(str(tmp_path))
+    found.create_database("d")
+    return found
+
+
+def made(catalog, name="d.t"):
+    return catalog.create_table(name, COLUMNS, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+
+
+def steps(table, **start):
+    return list(table.stream(until="now", **(start or {"from_": "earliest"})))
+
+
+def test_a_step_has_its_number_wherever_the_stream_begins(catalog):
+    table = made(catalog)
+    for number in range(5):
+        table.write_arrow([{"k": number, "v": 0}])
+    first = [step.identifier for step in steps(table)]
+    assert first == sorted(set(first)) and len(first) == 5
+    for at, step in enumerate(steps(table)):
+        assert [each.identifier for each in steps(table, from_=step.position)] == first[at + 1 :]
+        assert pickle.loads(pickle.dumps(step)).identifier == first[at]
+        assert pickle.loads(pickle.dumps(step.identifier)).source == step.position
+    full = next(iter(steps(table, from_="full")))
+    assert full.is_full and full.identifier == first[-1]
+
+
+def test_no_number_comes_back_after_a_rollback_or_in_another_table(catalog):
+    table = made(catalog)
+    seen = []
+    for round_ in range(3):
+        for number in range(3):
+            table.write_arrow([{"k": number, "v": round_}])
+        seen += [step.identifier for step in steps(table) if step.snapshot_id > 1 or not round_]
+        table.rollback_to(1)
+    catalog.drop_table("d.t")
+    again = made(catalog)
+    again.write_arrow([{"k": 1, "v": 0}])
+    seen += [step.identifier for step in steps(again)]
+    assert len(set(seen)) == len(seen) == 10
+    assert seen == sorted(seen)
+
+
+def follow(source, target, user="copy", consumer="copy"):
+    """One run of a pipeline: how many steps were taken."""
+    taken = 0
+    for step in iter(source.stream(from_="earliest", consumer_id=consumer).poll, None):
+        rows = step.to_arrow().drop_columns(["_row_kind"])
+        taken += not target.write_arrow(rows, user=user, identifier=step.identifier).already_committed
+        step.acknowledge()
+    return taken
+
+
+def test_new_rows_reach_a_table_that_follows_one_which_was_rolled_back(catalog):
+    source, target = made(catalog), made(catalog, "d.copy")
+    for number in range(4):
+        source.write_arrow([{"k": number, "v": 1}])
+    assert (follow(source, target), follow(source, target)) == (4, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PaimonWarning)
+        gone = source.rollback_to(2)
+    for name in gone.consumers:
+        source.reset_consumer(name, gone.snapshot_id + 1)
+    source.write_arrow([{"k": 7, "v": 2}])
+    assert (follow(source, target), follow(source, target)) == (1, 0)
+    assert sorted(target.to_arrow()["k"].to_pylist()) == [0, 1, 2, 3, 7]
+
+
+def test_a_step_that_was_committed_and_not_acknowledged_is_taken_once(catalog):
+    source, target = made(catalog), catalog.create_table("d.log", COLUMNS)
+    source.write_arrow([{"k": 1, "v": 1}])
+    (step,) = steps(source)
+    for again in (False, True, True):
+        done = target.write_arrow(step.to_arrow().drop_columns(["_row_kind"]), user="u", identifier=step.identifier)
+        assert done.already_committed is again
+        for number in range(3):
+            target.write_arrow([{"k": 10 + number, "v": 0}])
+        target.expire_snapshots(retain_min=1, retain_max=1)
+    assert target.scan(where="k = 1").count() == 1
+
+
+def test_the_number_of_another_step_is_a_conflict(catalog):
+    source, target = made(catalog), made(catalog, "d.copy")
+    source.write_arrow([{"k": 1, "v": 1}])
+    (step,) = steps(source)
+    target.write_arrow([{"k": 1, "v": 1}], user="u", identifier=step.identifier)
+    other = StepNumber(int(step.identifier), step.position.replace("manifest-list-", "manifest-list-0"))
+    with pytest.raises(CommitConflictError, match="for another step"):
+        target.write_arrow([{"k": 2, "v": 1}], user="u", identifier=other)
