@@ -22,7 +22,8 @@ def is_made(read: dict) -> bool:
 
 
 CASES = golden.cases(str(CORPUS))
-INDEXED = [case for case in CASES if "file-index" in case.tags]
+NEWEST = 6  # the stage of row tracking, data evolution, VARIANT, VECTOR and BLOB
+INDEXED = [case for case in CASES if case.stage < NEWEST and "file-index" in case.tags]
 BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fallback", "branch-fast-forward")
 IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in INDEXED or case.name in BRANCHES]
 LATER = [case for case in CASES if case not in IN_SCOPE]

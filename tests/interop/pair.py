@@ -29,6 +29,7 @@ from values import arrow_rows, canonical_rows, difference, ours
 
 import paimon_py
 from paimon_py import Catalog, NotFoundError, Schema, Table
+from paimon_py.spec.snapshot import RESERVED_PROPERTIES
 from paimon_py.spec.type_text import print_type
 
 TURNS = ("o", "j", "oj", "jo")
@@ -321,8 +322,10 @@ _NAMES_AND_TIMES = ("uuid", "baseManifestList", "deltaManifestList", "baseManife
 
 
 def snapshot_facts(snapshot: dict) -> dict:
-    """A snapshot's JSON; what is drawn or measured is only noted to be there."""
-    return {key: ("…" if key in _NAMES_AND_TIMES else value) for key, value in snapshot.items()}
+    """A snapshot's JSON without the properties that are ours alone; what is drawn or measured is only noted to be there."""
+    facts = {key: ("…" if key in _NAMES_AND_TIMES else value) for key, value in snapshot.items()}
+    shared = {key: value for key, value in (snapshot.get("properties") or {}).items() if not key.startswith(RESERVED_PROPERTIES)}
+    return facts | {"properties": shared or None}
 
 
 def same_metadata(pairs: dict[str, Pair]) -> None:
