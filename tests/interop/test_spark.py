@@ -273,8 +273,8 @@ def test_what_is_overwritten_is_what_was_asked_for(spark, db):
 def test_a_replayed_batch_commits_once(spark, db):
     table = db.create_table("db.t", ROWS, partition_by=["p"])
     rows = numbers(spark, 0, 8)
-    first = paimon_py.write_spark(table, rows.where("k < 2"), "overwrite", identifier=7)
-    again = paimon_py.write_spark(table, rows, "overwrite", identifier=7)
+    first = paimon_py.write_spark(table, rows.where("k < 2"), "overwrite", identifier=7, user="nightly")
+    again = paimon_py.write_spark(table, rows, "overwrite", identifier=7, user="nightly")
     assert (first.already_committed, again.already_committed, again.snapshot_id) == (False, True, first.snapshot_id)
     assert content(table) == {(0, 0): "v0", (1, 1): "v1"}
     other = paimon_py.write_spark(table, rows.where("k = 2"), identifier=7, user="another")

@@ -464,7 +464,7 @@ TWELVE = (
     ),
     plant(
         "4: a retry deletes what the first call is about to publish",
-        "if self.request.identifier is not None and self.repeats.are_strangers():",
+        "if self.request.label.identifier is not None and self.repeats.are_strangers():",
         "if not self.request.is_new:",
         "simulation/test_the_twelve.py::test_4_a_retry_between_the_append_and_the_compact",
     ),

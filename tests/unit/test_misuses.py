@@ -257,7 +257,7 @@ ARGUMENTS = {
     "retain_last": (lambda s: s.t.expire_snapshots(retain_last=2), "write retain_min=… and retain_max=…"),
     "warehouse": (lambda s: Catalog.open(warehouse="x"), "write the warehouse as the first argument"),
     "columns of to_pandas": (lambda s: s.t.to_pandas(columns=["k"]), "write scan(columns=…).to_pandas()"),
-    "nothing to delete": (lambda s: s.t.delete(), "arguments: where, progress"),
+    "nothing to delete": (lambda s: s.t.delete(), "arguments: where, user, identifier, progress"),
     "predicate of a merge": (lambda s: s.t.merge([{"k": 1}], predicate="k = k"), "arguments: source, on, when_matched_update"),
 }
 
