@@ -67,6 +67,40 @@ class Cutting:
             raise
         self._root.store.delete(latest_hint_path(self._root.branch_path))
 
+    def claim(self, latest: Snapshot | None, first: Snapshot) -> bool:
+        """Take the place after the latest snapshot, so that nothing that others commit is replaced later on.
+
+        A commit that is under way publishes in that place, and takes back what it published if its parent has gone.
+
+        Args:
+            first: the oldest snapshot that comes.
+
+        Returns: False if others have committed; then the history is theirs, as it was.
+        Cost: a put if `first` follows the latest one; else two lists, a delete, and a put where there is one alone.
+        Raises: CommitConflictError if another call took over.
+        """
+        root, newest = self._root, 0 if latest is None else latest.id
+        path = snapshot_path(root.branch_path, first.id)
+        root.cuts.check(self._cut)
+        if first.id == newest + 1:
+            created = root.store.put_new(path, snapshot_to_json(first), within=root.path)
+            return created or Base.of(first).is_of(root.snapshots.find(first.id))
+        there = root.snapshots.ids()
+        if there[-1:] != ([newest] if newest else []):
+            return False
+        if len(there) <= 1:
+            root.store.put(path, snapshot_to_json(first), within=root.path)
+        if latest is not None:
+            root.store.delete(snapshot_path(root.branch_path, newest))
+        if not any(number > newest for number in root.snapshots.ids() if number != first.id):
+            self.gone.update([newest] if newest else [])
+            return True
+        if latest is not None:
+            root.store.put(snapshot_path(root.branch_path, newest), snapshot_to_json(latest), within=root.path)
+        if len(there) <= 1:
+            root.store.delete(path)
+        return False
+
     def replace(
         self, kept: frozenset[int], coming: Sequence[Snapshot], *, between: Callable[[], None] = lambda: None
     ) -> None:
@@ -125,6 +159,8 @@ class Cutting:
             between()
         for place, snapshot in enumerate(missing):
             self._root.cuts.check(self._cut)
+            if snapshot.id in ids:
+                self.gone.add(snapshot.id)
             path = snapshot_path(self._root.branch_path, snapshot.id)
             self._root.store.put(path, snapshot_to_json(snapshot), within=self._root.path)
             if not place and held is not None:

@@ -57,8 +57,8 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     Raises:
         BranchNotFoundError
         UsageError: the branch has no snapshot, or this is not main.
-        CommitConflictError: main has what the branch does not come from; or a rollback, an expiry or another
-            fast-forward is at work. Nothing was done.
+        CommitConflictError: main has what the branch does not come from, or somebody commits to it meanwhile; or a
+            rollback, an expiry or another fast-forward is at work. Nothing was done.
         SnapshotExpiredError: the branch let snapshots expire meanwhile; nothing was done.
         StorageError: the store failed; call again.
     """
@@ -68,9 +68,8 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     if not branch.snapshots.ids():
         raise UsageError(f"branch {name!r} of {root.path} has no snapshot: there is nothing to move main on to")
     branch.cuts.refuse()
-    move = _Move(root, branch)
-    if not discard:
-        move.require_nothing_newer()
+    move = _Move(root, branch, discard=discard)
+    move.require_nothing_newer()
     consumers = consumers_beyond(root, move.parting.last_shared + 1) if move.parting.newer else ()
     done = msgspec.structs.replace(move.by_catalog() if root.history is not None else move.run(), consumers=consumers)
     COMMITS.info("%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id)
@@ -78,8 +77,9 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     return done
 
 
-def part(root: TableRoot, there: Mapping[int, Snapshot], coming: Mapping[int, Snapshot], origin: BranchOrigin |
-None) -> Parting:
+def part(
+    root: TableRoot, there: Mapping[int, Snapshot], coming: Mapping[int, Snapshot], origin: BranchOrigin | None
+) -> Parting:
     """Where a branch parted from main.
 
     Args:
@@ -104,17 +104,19 @@ None) -> Parting:
 class _Move:
     """One fast-forward: what there is on both sides, and what becomes of it."""
 
-    def __init__(self, root: TableRoot, branch: TableRoot) -> None:
+    def __init__(self, root: TableRoot, branch: TableRoot, *, discard: bool) -> None:
         self._root = root
         self._branch = branch
+        self._discard = discard
         self._found = {one.id: one for number in branch.snapshots.ids() if (one := branch.snapshots.find(number))}
         if not self._found:
             raise self._expired()
         history = current_run(sorted(self._found), lambda: None)
         self._coming = {number: self._found[number] for number in history}
         self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
-        self._schemas = {number: branch.store.get(schema_path(branch.branch_path, number)) for number in
-        branch.schemas.ids()}
+        self._schemas = {
+            number: branch.store.get(schema_path(branch.branch_path, number)) for number in branch.schemas.ids()
+        }
         self._branch_tags = branch.tags.list()
         self.parting = part(root, self._there, self._all(), origin_of(branch))
         self.tags = self._leaving_tags(root.tags.list())
@@ -126,10 +128,12 @@ class _Move:
         return dict(sorted({**{one.id: one for one in held}, **self._coming}.items()))
 
     def require_nothing_newer(self) -> None:
-        """Make sure that main has nothing that the branch does not come from.
+        """Make sure that main has nothing that the branch does not come from, unless that is to go.
 
         Raises: CommitConflictError
         """
+        if self._discard:
+            return
         newer, schemas = self.parting.newer, self._newer_schemas()
         parts = [shown_ids("snapshot", newer)] if newer else []
         parts += [f"the tags {', '.join(map(repr, self.tags))}"] if self.tags else []
@@ -150,13 +154,19 @@ class _Move:
         coming = [one for one in coming if kept is None or one.id > kept.id]
         with cutting.at_work():
             self._look_again()
+            if not self._discard and set(root.snapshots.ids()) - set(self._there):
+                raise self._others_commit()
             if kept is not None and not cutting.holds(kept):
                 check_no_expiry(root, kept.id)
         stays = frozenset() if kept is None else frozenset((kept.id, *(one.id for one in ancestors(root, kept))))
         self._put_schemas(lambda number: number not in root.schemas.ids())
         last = coming[-1] if coming else kept
         assert last is not None
-        cutting.replace(stays, coming or [last], between=lambda: self._put_schemas(lambda _: True))
+        if coming and not self._discard and not cutting.claim(self._there.get(max(self._there, default=0)), coming[0]):
+            cutting.end()
+            raise self._others_commit()
+        if coming or self._discard:
+            cutting.replace(stays, coming or [last], between=lambda: self._put_schemas(lambda _: True))
         root.changelogs.cut([number for number in root.changelogs.ids() if kept is None or number > kept.id])
         self._move_tags()
         for number in self._newer_schemas():
@@ -167,23 +177,23 @@ class _Move:
             root.users.put(value)
         cutting.end()
         root.upkeep.forget()
-        return self._result(last.id, set(root.snapshots.ids()))
+        return self._result(last.id, set(root.snapshots.ids()), cutting.gone)
 
     def by_catalog(self) -> FastForwarded:
         """Have the catalog move main, where it keeps the history."""
         assert self._root.history is not None
         self._root.history.fast_forward(self._branch.branch)
         self._root.schemas.forget()
-        return self._result(max(self._coming), set(self._coming))
+        return self._result(max(self._coming), set(self._coming), set())
 
-    def _result(self, latest: int, left: set[int]) -> FastForwarded:
+    def _result(self, latest: int, left: set[int], deleted: set[int]) -> FastForwarded:
         before = {number: one.mark for number, one in self._there.items()}
         all_coming = self._all()
         same = {number for number, mark in before.items() if number in all_coming and all_coming[number].mark == mark}
         stays = {number for number in before if self.parting.kept is not None and number <= self.parting.kept.id}
         return FastForwarded(
             snapshot_id=latest,
-            gone_ids=tuple(sorted(number for number in before if number not in same and number not in stays & left)),
+            gone_ids=tuple(sorted(deleted.union(before) - same - (stays & left))),
             new_ids=tuple(number for number in all_coming if number not in same),
             tags=tuple(self.tags),
         )
@@ -195,6 +205,13 @@ class _Move:
         """
         if not set(self._coming) <= set(self._branch.snapshots.ids()):
             raise self._expired()
+
+    def _others_commit(self) -> CommitConflictError:
+        return CommitConflictError(
+            f"nothing was done: others commit to {self._root.path} meanwhile. Stop them, or let"
+            f" fast_forward({self._branch.branch!r}, discard=True) delete what they commit",
+            table=self._root.path,
+        )
 
     def _expired(self) -> SnapshotExpiredError:
         return SnapshotExpiredError(

@@ -1,0 +1,235 @@
+"""Schedules in which care and writers meet: every verb that cuts, joins, keeps or lets go beside commits and streams.
+
+Each write brings rows that no other write brings. So the journal of a run says what each snapshot has to hold: the rows
+of its parent, and those of the write that published it. What is judged afterwards is in `care_judge.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from datetime import timedelta
+
+from simulation.care_judge import Judge
+from simulation.kinds import KINDS, NAME, PATH, Stage, copied, rows
+from simulation.scripts import Script, files_of
+from simulation.world import Clock, Random, Scripted, World
+
+from paimon_py import PaimonError, SetOption, Table
+from paimon_py.metadata.root import TableRoot
+
+STATES = ("short", "long", "expired")
+ONE_MILLI = timedelta(milliseconds=1)
+TELLING = "keyed, telling"
+CARE_KINDS = ("append", "append, partitions", "keyed", "keyed, eager", "keyed, vectors")
+
+
+def table_of(actor):
+    """The actor's table object: kept from its first step on, unless a step opens it again."""
+    if "table" not in actor.memory:
+        root = TableRoot(actor.store, PATH, actor.env)
+        actor.memory["table"] = Table(root, root.schemas.latest(), NAME)
+    return actor.memory["table"]
+
+
+def new_rows(actor, count=1):
+    first = actor.memory["rows"] = actor.memory.get("rows", 0) + count
+    numbers = [10_000 * (actor.index + 1) + first - place for place in range(count)]
+    return tuple((number % 2, number, number) for number in numbers)
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def reopen(actor):
+    actor.memory.pop("table", None)
+
+
+def write(actor, branch=None):
+    values = new_rows(actor)
+    actor.call(values, lambda: on(actor, branch).write_arrow(rows(values)), f"write {branch or ''}")
+
+
+def numbered(actor, branch=None):
+    """Write as a user under the next number, and again until the answer is known."""
+    values, table = new_rows(actor), on(actor, branch)
+    number = actor.memory["number"] = actor.memory.get("number", 0) + 1
+    for _ in range(3):
+        call = actor.call(
+            values, lambda: table.write_arrow(rows(values), user=f"u{actor.index}", identifier=number), "numbered"
+        )
+        if call.end == "done" or not getattr(call.error, "transient", call.end == "unknown"):
+            return
+
+
+def on(actor, branch):
+    table = table_of(actor)
+    return table if branch is None else table.branch(branch)
+
+
+def rollback(actor, back):
+    table = table_of(actor)
+
+    def act():
+        ids = [snapshot.id for snapshot in table.snapshots()]
+        return table.rollback_to(ids[max(0, len(ids) - 1 - back)] if ids else 1)
+
+    actor.call(None, act, "rollback")
+
+
+def rollback_to_tag(actor, name):
+    actor.call(None, lambda: table_of(actor).rollback_to(name), "rollback")
+
+
+def fast_forward(actor, name, discard):
+    what = "fast_forward discard" if discard else "fast_forward"
+    actor.call(None, lambda: table_of(actor).fast_forward(name, discard=discard), what)
+
+
+def expire(actor, keep, branch=None):
+    call = lambda: on(actor, branch).expire_snapshots(retain_min=1, retain_max=keep, older_than=ONE_MILLI)  # noqa: E731
+    actor.call(None, call, "expire")
+
+
+def consume(actor, steps):
+    """Follow the table from its beginning as a consumer; what each step tells is noted before it is acknowledged."""
+    told = actor.memory.setdefault("told", {})
+
+    def act():
+        stream = table_of(actor).stream(consumer_id=f"c{actor.index}", from_="full")
+        for _ in range(steps):
+            step = stream.poll()
+            if step is None:
+                return
+            note(told, step)
+            step.acknowledge()
+
+    actor.call(None, act, "consume")
+
+
+def note(told, step):
+    """Note the rows of a step by its identifier: a step that comes again tells the same."""
+    found = step.to_arrow().to_pydict()
+    values = sorted(zip(found["p"], found["k"], found["v"]))
+    if set(found["_row_kind"]) - {"+I"} or told.setdefault(step.identifier, values) != values:
+        raise AssertionError(f"step {step.identifier} told {told[step.identifier]} and then {values}")
+
+
+def plain(name, *arguments, branch=None, what="", **how):
+    """A step that calls one verb of the table."""
+
+    def step(actor, *given):
+        call = lambda: getattr(on(actor, branch), name)(*arguments, *given, **how)  # noqa: E731
+        actor.call(None, call, what or name)
+
+    return step
+
+
+def option(actor, name, value):
+    actor.call(None, lambda: table_of(actor).alter(SetOption(name, value)), "alter")
+
+
+STEPS = {
+    **{one.__name__: one for one in (reopen, write, numbered, rollback, rollback_to_tag, fast_forward, expire, consume, option)},
+    "compact": plain("compact", full=True),
+    "tag": plain("create_tag"),
+    "untag": plain("delete_tag"),
+    "branch": plain("create_branch"),
+    "unbranch": plain("delete_branch"),
+    "orphans": plain("remove_orphans", dry_run=False),
+    "manifests": plain("compact_manifests"),
+    "doctor": plain("doctor"),
+}  # fmt: skip
+
+
+# -- what is drawn ----------------------------------------------------------------------------------------------------
+
+
+def drawn_step(rng):
+    name = rng.choice(("b", "c"))
+    return rng.choice(
+        [("write",), ("write",), ("write",), ("numbered",), ("write", name), ("consume", rng.randrange(1, 4)),
+         ("rollback", rng.randrange(1, 4)), ("rollback_to_tag", rng.choice(("early", "t"))),
+         ("fast_forward", name, rng.random() < 0.6), ("branch", name), ("branch", name), ("unbranch", name),
+         ("branch", name, "early"), ("tag", "t"), ("untag", rng.choice(("early", "t"))), ("expire", rng.randrange(1, 3)),
+         ("expire", 1, "b"), ("compact",), ("orphans",), ("manifests",), ("reopen",), ("doctor",),
+         ("option", "snapshot.num-retained.min", "1"), ("option", "snapshot.time-retained", "1 ms"),
+         ("option", "snapshot.num-retained.max", "2")]
+    )  # fmt: skip
+
+
+CUTS = ("rollback", "rollback_to_tag", "fast_forward")
+KEEN = (
+    ("delete", "/snapshot/snapshot", "to"), ("put", "/snapshot/snapshot", "to"), ("put_new", "/snapshot/snapshot", "to"),
+    ("put", "LATEST", "to"), ("put", "CUT", "to"), ("put_new", "CUT", "to"), ("delete", "CUT", "any"), ("delete", "LATEST", "any"),
+    ("delete", "/snapshot/snapshot", "any"), ("put", "/schema/", "any"), ("put", "EARLIEST", "to"),
+)  # fmt: skip
+
+
+def drawn_script(rng):
+    """A script without events: two or three actors, one of them often a cut."""
+    kind, state = rng.choice(CARE_KINDS), rng.choice(STATES)
+    programs = []
+    for _ in range(rng.choice((2, 2, 3))):
+        steps = [drawn_step(rng) for _ in range(rng.choice((1, 2, 3, 4)))]
+        if rng.random() < 0.3:
+            name = rng.choice(("b", "c"))
+            steps = [("branch", name), ("write", name), *steps, ("fast_forward", name, rng.random() < 0.5)]
+        programs.append(tuple(steps))
+    return Script(kind, state, tuple(programs))
+
+
+def run_seed(seed):
+    """Play the script of a seed. Gives the script with its events, and what is wrong."""
+    rng = random.Random(seed)
+    script = drawn_script(rng)
+    keen = tuple((rng.randrange(len(script.programs)), *rng.choice(KEEN)) for _ in range(rng.choice((0, 0, 1, 2))))
+    chooser = Random(
+        rng, often=rng.choice((0, 0.01, 0.03, 0.1, 0.3)), faults=rng.choice((0, 0, 1, 1, 2)), jumps=0,
+        fault_share=rng.choice((0.01, 0.05)), keen=keen,
+    )  # fmt: skip
+    wrong, _ = play(script, chooser)
+    return script._replace(events=tuple(chooser.drawn)), wrong
+
+
+def play(script, chooser=None):
+    """Carry out a script. Gives what is wrong, and the world."""
+    ready = prepared(script.kind, script.state)
+    clock = Clock(ready.seconds + 1)
+    store = copied(ready.store, clock)
+    before = dict(files_of(ready.store))
+    programs = [functools.partial(carry_out, steps) for steps in script.programs]
+    world = World(store, clock, programs, chooser or Scripted(script.events))
+    world.run()
+    return Judge(world, before, script.kind).judge(), world
+
+
+def carry_out(steps, actor):
+    for name, *arguments in steps:
+        try:
+            STEPS[name](actor, *arguments)
+        except PaimonError:  # the table could not even be opened: somebody is at work, or the store fails
+            continue
+
+
+# -- the tables -------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def prepared(kind, state):
+    """A table with some snapshots, a tag of an early one, and a file that nobody names."""
+    stage = Stage(kind)
+    lengths = {"short": 2, "long": 6, "expired": 6}
+    for number in range(lengths[state]):
+        stage.table().write_arrow(rows(((number % 2, number, number),)))
+        stage.clock.seconds += 1
+        if number == 1:
+            stage.table().create_tag("early")
+    stage.prepare((99,))
+    if state == "expired":
+        stage.table().expire_snapshots(retain_min=1, retain_max=2, older_than=ONE_MILLI)
+    stage.clock.seconds += 3 * 24 * 3600
+    return stage.ready()
+
+
+__all__ = ["CARE_KINDS", "KINDS", "play", "run_seed"]

@@ -1,0 +1,134 @@
+"""All verbs of care beside writers, streams and changes of options, interleaved by seed: the judge finds nothing wrong.
+
+A seed that fails prints itself and a short script that fails alike, as a test to be kept.
+"""
+
+from __future__ import annotations
+
+import pytest
+from simulation import care, world
+from simulation.scripts import Event, Script, as_test, shrunk
+
+pytestmark = pytest.mark.filterwarnings("ignore::paimon_py.PaimonWarning")
+BOUNDED, BOUNDED_SHARDS = 120, 4
+FULL, FULL_SHARDS = 50_000, 200
+
+
+def go_through(seeds):
+    for seed in seeds:
+        script, wrong = care.run_seed(seed)
+        if wrong:
+            raise AssertionError("\n".join([f"seed {seed}", *wrong, as_test(shrunk(script, wrong, care.play))]))
+
+
+def shard(number, shards, count, first=0):
+    size = count // shards
+    return range(first + number * size, first + (number + 1) * size)
+
+
+@pytest.mark.parametrize("number", range(BOUNDED_SHARDS))
+def test_no_schedule_of_care_breaks_a_table(number):
+    go_through(shard(number, BOUNDED_SHARDS, BOUNDED))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", range(FULL_SHARDS))
+def test_no_schedule_of_care_of_many_breaks_a_table(number):
+    go_through(shard(number, FULL_SHARDS, FULL, first=1_000_000))
+
+
+def test_schedules_cut_race_fail_and_end():
+    """The schedules are not idle."""
+    seen = set()
+    for seed in range(40):
+        script, _ = care.run_seed(seed)
+        _, run = care.play(script)
+        seen |= {(call.what.split()[0], call.end) for call in run.calls} | {event.what for event in script.events}
+        seen |= {"told" for actor in run.actors if actor.memory.get("told")}
+        seen |= {"cut off" for call in run.calls if "is at work" in str(call.error)}
+    verbs = {"write", "numbered", "rollback", "fast_forward", "create_branch", "delete_branch", "create_tag", "expire", "consume"}
+    assert seen >= {(verb, "done") for verb in verbs}
+    assert seen >= {("rollback", "failed"), ("fast_forward", "failed"), "to", "told", "cut off"}
+    assert seen & set(world.FAULTS)
+
+
+FOUND = {
+    "a commit while a branch is moved to that builds on all of main": Script(
+        "keyed",
+        "expired",
+        ((("branch", "c"), ("write", "c"), ("fast_forward", "c", False)), (), (("orphans",), ("write",))),
+        (Event(0, 52, "to", 2), Event(0, 88, "to", 2), Event(2, 100, "to", 0)),
+    ),
+    "a commit while a branch is moved to that has nothing new": Script(
+        "keyed, eager",
+        "short",
+        (
+            (("branch", "c"),),
+            (("write",), ("expire", 1), ("branch", "b"), ("fast_forward", "c", False)),
+            (("compact",), ("rollback_to_tag", "early"), ("write",)),
+        ),
+        (
+            Event(0, 3, "to", 2),
+            Event(2, 1, "to", 1),
+            Event(1, 4, "to", 0),
+            Event(0, 5, "to", 2),
+            Event(1, 77, "to", 0),
+            Event(1, 78, "to", 2),
+            Event(2, 54, "to", 1),
+            Event(2, 71, "to", 1),
+            Event(1, 94, "to", 2),
+        ),
+    ),
+    "a commit that a fast-forward takes away, and has to name": Script(
+        "append, partitions",
+        "short",
+        (
+            (("write",), ("branch", "c", "early"), ("numbered",)),
+            (("branch", "b"), ("write", "b"), ("consume", 2), ("fast_forward", "b", True)),
+        ),
+        (Event(0, 59, "to", 1), Event(1, 99, "to", 0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_schedules_of_care_found_stays_mended(name):
+    wrong, _ = care.play(FOUND[name])
+    assert not wrong
+
+
+# -- the judge can say no ---------------------------------------------------------------------------------------------
+
+
+def meddled(script, change):
+    """What the judge says of a run in which somebody meddles with the store before the first step of actor 1."""
+
+    class Meddler(world.Scripted):
+        done = False
+
+        def events(self, run, actor, verb, path):
+            if actor.index == 1 and not self.done:
+                self.done = True
+                change(actor.world.store)
+            return super().events(run, actor, verb, path)
+
+    return care.play(script, Meddler(script.events))[0]
+
+
+def test_the_judge_misses_rows_that_were_acknowledged():
+    script = Script("append", "short", ((("write",),), (("doctor",),)))
+    assert any("acknowledged" in one for one in meddled(script, lambda store: store.delete("/w/db.db/t/snapshot/snapshot-3")))
+
+
+def test_the_judge_misses_a_file_of_a_tag():
+    def lose(store):
+        store.delete(sorted(path for path in world.below(store, "/w") if "/data-" in path)[0])
+
+    assert any("are gone" in one for one in meddled(Script("append", "short", ((("write",),), (("doctor",),))), lose))
+
+
+def test_the_judge_misses_what_a_cut_does_not_name():
+    def forget(store):
+        store.put("/w/db.db/t/tag/CUT", b"{}")
+
+    assert meddled(Script("append", "short", ((("write",),), (("doctor",),))), forget)
