@@ -43,6 +43,7 @@ from paimon_py.spec.layout import (
 )
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.users import users_of
 from paimon_py.storage.store import FileMissingError, FileStatus
 from paimon_py.tally import Progress, Tally
 
@@ -89,7 +90,11 @@ def homes(root: TableRoot) -> list[Home]:
 
 
 class Reachable:
-    """What the states of a table name, as far as they have been read."""
+    """What the states of a table name, as far as they have been read.
+
+    Attributes:
+        users: that the states name, with or without numbers.
+    """
 
     def __init__(self, root: TableRoot, settled_before: int) -> None:
         """`settled_before`: state files last written before this time, in epoch milliseconds, are read once; a
@@ -98,6 +103,7 @@ class Reachable:
         self._manifests = Manifests(root.store, root.path, root.env, cache_bytes=0)
         self._settled_before = settled_before
         self._settled: dict[str, tuple[int, int]] = {}
+        self.users: set[str] = set()
         self._done = _Done(set(), set())
         self._hashes: Words = np.zeros(0, np.uint64)
         self._loose: list[Words] = []
@@ -159,6 +165,7 @@ class Reachable:
                 missing = missing or found
                 tally.add(1)
             self._add([hashes for reader in part for hashes in reader.hashes])
+            self.users.update(*(reader.users for reader in part))
         if missing is not None:
             return missing
         for status in read:
@@ -197,7 +204,7 @@ class _Done(NamedTuple):
 
 
 class _Reader:
-    """Reads one state, in one thread. `hashes`: of the names found."""
+    """Reads one state, in one thread. `hashes`: of the names found. `users`: that it names."""
 
     def __init__(self, root: TableRoot, manifests: Manifests, done: _Done, status: FileStatus) -> None:
         self._root = root
@@ -205,6 +212,7 @@ class _Reader:
         self._done = done
         self._status = status
         self.hashes: list[Words] = []
+        self.users: set[str] = set()
 
     def read(self) -> StorageError | None:
         """What was missing, if anything was.
@@ -214,6 +222,7 @@ class _Reader:
         """
         try:
             snapshot, is_changelog = self._state()
+            self.users = {snapshot.commit_user, *users_of(snapshot).commits}
             self._add(pa.array([name for name in (snapshot.statistics, snapshot.index_manifest) if name], pa.string()))
             if snapshot.changelog_manifest_list is not None:
                 self._take_list(snapshot.changelog_manifest_list, missing_ok=True)

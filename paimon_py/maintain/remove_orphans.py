@@ -21,6 +21,7 @@ from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
 from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
+from paimon_py.maintain.idle_users import forget_user, idle_users
 from paimon_py.maintain.reachable import Reachable, homes
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
@@ -59,13 +60,14 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int
 def remove_orphans(
     root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None, hands: Hands | None = None
 ) -> RemovedOrphans:
-    """Delete the files of a table that nothing names and that are older than a limit.
+    """Delete the files of a table that nothing names and that are older than a limit, and forget idle users.
 
     Args:
         hands: who lists directories and deletes files; None: this process.
 
     Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
-        file; three calls to learn the time of the store. Memory: 8 bytes for each name, and the largest directory.
+        file; a list for each branch and three calls for each idle user; three calls to learn the time of the store.
+        Memory: 8 bytes for each name, and the largest directory.
     Raises:
         CorruptionError, StorageError: something that may name files cannot be read, or a directory not be listed; what
             was deleted before was an orphan.
@@ -77,6 +79,8 @@ def remove_orphans(
     settled = root.env.clock.millis() - (lag or 0) - _HOUR_MILLIS
     search = _Search(root, limit_millis, min(limit_millis, settled), hands, progress, dry_run=dry_run)
     search.run()
+    if lag is not None:
+        search.forget_users(root.env.clock.millis() - lag)
     found = search.result()
     if not dry_run:
         gone = found.files - found.left_files
@@ -124,6 +128,16 @@ class _Search:
         self._clean()
         self._remove_directories()
         tally.end()
+
+    def forget_users(self, now_millis: int) -> None:
+        """Forget users that have been idle for long and that no state names, not even one that came meanwhile."""
+        branches = homes(self._root)
+        if not list(idle_users(self._root, branches, now_millis, self._reachable.users)):
+            return
+        self._reachable.read()
+        idle = idle_users(self._root, branches, now_millis, self._reachable.users)
+        gone = [user.name for user in idle if self._dry_run or forget_user(self._root, user)]
+        self._count(users=tuple(sorted(gone)))
 
     def result(self) -> RemovedOrphans:
         """What was found."""
