@@ -22,7 +22,8 @@ from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
 from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
 from paimon_py.maintain.idle_users import forget_user, idle_users
-from paimon_py.maintain.reachable import Reachable, homes
+from paimon_py.maintain.reachable import Home, Reachable, homes
+from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
 from paimon_py.scan.moments import limit_before
@@ -126,6 +127,7 @@ class _Search:
             while len(self._candidates) >= _DELETED_AT_ONCE:
                 self._clean()
         self._clean()
+        self._clean_marks(branches)
         self._remove_directories()
         tally.end()
 
@@ -171,6 +173,21 @@ class _Search:
             paths=(*self._found.paths, *(status.path for _, status in going))[:_SHOWN],
             left_files=self._found.left_files + left,
         )
+
+    def _clean_marks(self, branches: Sequence[Home]) -> None:
+        """Delete the marks of consumers that are gone, but for one that is made again meanwhile."""
+        marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).left_marks()]
+        for mark in marks:
+            status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
+            if status is None or not is_older(status, self._limit):
+                continue
+            left = 0 if self._dry_run else self._delete([(self._root.store, mark.path)])
+            self._count(
+                files=self._found.files + 1,
+                size_bytes=self._found.size_bytes + mark.size_bytes,
+                paths=(*self._found.paths, mark.path)[:_SHOWN],
+                left_files=self._found.left_files + left,
+            )
 
     def _delete(self, targets: Sequence[Target]) -> int:
         """Delete files, and tell of them as they go. Gives how many are left."""
