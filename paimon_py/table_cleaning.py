@@ -32,6 +32,7 @@ class TableCleaning(OpenedTable, ABC):
 
         Writers that failed leave such files, and expiry that died. Everything that a snapshot, tag, branch or kept
         changelog names stays, and all files that are younger than the limit: a writer may be about to commit them.
+        Users are forgotten that have not committed for longer than `commit.user-retention` and that nothing names.
         Expiry, rollbacks and writers may go on beside, also Java's.
 
         Args:

@@ -60,12 +60,13 @@ def orphans(table: Table, older_than: timedelta | datetime | None, delete: bool,
     """Find the files of a table that nothing names, and with --delete delete them."""
     with progress("looking through") as report:
         found = table.remove_orphans(older_than=older_than, dry_run=True, progress=report)
-    if not delete or not found.files:
+    if not delete or not (found.files or found.users):
         _show_orphans(found, form)
         return
     if not yes:
         _show_orphans(found, "table")
-        ask(f"Delete {found.files} files of {found.size_bytes} bytes?", yes=yes)
+        users = f", and forget {len(found.users)} users that are idle" if found.users else ""
+        ask(f"Delete {found.files} files of {found.size_bytes} bytes{users}?", yes=yes)
     with progress("cleaning") as report:
         done = table.remove_orphans(older_than=older_than, dry_run=False, progress=report)
     _show_orphans(done, form)

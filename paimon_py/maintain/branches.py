@@ -8,11 +8,11 @@ from __future__ import annotations
 from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UnsupportedError
 from paimon_py.maintain.tags import is_kept
-from paimon_py.metadata.branches import check_new_branch, is_complete, require_branch
+from paimon_py.metadata.branches import branch_directories, check_new_branch, is_complete, require_branch
 from paimon_py.metadata.origins import origin_at, origin_to_json
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
-from paimon_py.spec.layout import MAIN_BRANCH, origin_path, schema_path, snapshot_path, tag_path
+from paimon_py.spec.layout import MAIN_BRANCH, is_temporary, origin_path, schema_path, snapshot_path, tag_path
 from paimon_py.spec.snapshot import Snapshot
 
 
@@ -23,8 +23,8 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
     process ended can be repeated. Before that the snapshot is looked for again: expiry lists branches once the snapshot
     is deleted, and so either knows of the branch, or the branch is not made.
 
-    Cost: a get for each snapshot of the table up to that one; a put for the snapshot, the tag and each schema, and a
-        get for each.
+    Cost: a list; a get for each snapshot of the table up to that one; a put for the snapshot, the tag and each schema,
+        and a get for each.
     Raises:
         SnapshotExpiredError: the snapshot expired meanwhile.
         AlreadyExistsError: there is a branch of this name, or what is left of another one.
@@ -44,6 +44,7 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
         raise AlreadyExistsError(f"branch {name!r} of {root.path} exists already", path=branch.branch_path)
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
     files = _files(root, branch, snapshot, begin if isinstance(begin, str) else None)
+    _check_remains(root, branch, {path for path, _ in files})
     for number, (path, data) in enumerate(files):
         if number == len(files) - 1 and snapshot is not None and not is_kept(root, snapshot):
             root.store.delete_tree(branch.branch_path)
@@ -52,10 +53,29 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
                 path=branch.branch_path, snapshot_id=snapshot.id,
             )  # fmt: skip
         if not root.store.put_new(path, data, within=root.path) and root.store.get(path) != data:
-            raise AlreadyExistsError(
-                f"{path} is left of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
-            )
+            raise _left(path, name)
     return branch
+
+
+def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:
+    """Make sure that nothing is left of another branch of this name, which would come to be a part of this one.
+
+    Cost: a list; where there are remains one for each of their directories.
+    Raises: AlreadyExistsError
+    """
+    directories = [branch.branch_path]
+    for directory in directories:
+        for status in root.store.list(directory):
+            if status.is_directory:
+                directories.append(status.path)
+            elif status.path not in ours and not is_temporary(status.name):
+                raise _left(status.path, branch.branch)
+
+
+def _left(path: str, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"{path} is left of another branch {name!r}: delete_branch({name!r}) removes the remains", path=path
+    )
 
 
 def _files(root: TableRoot, branch: TableRoot, snapshot: Snapshot | None, tag: str | None) -> list[tuple[str, bytes]]:
@@ -82,7 +102,7 @@ def delete_branch(root: TableRoot, name: str) -> None:
     if root.history is not None:
         root.history.delete_branch(branch.branch)
         return
-    if not root.store.list(branch.branch_path):
+    if name not in branch_directories(root):
         require_branch(root, name)
     root.on_branch(MAIN_BRANCH).cuts.refuse()
     for number in branch.schemas.ids():

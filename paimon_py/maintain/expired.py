@@ -119,6 +119,8 @@ class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         young_files: files that nothing names and that are younger: a writer may still commit them.
         left_files: files that the store did not delete; they are among `files`.
         directories: how many directories were listed.
+        users: those whose last number is forgotten: idle for longer than `commit.user-retention`, and nothing names
+            them. Their files are not among `files`.
         removed_directories: buckets and partitions that went since nothing is in them; a dry run does not count them.
         shared_roots: external directories that were left alone, since other tables may have files there.
         older_than_millis: the limit, by the clock of the store.
@@ -130,6 +132,7 @@ class RemovedOrphans(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     young_files: int = 0
     left_files: int = 0
+    users: tuple[str, ...] = ()
     directories: int = 0
     removed_directories: int = 0
     shared_roots: tuple[str, ...] = ()

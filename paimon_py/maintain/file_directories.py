@@ -30,6 +30,7 @@ from paimon_py.spec.layout import (
     escape,
     index_directory,
     is_plain_directory,
+    is_temporary,
     join,
     manifest_directory,
     parse_number,
@@ -37,14 +38,12 @@ from paimon_py.spec.layout import (
     snapshot_directory,
     statistics_directory,
     tag_directory,
+    user_directory,
 )
 from paimon_py.storage.store import Store
 
 _MANAGED_BLOBS = ".managed.blob"
 """Packs of blobs: other files name them than metadata do, and Java's cleaner leaves them alone, too."""
-
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
-"""Names of files that become others when they are complete; Java's are made alike."""
 
 _ENTROPY = tuple(re.compile(f"[01]{{{size}}}") for size in (4, 4, 4, 8))
 """Directories below a bucket by which the external path strategy `entropy-inject` spreads files."""
@@ -72,7 +71,7 @@ class Directory(NamedTuple):
     def may_hold(self, name: str) -> bool:
         """Whether a file of this name may be an orphan."""
         if self.content is Content.KEPT:
-            return _TEMPORARY.fullmatch(name) is not None
+            return is_temporary(name)
         if name.endswith(_MANAGED_BLOBS) or self.content is Content.NAMED:
             return not name.endswith(_MANAGED_BLOBS)
         prefix = SNAPSHOT_PREFIX if self.content is Content.SNAPSHOTS else CHANGELOG_PREFIX
@@ -84,7 +83,8 @@ def metadata_directories(root: TableRoot, homes: Iterable[Home]) -> Iterator[Dir
     for home in homes:
         yield Directory(root.store, snapshot_directory(home.path), Content.SNAPSHOTS)
         yield Directory(root.store, changelog_directory(home.path), Content.CHANGELOGS)
-        for path in (schema_directory(home.path), tag_directory(home.path), consumer_directory(home.path)):
+        own = (schema_directory, tag_directory, consumer_directory, user_directory)
+        for path in (*(directory(home.path) for directory in own), *([] if home.path == root.path else [home.path])):
             yield Directory(root.store, path, Content.KEPT)
     for path in (manifest_directory(root.path), index_directory(root.path), statistics_directory(root.path)):
         yield Directory(root.store, path, Content.NAMED)

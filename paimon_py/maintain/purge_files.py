@@ -13,7 +13,7 @@ from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.remove_orphans import remove_orphans
 from paimon_py.maintain.retention import Retention
-from paimon_py.metadata.branches import branch_names
+from paimon_py.metadata.branches import branch_directories
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import MAIN_BRANCH, changelog_directory
@@ -35,7 +35,7 @@ def purge_files(root: TableRoot, schema: TableSchema, truncate: Callable[[], obj
     """
     if root.branch != MAIN_BRANCH:
         raise UsageError(f"purge_files works on a table, not on its branch {root.branch!r}: delete_branch deletes that")
-    for name in branch_names(root):
+    for name in branch_directories(root):
         delete_branch(root, name)
     keeper = keeper_of(root)
     for name in root.tags.names():

@@ -21,6 +21,7 @@ from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.snapshot_json import tag_from_json
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.metadata.changelogs import Changelogs
+from paimon_py.metadata.cuts import Cuts
 from paimon_py.metadata.hints import read_hint
 from paimon_py.metadata.manifests import Manifests
 from paimon_py.metadata.root import TableRoot
@@ -29,6 +30,7 @@ from paimon_py.metadata.snapshots import Snapshots
 from paimon_py.spec.layout import (
     BRANCH_PREFIX,
     CHANGELOG_PREFIX,
+    CUT,
     EARLIEST,
     LATEST,
     SNAPSHOT_PREFIX,
@@ -43,6 +45,7 @@ from paimon_py.spec.layout import (
 )
 from paimon_py.spec.manifest import ManifestFile
 from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.users import users_of
 from paimon_py.storage.store import FileMissingError, FileStatus
 from paimon_py.tally import Progress, Tally
 
@@ -89,7 +92,11 @@ def homes(root: TableRoot) -> list[Home]:
 
 
 class Reachable:
-    """What the states of a table name, as far as they have been read."""
+    """What the states of a table name, as far as they have been read.
+
+    Attributes:
+        users: that the states name, with or without numbers.
+    """
 
     def __init__(self, root: TableRoot, settled_before: int) -> None:
         """`settled_before`: state files last written before this time, in epoch milliseconds, are read once; a
@@ -98,6 +105,7 @@ class Reachable:
         self._manifests = Manifests(root.store, root.path, root.env, cache_bytes=0)
         self._settled_before = settled_before
         self._settled: dict[str, tuple[int, int]] = {}
+        self.users: set[str] = set()
         self._done = _Done(set(), set())
         self._hashes: Words = np.zeros(0, np.uint64)
         self._loose: list[Words] = []
@@ -159,6 +167,7 @@ class Reachable:
                 missing = missing or found
                 tally.add(1)
             self._add([hashes for reader in part for hashes in reader.hashes])
+            self.users.update(*(reader.users for reader in part))
         if missing is not None:
             return missing
         for status in read:
@@ -197,7 +206,7 @@ class _Done(NamedTuple):
 
 
 class _Reader:
-    """Reads one state, in one thread. `hashes`: of the names found."""
+    """Reads one state, in one thread. `hashes`: of the names found. `users`: that it names."""
 
     def __init__(self, root: TableRoot, manifests: Manifests, done: _Done, status: FileStatus) -> None:
         self._root = root
@@ -205,6 +214,7 @@ class _Reader:
         self._done = done
         self._status = status
         self.hashes: list[Words] = []
+        self.users: set[str] = set()
 
     def read(self) -> StorageError | None:
         """What was missing, if anything was.
@@ -213,24 +223,33 @@ class _Reader:
         all that the readers of a kept changelog do not need.
         """
         try:
-            snapshot, is_changelog = self._state()
-            self._add(pa.array([name for name in (snapshot.statistics, snapshot.index_manifest) if name], pa.string()))
-            if snapshot.changelog_manifest_list is not None:
-                self._take_list(snapshot.changelog_manifest_list, missing_ok=True)
-            for name in (snapshot.delta_manifest_list, snapshot.base_manifest_list):
-                self._take_list(name, missing_ok=is_changelog)
-            if snapshot.index_manifest is not None:
-                self._take_index(snapshot.index_manifest, missing_ok=is_changelog)
+            snapshots, is_changelog = self._state()
+            for snapshot in snapshots:
+                self._take(snapshot, is_changelog=is_changelog)
         except FileMissingError as error:
             return error
         return None
 
-    def _state(self) -> tuple[Snapshot, bool]:
-        """The snapshot that a state file holds, and whether that is a kept changelog. Raises: FileMissingError"""
+    def _take(self, snapshot: Snapshot, *, is_changelog: bool) -> None:
+        """All that a snapshot names."""
+        self.users.update((snapshot.commit_user, *users_of(snapshot).commits))
+        self._add(pa.array([name for name in (snapshot.statistics, snapshot.index_manifest) if name], pa.string()))
+        if snapshot.changelog_manifest_list is not None:
+            self._take_list(snapshot.changelog_manifest_list, missing_ok=True)
+        for name in (snapshot.delta_manifest_list, snapshot.base_manifest_list):
+            self._take_list(name, missing_ok=is_changelog)
+        if snapshot.index_manifest is not None:
+            self._take_index(snapshot.index_manifest, missing_ok=is_changelog)
+
+    def _state(self) -> tuple[tuple[Snapshot, ...], bool]:
+        """The snapshots that a state file holds, and whether that is a kept changelog. Raises: FileMissingError"""
         root, path, file_name = self._root, self._status.path, self._status.name
         home = path.rpartition("/")[0].rpartition("/")[0]
+        if file_name == CUT:
+            cut = Cuts(root.store, home).find()
+            return (() if cut is None else cut.snapshots), False
         if file_name.startswith(TAG_PREFIX):
-            return tag_from_json(root.store.get(path), file_name[len(TAG_PREFIX) :], path).snapshot, False
+            return (tag_from_json(root.store.get(path), file_name[len(TAG_PREFIX) :], path).snapshot,), False
         number = parse_number(SNAPSHOT_PREFIX, file_name)
         if number is not None:
             found = Snapshots(root.store, home, root.env).find(number)
@@ -238,7 +257,7 @@ class _Reader:
             found = Changelogs(root.store, home).find(parse_number(CHANGELOG_PREFIX, file_name) or 0)
         if found is None:
             raise FileMissingError(f"{path} went while it was read", path=path, operation="get")
-        return found, number is None
+        return (found,), number is None
 
     def _take_list(self, name: str, *, missing_ok: bool) -> None:
         """A manifest list, its manifests, and what they name."""
@@ -283,14 +302,18 @@ class _Reader:
 
 
 def _states(root: TableRoot, home: str) -> Iterator[FileStatus]:
-    """The files of a branch that hold its states: snapshots first, which may become changelogs or tags meanwhile."""
+    """The files of a branch that hold its states: snapshots first, which may become changelogs or tags meanwhile.
+
+    A rollback or fast-forward that is under way holds states, too.
+    """
     numbered = ((snapshot_directory(home), SNAPSHOT_PREFIX), (changelog_directory(home), CHANGELOG_PREFIX))
     for directory, prefix in numbered:
         for status in root.store.list(directory):
             if not status.is_directory and parse_number(prefix, status.name) is not None:
                 yield status
     for status in root.store.list(tag_directory(home)):
-        if not status.is_directory and status.name.startswith(TAG_PREFIX) and status.name != TAG_PREFIX:
+        is_tag = status.name.startswith(TAG_PREFIX) and status.name != TAG_PREFIX
+        if not status.is_directory and (is_tag or status.name == CUT):
             yield status
 
 

@@ -21,7 +21,9 @@ from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.maintain.file_directories import Directory, bucket_directories, external_roots, metadata_directories
 from paimon_py.maintain.hands import Hands, OwnHands, Target, is_older
-from paimon_py.maintain.reachable import Reachable, homes
+from paimon_py.maintain.idle_users import forget_user, idle_users
+from paimon_py.maintain.reachable import Home, Reachable, homes
+from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
 from paimon_py.scan.moments import limit_before
@@ -59,13 +61,14 @@ def limit_of(clock: Clock, older_than: datetime | timedelta | int | None) -> int
 def remove_orphans(
     root: TableRoot, limit_millis: int, *, dry_run: bool, progress: Progress | None = None, hands: Hands | None = None
 ) -> RemovedOrphans:
-    """Delete the files of a table that nothing names and that are older than a limit.
+    """Delete the files of a table that nothing names and that are older than a limit, and forget idle users.
 
     Args:
         hands: who lists directories and deletes files; None: this process.
 
     Cost: every state, manifest list, manifest and index manifest once, a list for each directory, a delete for each
-        file; three calls to learn the time of the store. Memory: 8 bytes for each name, and the largest directory.
+        file; a list for each branch and three calls for each idle user; three calls to learn the time of the store.
+        Memory: 8 bytes for each name, and the largest directory.
     Raises:
         CorruptionError, StorageError: something that may name files cannot be read, or a directory not be listed; what
             was deleted before was an orphan.
@@ -77,6 +80,8 @@ def remove_orphans(
     settled = root.env.clock.millis() - (lag or 0) - _HOUR_MILLIS
     search = _Search(root, limit_millis, min(limit_millis, settled), hands, progress, dry_run=dry_run)
     search.run()
+    if lag is not None:
+        search.forget_users(root.env.clock.millis() - lag)
     found = search.result()
     if not dry_run:
         gone = found.files - found.left_files
@@ -122,8 +127,19 @@ class _Search:
             while len(self._candidates) >= _DELETED_AT_ONCE:
                 self._clean()
         self._clean()
+        self._clean_marks(branches)
         self._remove_directories()
         tally.end()
+
+    def forget_users(self, now_millis: int) -> None:
+        """Forget users that have been idle for long and that no state names, not even one that came meanwhile."""
+        branches = homes(self._root)
+        if not list(idle_users(self._root, branches, now_millis, self._reachable.users)):
+            return
+        self._reachable.read()
+        idle = idle_users(self._root, branches, now_millis, self._reachable.users)
+        gone = [user.name for user in idle if self._dry_run or forget_user(self._root, user)]
+        self._count(users=tuple(sorted(gone)))
 
     def result(self) -> RemovedOrphans:
         """What was found."""
@@ -157,6 +173,21 @@ class _Search:
             paths=(*self._found.paths, *(status.path for _, status in going))[:_SHOWN],
             left_files=self._found.left_files + left,
         )
+
+    def _clean_marks(self, branches: Sequence[Home]) -> None:
+        """Delete the marks of consumers that are gone, but for one that is made again meanwhile."""
+        marks = [mark for home in branches for mark in Consumers(self._root.store, home.path).left_marks()]
+        for mark in marks:
+            status = self._root.store.stat(mark.path) if is_older(mark, self._limit) else None
+            if status is None or not is_older(status, self._limit):
+                continue
+            left = 0 if self._dry_run else self._delete([(self._root.store, mark.path)])
+            self._count(
+                files=self._found.files + 1,
+                size_bytes=self._found.size_bytes + mark.size_bytes,
+                paths=(*self._found.paths, mark.path)[:_SHOWN],
+                left_files=self._found.left_files + left,
+            )
 
     def _delete(self, targets: Sequence[Target]) -> int:
         """Delete files, and tell of them as they go. Gives how many are left."""

@@ -178,6 +178,13 @@ class Consumers:
                 gone.append(name)
         return gone
 
+    def left_marks(self) -> list[FileStatus]:
+        """The files with marks of consumers that are gone: Java forgets consumers and leaves these. Cost: one list."""
+        found = self._store.list(consumer_directory(self._path))
+        names = {one.name[len(CONSUMER_PREFIX) :] for one in found if one.name.startswith(CONSUMER_PREFIX)}
+        marks = [one for one in found if not one.is_directory and one.name.startswith(CONSUMER_MARK_PREFIX)]
+        return [one for one in marks if one.name[len(CONSUMER_MARK_PREFIX) :] not in names]
+
     def _files(self) -> list[FileStatus]:
         found = self._store.list(consumer_directory(self._path))
         named = [status for status in found if not status.is_directory and status.name.startswith(CONSUMER_PREFIX)]

@@ -88,19 +88,29 @@ class UserFiles:
             except FileMissingError:
                 continue
 
+    def name_of(self, file: FileStatus) -> str:
+        """The user of a file; the name of the file where it cannot be read any more. Cost: one get."""
+        try:
+            return self._read(file.path).user
+        except (FileMissingError, CorruptionError):
+            return file.name
+
     def delete(self, user: str) -> None:
         """Forget a user; one that has no file is as good."""
         self._store.delete(self._file(user))
 
     def _file(self, user: str) -> str:
-        """Names of users are any texts: the name of the file is a digest."""
-        digest = hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
-        return join(user_directory(self._path), USER_PREFIX + digest)
+        return join(user_directory(self._path), user_file_name(user))
 
     def _read(self, path: str) -> UserFile:
         data = self._store.get(path)
         with decoding_metadata(path):
             return _decoded(decode_object(data, path), path)
+
+
+def user_file_name(user: str) -> str:
+    """The name of a user's file: names of users are any texts, so that it is a digest."""
+    return USER_PREFIX + hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
 
 
 def _decoded(data: Mapping[str, object], path: str) -> UserFile:

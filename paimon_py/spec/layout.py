@@ -48,6 +48,7 @@ _JOINERS = "\u200c\u200d"
 _ESCAPED = frozenset({*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{}[]^"})
 _HEX_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
 _NUMBERED = re.compile("[0-9]{1,19}")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
 _JAVA_BLANKS = frozenset(
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
@@ -342,6 +343,11 @@ def _name_problem(name: str, bytes_max: int) -> str | None:
     if len(name.encode("utf-8", "surrogatepass")) > bytes_max:
         return f"must not be longer than {bytes_max} bytes"
     return None
+
+
+def is_temporary(file_name: str) -> bool:
+    """Whether a file has such a name until it is complete and becomes another; Java's are made alike."""
+    return _TEMPORARY.fullmatch(file_name) is not None
 
 
 def is_plain_directory(directory: str) -> bool:

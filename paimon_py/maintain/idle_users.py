@@ -1,0 +1,61 @@
+"""Users whose last number is forgotten: they have not committed for long, and no state of the table names them.
+
+A user that a snapshot, tag, branch or kept changelog names stays known whatever its age: its file is the backup of what
+these say.
+
+Source: docs/reliability.md §3 (h); docs/decisions/0030-lineage.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from paimon_py.maintain.hands import is_older
+from paimon_py.maintain.reachable import Home
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.user_files import UserFiles, user_file_name
+from paimon_py.spec.options import Options
+from paimon_py.storage.store import FileStatus
+
+RETENTION = "commit.user-retention"
+
+
+class IdleUser(NamedTuple):
+    """The file of a user that no state names and that has not committed for long. `name`: of its file if it is damaged.
+
+    `limit`: the file was last written before this time, in epoch milliseconds of the store's clock.
+    """
+
+    name: str
+    file: FileStatus
+    limit: int
+
+
+def idle_users(
+    root: TableRoot, branches: Sequence[Home], now_millis: int, named: Collection[str]
+) -> Iterator[IdleUser]:
+    """The users of some branches that have been idle for longer than `commit.user-retention` of their branch.
+
+    Args:
+        now_millis: the time, by the clock of the store.
+        named: users that some state of the table names.
+
+    Cost: a list for each branch, and a get for each user that is idle.
+    """
+    kept = {user_file_name(user) for user in named}
+    for branch in branches:
+        retention = Options(branch.schemas.latest().options).get_duration(RETENTION)
+        files, limit = UserFiles(root.store, branch.path), now_millis - retention
+        for file in files.files():
+            if is_older(file, limit) and file.name not in kept:
+                yield IdleUser(files.name_of(file), file, limit)
+
+
+def forget_user(root: TableRoot, user: IdleUser) -> bool:
+    """Delete the file of a user unless the user has committed meanwhile. Whether it went. Cost: a stat and a delete."""
+    status = root.store.stat(user.file.path)
+    if status is None or not is_older(status, user.limit):
+        return False
+    root.store.delete(user.file.path)
+    return True
