@@ -116,11 +116,10 @@ class Life:
             second.upsert(given)
 
     def has_on(self, names):
-        """Whether `on` takes such data: it sets no partition, and refuses a sequence that falls, and data that could not
-        be inserted."""
+        """Whether `on` takes such data: it sets no partition, and refuses a sequence that falls."""
         moves = "p" in names and "p" in self.partitions
         falls = "sequence.field" in self.options and "g" in names
-        return not (self.is_partial or moves or falls) and set(GIVEN_ALWAYS) <= set(names)
+        return not (self.is_partial or moves or falls)
 
     @property
     def partitions(self):

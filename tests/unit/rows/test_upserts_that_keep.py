@@ -115,6 +115,10 @@ def test_a_new_row_that_lacks_a_not_null_column_is_refused_by_name_and_nothing_i
         table.upsert([{"p": 1, "k": 1, "a": 10}, {"p": 1, "k": 99, "a": 9}])
     assert raised.value.fields == ("b",)
     assert row(table, 1)["a"] == 9 and reopened(table).snapshot().id == 2
+    assert table.upsert([{"p": 1, "k": 1, "a": 9}], on=["p", "k"]).updated == 1
+    with pytest.raises(SchemaError, match="b: missing"):
+        table.upsert([{"p": 1, "k": 1, "a": 10}, {"p": 1, "k": 99, "a": 9}], on=["p", "k"])
+    assert row(table, 1)["a"] == 9 and reopened(table).snapshot().id == 3
     assert not table.remove_orphans(dry_run=True).files
 
 
