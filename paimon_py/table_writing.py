@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -33,6 +34,9 @@ from paimon_py.tally import Progress, Tally
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
 from paimon_py.write.streams import counted_stream, known_rows, open_stream
+
+if TYPE_CHECKING:
+    from paimon_py.write.loaded_files import LoadFormat
 
 
 def writer(
@@ -107,6 +111,41 @@ def upsert(
         snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before,
         already_committed=done.already_committed, upserted=done.row_count, files_added=done.file_count,
     )  # fmt: skip
+
+
+def load(
+    root: TableRoot, schema: TableSchema, files: object, how: LoadFormat, options: Mapping[str, str], *,
+    overwrite: Mapping[str, object] | str | None, label: CommitLabel, progress: Progress | None,
+) -> CommitResult:  # fmt: skip
+    """See `Table.load_files`; `options`: of the store that the files lie in."""
+    from paimon_py.write.loaded_files import INTO_FILES, Told, find_files
+
+    check_progress(progress)
+    request = CommitRequest(label=label, overwrite=overwrite_of(schema, overwrite), is_new=True)
+    known = committed_before(root, schema, label)
+    if known is not None:
+        return known
+    found = find_files(files, options)
+    for file in found:
+        how.format_of(file.path)
+    told = Told(progress, found)
+    replaces = request.overwrite is not None
+    with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
+        if isinstance(request.overwrite, PartitionChoice):
+            session.keep_to(request.overwrite)
+        session._count_by(Tally(told.written, 0, INTO_FILES))
+        for file in found:
+            with file.batches(how, schema, told) as batches:
+                session.write_arrow(batches)
+        if replaces and not told.rows:
+            raise UsageError(
+                f"the {len(found)} files hold no row, and overwrite={overwrite!r} would replace rows with nothing;"
+                " drop_partitions and truncate do that"
+            )
+        told.end_reading()
+        changes = session.changes(is_new=True)
+        with uncommitted(lambda: session.discard(changes)):
+            return cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
 
 
 def publish(

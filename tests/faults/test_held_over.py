@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_py import AddColumn, Catalog, PaimonError, Table, TableNotFoundError, col
+from paimon_py.storage.open import open_store
 
 COLUMNS = pa.schema(
     [pa.field("p", pa.string(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())]
@@ -61,6 +62,7 @@ VERBS = {
     "expire_snapshots": lambda table, _: table.expire_snapshots(retain_min=1, retain_max=1),
     "expire_tags": lambda table, _: table.expire_tags(older_than=AGE),
     "fast_forward": lambda table, _: table.fast_forward("b", discard=True),
+    "load_files": lambda table, _: table.load_files(csv_file()),
     "mark_partitions_done": lambda table, _: table.mark_partitions_done([{"p": "a"}]),
     "merge": lambda table, _: table.merge(rows(1, 9), ["p", "k"], when_matched_update=True, when_not_matched_insert=True),
     "purge_files": lambda table, _: table.purge_files(),
@@ -93,6 +95,13 @@ HELD = {
     "all rows": lambda held: held["table"].to_arrow(),
     "writer": lambda held: held["table"].commit(written(held["writer"])),
 }
+
+
+def csv_file():
+    """A file of rows that lies beside no table."""
+    store, path = open_store("memory://inbox/new.csv", {})
+    store.put(path, b"p,k,v\na,7,7\n")
+    return path
 
 
 def written(writer):
