@@ -39,6 +39,7 @@ from paimon_py.table_cleaning import TableCleaning
 from paimon_py.table_door import at_table_door, commits, reads
 from paimon_py.table_health import TableHealth
 from paimon_py.table_keeping import TableKeeping
+from paimon_py.table_loading import TableLoading
 from paimon_py.table_partitions import TablePartitions
 from paimon_py.table_reading import TableReading
 from paimon_py.table_rows import TableRows
@@ -56,8 +57,8 @@ if TYPE_CHECKING:
 
 @at_table_door
 class Table(
-    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TablePartitions, TableReading, TableRows,
-    TableStatistics, TableStreams, HasOtherNames,
+    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TableLoading, TablePartitions, TableReading,
+    TableRows, TableStatistics, TableStreams, HasOtherNames,
 ):
     """A table in a warehouse or at a path.
 

@@ -65,15 +65,21 @@ class TableRows(OpenedTable):
     ) -> RowsResult:  # fmt: skip
         """Replace the rows that have the keys of `data`, and add the others, as one commit.
 
-        With `on`, columns that `data` lacks keep their values in rows that are there. Without `on`, which needs a
-        primary key, no old row is looked at: such columns become NULL or their default, as in `write_arrow`.
+        Columns that `data` lacks keep their values in rows that are there; new rows get the default or NULL. That is
+        meant of columns as a whole: a ROW is one, and in a list of mappings a name that one of them leaves out is NULL.
 
         Args:
-            on: the columns that make the key.
+            on: the columns that make the key; left out, the primary key, which takes the rows of one key as they come,
+                and `_row_kind`.
             user, identifier: as `delete`.
             progress: as `delete`; without `on` as `write_arrow`.
 
-        Raises: as `merge`.
+        Cost: under the primary key that of `write_arrow` where the data have every column, and where the merge engine
+            is `partial-update` and keeps the others by itself. Else each key is looked up, for the columns that the
+            data lack: the data stay in memory up to `write-buffer-size`, then on local disk, beside the rows of
+            65,536 keys and `lookup.cache-max-memory-size`. With another `on`: as `merge`.
+        Raises: as `merge`, and SchemaError naming the column where a new row lacks one that is NOT NULL without a
+            default.
         """
         from paimon_py import table_writing
 

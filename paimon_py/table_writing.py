@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -32,7 +33,10 @@ from paimon_py.spec.supported import check_compactable, check_writable
 from paimon_py.tally import Progress, Tally
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
-from paimon_py.write.streams import counted_stream, known_rows
+from paimon_py.write.streams import counted_stream, known_rows, open_stream
+
+if TYPE_CHECKING:
+    from paimon_py.write.loaded_files import LoadFormat
 
 
 def writer(
@@ -71,14 +75,7 @@ def write(
     mode = overwrite_of(schema, overwrite)
     request = CommitRequest(label=label, overwrite=mode, watermark=watermark, is_new=True)
     known = committed_before(root, schema, label)
-    if known is not None:
-        return known
-    can_repeat = mode is None and isinstance(data, (pa.Table, pa.RecordBatch))
-    if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
-        done = on_latest(root, lambda _, number: _written(root, schema, data, request, progress, number), rounds=ROUNDS)
-    else:
-        done = _written(root, schema, data, request, progress)
-    return cared_for(root, schema, done, of_batch=True)
+    return _published(root, schema, data, request, progress, known_rows(data)) if known is None else known
 
 
 def upsert(
@@ -91,14 +88,64 @@ def upsert(
 
         rows = verbs.once(root, schema, label, lambda: verbs.upsert(root, schema, data, on, label, progress))
         return rows if rows.already_committed else cared_for(root, schema, rows, of_batch=True)
+    from paimon_py.rows.lacking import lacking_columns
+    from paimon_py.rows.result import of_earlier
     from paimon_py.rows.rules import check_replacing
 
     check_replacing(schema, "upsert")
-    done = write(root, schema, data, label=label, progress=progress)
+    check_progress(progress)
+    known = committed_before(root, schema, label)
+    if known is not None:
+        return of_earlier(known)
+    count = known_rows(data)
+    given = data if isinstance(data, (pa.Table, pa.RecordBatch)) else open_stream(data, schema.fields)
+    lacking = lacking_columns(schema, given.schema.names)
+    if lacking:
+        from paimon_py.rows.keeping import upsert_keeping
+
+        kept = upsert_keeping(root, schema, open_stream(given), lacking, label=label, progress=progress)
+        return cared_for(root, schema, kept, of_batch=True)
+    request = CommitRequest(label=label, is_new=True)
+    done = _published(root, schema, given, request, progress, count)
     return RowsResult(
         snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before,
         already_committed=done.already_committed, upserted=done.row_count, files_added=done.file_count,
     )  # fmt: skip
+
+
+def load(
+    root: TableRoot, schema: TableSchema, files: object, how: LoadFormat, options: Mapping[str, str], *,
+    overwrite: Mapping[str, object] | str | None, label: CommitLabel, progress: Progress | None,
+) -> CommitResult:  # fmt: skip
+    """See `Table.load_files`; `options`: of the store that the files lie in."""
+    from paimon_py.write.loaded_files import INTO_FILES, Told, find_files
+
+    check_progress(progress)
+    request = CommitRequest(label=label, overwrite=overwrite_of(schema, overwrite), is_new=True)
+    known = committed_before(root, schema, label)
+    if known is not None:
+        return known
+    found = find_files(files, options)
+    for file in found:
+        how.format_of(file.path)
+    told = Told(progress, found)
+    replaces = request.overwrite is not None
+    with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
+        if isinstance(request.overwrite, PartitionChoice):
+            session.keep_to(request.overwrite)
+        session._count_by(Tally(told.written, 0, INTO_FILES))
+        for file in found:
+            with file.batches(how, schema, told) as batches:
+                session.write_arrow(batches)
+        if replaces and not told.rows:
+            raise UsageError(
+                f"the {len(found)} files hold no row, and overwrite={overwrite!r} would replace rows with nothing;"
+                " drop_partitions and truncate do that"
+            )
+        told.end_reading()
+        changes = session.changes(is_new=True)
+        with uncommitted(lambda: session.discard(changes)):
+            return cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
 
 
 def publish(
@@ -172,11 +219,25 @@ def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:
     return Changes.concat(parts)
 
 
+def _published(
+    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None, count: int
+) -> CommitResult:
+    """Write and commit; `count`: how many rows there are, 0 where nobody knows."""
+    can_repeat = request.overwrite is None and isinstance(data, (pa.Table, pa.RecordBatch))
+    if can_repeat and bucket_mode(schema) is BucketMode.MOVING:
+        done = on_latest(
+            root, lambda _, number: _written(root, schema, data, request, progress, count, number), rounds=ROUNDS
+        )
+    else:
+        done = _written(root, schema, data, request, progress, count)
+    return cared_for(root, schema, done, of_batch=True)
+
+
 def _written(
-    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None,
+    root: TableRoot, schema: TableSchema, data: object, request: CommitRequest, progress: Progress | None, count: int,
     attempt: int = 1,
 ) -> CommitResult:  # fmt: skip
-    tally = Tally(progress, 0 if progress is None else known_rows(data), "rows", steps=2, attempt=attempt)
+    tally = Tally(progress, count, "rows", steps=2, attempt=attempt)
     replaces = request.overwrite is not None
     with writer(root, schema, overwrite=replaces, keeps_changelog=not replaces) as session:
         if isinstance(request.overwrite, PartitionChoice):

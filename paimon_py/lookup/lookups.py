@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_schema
-from paimon_py.codec.columns import from_numpy, numpy_values
+from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.doors import NameList, check_progress
 from paimon_py.errors import UsageError
@@ -104,6 +104,16 @@ class Lookups:
         asked.numbers = np.arange(len(asked))
         found = list(self._of(schema, snapshot).rows(asked, schema.fields)) if len(asked) else []
         return _answer(asked, schema.fields, found, with_missing=False)
+
+    def found_at(
+        self, snapshot: Snapshot, schema: TableSchema, asked: AskedKeys, fields: Sequence[Field]
+    ) -> tuple[Ints, list[pa.Array]]:
+        """Which row each of the distinct keys has, −1 for none, and some columns of these rows, none of the key.
+
+        Raises: as `Table.lookup`.
+        """
+        found = list(self._of(schema, snapshot).rows(asked, fields)) if len(asked) else []
+        return _rows_of(asked, found), [_joined(found, field) for field in fields]
 
     def _of(self, schema: TableSchema, snapshot: Snapshot) -> _State:
         """What is known of a snapshot. A rollback may reuse an id, so all of it is compared: it names its manifests."""
@@ -202,10 +212,7 @@ class _State:
 
 def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatch], *, with_missing: bool) -> pa.Table:
     """The found rows in the order of the asked keys."""
-    row_of = np.full(len(asked), -1, np.int64)
-    numbers = [numpy_values(batch.column(NUMBER)) for batch in found]
-    row_of[np.concatenate([*numbers, _NO_ROWS])] = np.arange(sum(map(len, numbers)))
-    wanted = row_of[asked.numbers]
+    wanted = _rows_of(asked, found)[asked.numbers]
     known = wanted >= 0
     if not with_missing and not known.all():
         wanted = wanted[known]
@@ -218,12 +225,24 @@ def _answer(asked: AskedKeys, fields: Sequence[Field], found: list[pa.RecordBatc
             columns.append(keys[field].take(of_keys))
             shown.append(field)
             continue
-        parts = [batch.column(field.name) for batch in found]
-        columns.append((pa.concat_arrays(parts) if parts else pa.nulls(0, to_arrow_field(field).type)).take(places))
+        columns.append(_joined(found, field).take(places))
         shown.append(_nullable(field) if with_missing else field)
     if not fields:
         return pa.table({"rows": pa.nulls(len(places))}).select([])
     return pa.Table.from_arrays(columns, schema=to_arrow_schema(shown))
+
+
+def _rows_of(asked: AskedKeys, found: list[pa.RecordBatch]) -> Ints:
+    """The place of every distinct key's row among those found, −1 for none."""
+    row_of: Ints = np.full(len(asked), -1, np.int64)
+    numbers = [numpy_values(batch.column(NUMBER)) for batch in found]
+    row_of[np.concatenate([*numbers, _NO_ROWS])] = np.arange(sum(map(len, numbers)))
+    return row_of
+
+
+def _joined(found: list[pa.RecordBatch], field: Field) -> pa.Array:
+    parts = [batch.column(field.name) for batch in found]
+    return pa.concat_arrays(parts) if parts else pa.nulls(0, to_arrow_field(field).type)
 
 
 def _nullable(field: Field) -> Field:

@@ -135,8 +135,7 @@ def clauses_of(
     on = {field.name: name for name, field in keys}
 
     def setting(given: object, scope: Scope, name: str) -> list[Clause]:
-        shown = verb if verb == "upsert" else f"{verb}: {name}"
-        return [_setting(schema, each, scope, shown, on) for each in _listed(given, name)]
+        return [_setting(schema, each, scope, verb, name, on) for each in _listed(given, name)]
 
     def deleting(given: object, scope: Scope, name: str) -> list[Clause]:
         return [_deleting(each, scope, name) for each in _listed(given, name)]
@@ -196,7 +195,10 @@ def _deleting(asked: object, scope: Scope, name: str) -> Clause:
     return Clause(scope.condition(asked))
 
 
-def _setting(schema: TableSchema, asked: object, scope: Scope, name: str, on: Mapping[str, str]) -> Clause:
+def _setting(
+    schema: TableSchema, asked: object, scope: Scope, verb: str, name: str, on: Mapping[str, str]
+) -> Clause:
+    name = verb if verb == "upsert" else f"{verb}: {name}"
     condition = None
     insert = not scope.target
     if isinstance(asked, tuple) and len(asked) == 2:
@@ -211,7 +213,7 @@ def _setting(schema: TableSchema, asked: object, scope: Scope, name: str, on: Ma
             f'{name} is {every}values such as {{"c": 1}}, (condition, values), or a list of these, not {asked!r}'
         )
     if insert:
-        _check_inserted(schema, asked, name)
+        _check_inserted(schema, asked, name, may_lack=verb == "upsert")
     else:
         check_assigned(schema, asked, name)
     return Clause(condition, assignments(schema.fields, asked, scope))
@@ -236,11 +238,12 @@ def _all(
     return found
 
 
-def _check_inserted(schema: TableSchema, asked: Mapping[str, object], name: str) -> None:
+def _check_inserted(schema: TableSchema, asked: Mapping[str, object], name: str, *, may_lack: bool) -> None:
+    """`may_lack`: whoever writes new rows tells which columns they lack, if there is one."""
     unknown = [column for column in asked if column not in schema.names]
     if unknown:
         shown = ", ".join(map(repr, unknown))
         raise UsageError(f"{name} sets {shown}, which the table has not; its columns: {', '.join(schema.names)}")
     missing = [f.name for f in schema.fields if f.name not in asked and not f.type.nullable and f.default is None]
-    if missing:
+    if missing and not may_lack:
         raise SchemaError(f"{name} says nothing of {', '.join(missing)}, which may not be NULL", fields=tuple(missing))

@@ -19,7 +19,8 @@ class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
             no row changed, or that state is not known any more.
         already_committed: the user had committed the number before; nothing was done now.
         deleted, updated, inserted: how many rows. An update counts however often the value was the same before.
-        upserted: rows written under a primary key without looking whether it was there.
+        upserted: rows written under a primary key without looking whether it was there; `upsert` of data that lack
+            columns looks, and counts keys as updated, inserted or deleted.
         files_added: data files that were written.
         files_removed: data files that were rewritten, or of which no row was left.
         rounds: how often the operation was evaluated because others changed what it had read.

@@ -132,8 +132,7 @@ def merge_work(
     """
     check_updatable(schema, verb)
     keys = join_keys(schema, on)
-    limit = max(1, min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX))
-    source = Source(data, keys, root.env.spill, limit, schema.fields)
+    source = Source(data, keys, root.env.spill, source_limit(schema), schema.fields)
     names = {field.name for _, field in keys}
     unique = verb == "upsert" or (bool(schema.primary_keys) and names == set(schema.primary_keys))
     clauses = clauses_of(schema, source.schema, keys, asked, unique=unique, verb=verb)
@@ -142,7 +141,7 @@ def merge_work(
     try:
         source.load()
         apart = clauses.unmatched_where
-        predicate = None if apart == Constant(True) else _reach(schema, source, keys)
+        predicate = None if apart == Constant(True) else reach(schema, source, keys)
         predicate = None if predicate is None else any_of([predicate, apart])
         blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
         yield Work(predicate, blocks, "MERGE", alone=source.blocks == 1, passes=source.blocks)
@@ -197,13 +196,12 @@ def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progre
     return evaluate
 
 
-def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:
-    if where is None:
-        raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
-    return bind(predicate_of(where), schema.fields)
+def source_limit(schema: TableSchema) -> int:
+    """How many bytes of a source are kept in memory."""
+    return max(1, min(Options(schema.options).get_memory("write-buffer-size"), _SOURCE_MAX))
 
 
-def _reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]) -> Predicate | None:
+def reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]) -> Predicate | None:
     """What must hold for rows of the table with a key of the source; None if that cannot be said."""
     values: list[list[pa.Array]] = [[] for _ in keys]
     for number in range(source.blocks):
@@ -219,6 +217,12 @@ def _reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]
             limits = col(field.name).isin(list(known)) if few else col(field.name).between(*_ends(known))
             parts.append(bind(limits, schema.fields))
     return all_of(parts) if parts else None
+
+
+def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:
+    if where is None:
+        raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
+    return bind(predicate_of(where), schema.fields)
 
 
 def _ends(values: pa.Array) -> pa.Array:

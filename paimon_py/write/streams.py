@@ -29,7 +29,8 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
 
     Raises:
         UsageError: `data` is something else.
-        SchemaError: values of a column of mappings do not go together.
+        SchemaError: values of a column of mappings do not go together; while it is read, a file of a dataset with a
+            column that the dataset lacks.
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
@@ -110,7 +111,9 @@ def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader
     if library == "polars" and type(data).__name__ == "LazyFrame":
         return _open_lazy(data)
     if _is_dataset(data):
-        return data.scanner().to_reader()  # type: ignore[attr-defined]
+        from paimon_py.write.datasets import open_dataset
+
+        return open_dataset(data)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     if hasattr(data, "__arrow_c_array__"):

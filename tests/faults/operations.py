@@ -167,6 +167,11 @@ def _upserted(scene: Scene, state: State) -> State:
     return scene.after(changed, tuple(row for row in NEW if row[:2] not in left))
 
 
+def _kept(scene: Scene, state: State) -> State:
+    """The rows of NEW without w: rows that are there keep theirs."""
+    return scene.after(state, tuple((p, k, v, state.get((p, k), (None, None))[1]) for p, k, v, _ in NEW))
+
+
 # -- verbs ----------------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +303,10 @@ def changes_rows(scene: Scene) -> bool:
     return scene.engine in ("append", "deduplicate") and option(scene, "bucket") != "-2"
 
 
+def looks_rows_up(scene: Scene) -> bool:
+    return changes_rows(scene) and scene.engine == "deduplicate" and not scene.moving
+
+
 def has_fixed_buckets(scene: Scene) -> bool:
     return option(scene, "bucket") not in (None, "-1") and (not scene.skips_level_0 or scene.raised == 3)
 
@@ -336,6 +345,7 @@ OPERATIONS = {
     "shared writers": Operation(shared, adding(NEW), is_dynamic),
     "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS),
     "overtaken update": Operation(overtaken_update, after_late(each_row(_counted)), changes_rows, LATE),
+    "upsert some": Operation(lambda t: t.upsert(batch(NEW).select(["p", "k", "v"])), _kept, looks_rows_up),
     "overtaken merge": Operation(overtaken_merge, after_late(_met), changes_rows, LATE),
 }  # fmt: skip
 

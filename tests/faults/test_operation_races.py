@@ -105,7 +105,8 @@ QUICK = [
     ("compact", "delete", "clustered"), ("overwrite", "merge", "keyed vectors"), ("drop", "upsert", "dynamic vectors"),
     ("write", "alter", "settled vectors"), ("compact", "compact fully", "postponed vectors"),
     ("merge", "replace", "dynamic without index"), ("rounds", "drop", "moving"), ("write", "merge", "moving vectors"),
-    ("rounds", "compact", "moving"), ("compact", "write", "moving sums"),
+    ("upsert some", "upsert", "keyed"), ("upsert some", "update", "eager"), ("upsert some", "compact fully", "keyed vectors"),
+    ("upsert some", "write", "dynamic"), ("rounds", "compact", "moving"), ("compact", "write", "moving sums"),
 ]  # fmt: skip
 
 

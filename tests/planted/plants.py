@@ -742,4 +742,31 @@ CLOCKS = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE, *CARE, *CLOCKS)
+KEEPING = (
+    plant(
+        "an upsert that was overtaken does not ask which keys others wrote",
+        "return not any((probe.find(keys) >= 0).any() for keys in own for probe in probes)",
+        "return True",
+        "unit/rows/test_upserts_that_keep.py::test_a_row_that_others_change_meanwhile_is_looked_up_again",
+    ),
+    plant(
+        "a column of a sequence group that the data lack is not looked up",
+        "if replaces and (is_touched or name in required):",
+        "if replaces and name in required:",
+        "unit/rows/test_upserts_that_keep.py::test_only_columns_that_the_engine_does_not_keep_are_looked_up",
+    ),
+    plant(
+        "a row after a delete of its key keeps the columns of the deleted one",
+        "found: Mask = before > np.repeat(before[firsts], sizes)",
+        "found: Mask = before < 0 * np.repeat(before[firsts], sizes)",
+        "unit/rows/test_upserts_that_keep.py::test_kinds_of_rows_go_on_working_and_a_row_after_a_delete_is_new",
+    ),
+    plant(
+        "a column that a dataset's file has and its schema lacks is left out",
+        "unknown = [name for name in names if name not in schema.names]\n    if not unknown:",
+        "unknown = [name for name in names if name not in schema.names]\n    if unknown or not unknown:",
+        "unit/write/test_loaded_files.py::test_a_dataset_that_would_leave_a_column_out_is_refused_by_file_and_column",
+    ),
+)
+
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE, *CARE, *CLOCKS, *KEEPING)

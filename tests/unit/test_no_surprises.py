@@ -391,12 +391,14 @@ def test_null_of_pandas_is_null(orders):
     assert orders.scan(where=col("id").isin([1, pd.NA])).count() == 1
 
 
-def test_an_upsert_keeps_what_is_not_given_with_on_alone(orders):
+def test_an_upsert_keeps_what_is_not_given(orders):
     orders.write_arrow(pa.table({"id": [1], "amount": [5], "price": [1.5]}))
     orders.upsert(pa.table({"id": [1], "amount": [6]}), on=["id"])
     assert orders.to_arrow().to_pylist() == [{"id": 1, "amount": 6, "price": 1.5}]
     orders.upsert(pa.table({"id": [1], "amount": [7]}))
-    assert orders.to_arrow().to_pylist() == [{"id": 1, "amount": 7, "price": None}]
+    assert orders.to_arrow().to_pylist() == [{"id": 1, "amount": 7, "price": 1.5}]
+    orders.write_arrow(pa.table({"id": [1], "amount": [8]}))
+    assert orders.to_arrow().to_pylist() == [{"id": 1, "amount": 8, "price": None}]
 
 
 @pytest.mark.parametrize("ask", [lambda t: t.scan(where="added = 1").count(), lambda t: t.update("id = 1", {"added": 1}),

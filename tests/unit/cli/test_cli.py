@@ -292,7 +292,8 @@ def test_files_are_loaded_as_one_commit(run, place, tmp_path, suffix):
 def test_several_files_and_kinds_make_one_commit(run, place, tmp_path):
     first, second = write_file(tmp_path / "new.parquet"), tmp_path / "more.txt"
     second.write_text("p;k;v;_row_kind\n7;1;-;-D\n1;1;;-D\n")
-    assert run("load", place, second)[0] == 2
+    code, _, err = run("load", place, second)
+    assert code == 1 and "more.txt' does not say what the file is" in err and "--kind" in err
     done = as_json(run, "load", place, second, "--kind", "csv", "--delimiter", ";", "--null", "-")
     assert (done["snapshot_id"], done["rows"]) == (4, 2)
     good(run, "load", place, first, write_file(tmp_path / "new.csv"))

@@ -1,0 +1,79 @@
+"""Which columns an upsert has to look up because its data lack them. Pure.
+
+A row under a primary key replaces the older one as a whole, so what the data lack has to be written again. Partial
+updates keep by themselves what a row leaves NULL, but for columns that a new row would fill, and those of a sequence
+group.
+
+Source: Java `PartialUpdateMergeFunction`, `DefaultValueRow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from paimon_py.errors import SchemaError
+from paimon_py.spec.aggregate_rules import named_function
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.engine_rules import sequence_groups
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.types import Field
+
+_TAKES_NULL = frozenset(("last_value", "first_value", "primary-key"))
+"""Aggregate functions to which a NULL is a value like any other, and the old value again changes nothing."""
+
+
+class LackingColumn(msgspec.Struct, frozen=True):
+    """A column that the data of an upsert lack.
+
+    `is_copied`: rows that exist get their old value again; else NULL, of which the merge engine makes the old value.
+    """
+
+    field: Field
+    is_copied: bool
+
+    @property
+    def asks_for_rows(self) -> bool:
+        """Whether what is written depends on the row that is there."""
+        return self.is_copied or self.field.default is not None or not self.field.type.nullable
+
+
+def lacking_columns(schema: TableSchema, given: Collection[str]) -> tuple[LackingColumn, ...]:
+    """What data with some columns lack; nothing if no row has to be looked up for it, or a plain write refuses them.
+
+    Raises: SchemaError for an aggregated NOT NULL column, to which neither the old value nor NULL can be written.
+    """
+    if not {*schema.primary_keys} <= {*given} <= {*schema.names, ROW_KIND_COLUMN}:
+        return ()
+    absent = [field for field in schema.fields if field.name not in given]
+    is_partial = Options(schema.options).get_enum("merge-engine") == "partial-update"
+    copied = _copied(schema, given) if is_partial else frozenset(field.name for field in absent)
+    found = tuple(LackingColumn(field, field.name in copied) for field in absent)
+    for one in found:
+        if not one.is_copied and not one.field.type.nullable:
+            name = one.field.name
+            raise SchemaError(
+                f"the data lack {name!r}, which is NOT NULL and aggregated: no value leaves it as it is; add it",
+                fields=(name,),
+            )
+    return found if any(one.asks_for_rows for one in found) else ()
+
+
+def _copied(schema: TableSchema, given: Collection[str]) -> frozenset[str]:
+    """The columns of a partial update that do not keep their values where a row leaves them NULL."""
+    groups = sequence_groups(schema.options)
+    free = set(schema.names).difference(*(group.members for group in groups))
+    required = {field.name for field in schema.fields if not field.type.nullable}
+    copied = {name for name in free if name in required or schema.field(name).default is not None}
+    copied.add(Options(schema.options).find_str("rowkind.field") or "")
+    if bucket_mode(schema) is BucketMode.MOVING:
+        copied.update(schema.partition_keys)
+    for group in groups:
+        is_touched = any(name in given for name in group.members) or not required.isdisjoint(group.fields)
+        for name in group.members:
+            replaces = name in group.fields or named_function(schema, name) in (None, *_TAKES_NULL)
+            if replaces and (is_touched or name in required):
+                copied.add(name)
+    return frozenset(copied - set(given))

@@ -1,0 +1,62 @@
+"""The verb that brings files in: rows of CSV, Parquet or JSON files, as one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Literal
+
+from paimon_py.commit.result import CommitResult
+from paimon_py.doors import mapped
+from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.table_door import OpenedTable, at_table_door, commits
+from paimon_py.tally import Progress
+
+
+@at_table_door
+class TableLoading(OpenedTable):
+    """What `Table` offers to load files."""
+
+    @commits
+    def load_files(  # noqa: PLR0913
+        self,
+        files: str | PurePath | Sequence[str | PurePath],
+        *,
+        format: str | None = None,
+        delimiter: str | None = None,
+        nulls: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        overwrite: Mapping[str, object] | Literal["dynamic"] | None = None,
+        user: str | None = None,
+        identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> CommitResult:
+        """Write the rows of files, as one commit. Columns match by name; JSON is one object on each line.
+
+        A file with a column that the table does not have is refused, so that a column that is spelt otherwise is not
+        NULL in all rows, and a CSV file with another delimiter is not one column. Columns that a file lacks become
+        NULL or their default, as in `write_arrow`.
+
+        Args:
+            files: a path, URL, directory or pattern (`"in/*.csv"`, `**` for any depth), or several; each file once.
+            format: `"csv"`, `"parquet"` or `"json"`; left out, the names of the files say.
+            delimiter: what stands between the values of CSV files; left out, a comma, in `.tsv` files a tab.
+            nulls: texts in CSV files that are NULL, beside nothing.
+            options: credentials and settings of the store that the files lie in.
+            overwrite: as in `write_arrow`; files without rows are refused then.
+            user, identifier: make the call repeatable: a number that the user has committed reads no file.
+            progress: called with bytes that were read, their sum, and the name of the file; then with rows.
+
+        Cost: one pass over the files, in the memory of one writer.
+        Raises:
+            UsageError: no file, one that is not of its format, or a name that does not say what the file is.
+            SchemaError: a file does not fit the table: its path, and every column that does not fit.
+            StorageError: a file is not there.
+            Otherwise as `write_arrow`. Nothing was written in any case.
+        """
+        from paimon_py.table_writing import load
+        from paimon_py.write.loaded_files import LoadFormat
+
+        how = LoadFormat.of(format, delimiter, nulls)
+        label, settings = CommitLabel(user, identifier), mapped("options", options)
+        return load(self._root, self._schema, files, how, settings, overwrite=overwrite, label=label, progress=progress)

@@ -1,0 +1,282 @@
+"""Files of rows that lie anywhere → record batches: CSV, Parquet and JSON, read batch by batch.
+
+Columns keep the names that the file has: whoever writes the batches refuses those that the table does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from paimon_py.codec.arrow_types import to_arrow_schema
+from paimon_py.errors import SchemaError, StorageError, UnsupportedError, UsageError
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.storage.open import open_store
+from paimon_py.storage.store import Store
+from paimon_py.tally import Progress
+
+_SUFFIXES = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
+_FORMATS = ("csv", "parquet", "json")
+_DELIMITERS = (";", "\t", "|", ",")
+_MAGIC = frozenset("*?[")
+INTO_FILES = "rows into files"
+"""What progress counts once all files were read."""
+
+
+class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """How files are read.
+
+    Attributes:
+        format: what they are; None: their names say.
+        delimiter: what stands between the values of a CSV file; None: a comma, in `.tsv` a tab.
+        nulls: texts in CSV files that are NULL, beside nothing.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    nulls: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, form: object, delimiter: object, nulls: object) -> LoadFormat:
+        """Raises: UsageError for another format, a delimiter of several characters, or nulls that are no texts."""
+        if form is not None and form not in _FORMATS:
+            raise UsageError(f"format is one of {', '.join(map(repr, _FORMATS))}, not {form!r}")
+        if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
+            raise UsageError(f"delimiter is one character, not {delimiter!r}")
+        found = (nulls,) if isinstance(nulls, str) else nulls
+        if not isinstance(found, Sequence) or not all(isinstance(text, str) for text in found):
+            raise UsageError(f'nulls are texts that mean NULL, such as ["NA"], not {nulls!r}')
+        return cls(format=form, delimiter=delimiter, nulls=tuple(found))
+
+    def format_of(self, path: str) -> str:
+        """What a file is.
+
+        Raises: UsageError if its name does not say.
+        """
+        found = self.format or _SUFFIXES.get(_suffix(path))
+        if found is None:
+            raise UsageError(
+                f"the name {path!r} does not say what the file is: give format= (--kind), 'csv', 'parquet' or 'json'"
+            )
+        return found
+
+
+class LoadedFile(NamedTuple):
+    """A file to be read: its path in its store, and how large it is."""
+
+    path: str
+    store: Store
+    size_bytes: int
+
+    @contextmanager
+    def batches(self, how: LoadFormat, schema: TableSchema, told: Told) -> Iterator[pa.RecordBatchReader]:
+        """The rows of the file. Values of CSV and JSON have the types of the table's columns.
+
+        Raises:
+            UsageError: the file is not of its format.
+            SchemaError: it does not fit the table; raised again with its path, also from the block.
+        """
+        form = how.format_of(self.path)
+        with self.store.open_read(self.path) as source:
+            with _reading(self.path):
+                names, found = _READERS[form](source, schema, how, self.path)
+            reader = pa.RecordBatchReader.from_batches(names, told.batches(found, source, self))
+            try:
+                yield reader
+            except SchemaError as error:
+                hint = _delimiter_hint(names) if form == "csv" else ""
+                raise SchemaError(f"{self.path}: {error}{hint}", fields=error.fields) from error
+
+
+class Told:
+    """How far a load has come: bytes of all files while they are read, then rows on their way into files of the table.
+
+    Attributes:
+        rows: how many rows were read.
+    """
+
+    def __init__(self, progress: Progress | None, files: Sequence[LoadedFile]) -> None:
+        self._progress = progress
+        self._size = sum(file.size_bytes for file in files)
+        self._before = self.rows = 0
+        self._is_read = False
+
+    def batches(
+        self, batches: Iterable[pa.RecordBatch], source: BinaryIO, file: LoadedFile
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a file, while it is said how far they have come.
+
+        Raises: UsageError for what cannot be read as that kind of file.
+        """
+        rest = iter(batches)
+        while True:
+            with _reading(file.path):
+                batch = next(rest, None)
+            if batch is None:
+                self._before += file.size_bytes
+                return
+            self.rows += batch.num_rows
+            if self._progress is not None:
+                done = min(self._before + source.tell(), self._size)
+                self._progress(done, self._size, file.path.rpartition("/")[2])
+            yield batch
+
+    def end_reading(self) -> None:
+        """Count rows from now on."""
+        self._is_read = True
+        if self._progress is not None:
+            self._progress(0, self.rows, INTO_FILES)
+
+    def written(self, done: int, total: int, what: str) -> None:
+        """Say what the writer counts, once there is nothing more to read."""
+        if self._is_read and self._progress is not None:
+            self._progress(done, total or self.rows, what)
+
+
+def find_files(files: object, options: Mapping[str, str]) -> tuple[LoadedFile, ...]:
+    """The files that paths and patterns mean, each once: as they are given, those of a pattern or directory by path.
+
+    Of a directory that is every file in and below it whose path has no name that begins with `.` or `_`.
+
+    Args:
+        files: a path, URL or pattern (`*`, `?`, `[a-z]`, `**` for any depth), or several.
+        options: credentials and the like of the store that the files lie in.
+
+    Raises:
+        UsageError: no path, or nothing that matches a pattern.
+        StorageError: there is no such file.
+    """
+    given: Any = [files] if isinstance(files, (str, PurePath)) else files
+    if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
+        raise UsageError(f"load_files takes a path, a pattern such as 'in/*.csv', or a list of them, not {files!r}")
+    found: dict[str, LoadedFile] = {}
+    for each in given:
+        if not isinstance(each, (str, PurePath)):
+            raise UsageError(f"load_files takes paths as texts, not {each!r}")
+        for file in _found(str(each), options):
+            found.setdefault(file.path, file)
+    if not found:
+        raise UsageError("load_files was given no file")
+    return tuple(found.values())
+
+
+def _found(text: str, options: Mapping[str, str]) -> Sequence[LoadedFile]:
+    store, place = open_store(text, options)
+    status = store.stat(place)
+    if status is not None and not status.is_directory:
+        return [LoadedFile(place, store, status.size_bytes or 0)]
+    parts = place.split("/")
+    fixed = next((at for at, part in enumerate(parts) if _MAGIC & {*part}), len(parts))
+    if fixed < len(parts):
+        matching = _matching(store, "/".join(parts[:fixed]), parts[fixed:])
+    else:
+        matching = _matching(store, place, ["**", "*"])
+    files = sorted(matching, key=lambda file: file.path)
+    if not files and fixed == len(parts) and status is None:
+        raise StorageError(f"there is no file {text}", path=text, operation="open_read")
+    if not files:
+        raise UsageError(f"no file matches {text}" if fixed < len(parts) else f"there is no file in {text}")
+    return files
+
+
+def _matching(store: Store, directory: str, parts: Sequence[str]) -> Iterator[LoadedFile]:
+    """Files below a directory, by patterns for each name of their paths."""
+    part, rest = parts[0], parts[1:]
+    if part == "**" and rest:
+        yield from _matching(store, directory, rest)
+    for child in store.list(directory):
+        is_hidden = child.name.startswith((".", "_")) and not part.startswith(child.name[0])
+        if is_hidden or not fnmatchcase(child.name, part):
+            continue
+        if child.is_directory and (rest or part == "**"):
+            yield from _matching(store, child.path, parts if part == "**" else rest)
+        elif not child.is_directory and not rest:
+            yield LoadedFile(child.path, store, child.size_bytes or 0)
+
+
+Batches = tuple[pa.Schema, Iterable[pa.RecordBatch]]
+
+
+def _csv(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> Batches:
+    """Nothing without quotes is NULL, `""` is an empty text."""
+    found = pa.csv.open_csv(
+        source,
+        parse_options=pa.csv.ParseOptions(
+            delimiter=how.delimiter or ("\t" if _suffix(path) == "tsv" else ","), newlines_in_values=True
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=_types(schema), null_values=["", *how.nulls], strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )  # fmt: skip
+    return found.schema, found
+
+
+def _json(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> Batches:  # noqa: ARG001
+    """One object on each line; which columns there are, the first rows say. Dates and times may be ISO texts.
+
+    Raises:
+        ArrowInvalid: a field comes up later.
+        UnsupportedError: pyarrow is too old.
+    """
+    if not hasattr(pa.json, "open_json"):
+        message = f"JSON files need pyarrow 20 or later, which reads them in batches; {pa.__version__} is installed"
+        raise UnsupportedError(message, feature="JSON files")
+    names = pa.json.open_json(source).schema
+    source.seek(0)
+    types = _types(schema)
+    known = pa.schema([
+        types.field(field.name).with_nullable(True) if field.name in types.names else field for field in names
+    ])
+    read = pa.schema([_json_field(field, names.field(field.name).type) for field in known])
+    options = pa.json.ParseOptions(explicit_schema=read, unexpected_field_behavior="error")
+    found = pa.json.open_json(source, parse_options=options)
+    if found.schema.names != known.names or read == known:
+        return found.schema, found
+    return known, (batch.cast(known, safe=True) for batch in found)
+
+
+def _json_field(field: pa.Field, given: pa.DataType) -> pa.Field:
+    """The type as which a field is parsed: Arrow's JSON knows no texts for dates and times of day."""
+    is_text = not pa.types.is_integer(given) and (pa.types.is_date(field.type) or pa.types.is_time(field.type))
+    return field.with_type(pa.string()) if is_text else field
+
+
+def _parquet(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> Batches:  # noqa: ARG001
+    found = pa.parquet.ParquetFile(source)
+    return found.schema_arrow, found.iter_batches()
+
+
+_READERS = {"csv": _csv, "json": _json, "parquet": _parquet}
+
+
+def _types(schema: TableSchema) -> pa.Schema:
+    return to_arrow_schema(schema.fields)
+
+
+def _suffix(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2].lower()
+
+
+def _delimiter_hint(names: pa.Schema) -> str:
+    """What was probably meant where a CSV file seems to have one column."""
+    name = names.names[0] if len(names) == 1 else ""
+    likely = next((each for each in _DELIMITERS if each in name and name != ROW_KIND_COLUMN), None)
+    return f"\n  The file seems to have {likely!r} between its values: give delimiter={likely!r}" if likely else ""
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error

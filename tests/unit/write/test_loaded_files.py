@@ -1,0 +1,168 @@
+"""`Table.load_files`, and datasets: no column of a file is left out in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from unit.public import new_catalog, reopened
+
+from paimon_py import SchemaError, StorageError, UsageError
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("day", pa.date32()), ("price", pa.float64())])
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return new_catalog(tmp_path / "w")
+
+
+@pytest.fixture(params=["keyed", "append"])
+def table(request, catalog):
+    keys = ["id"] if request.param == "keyed" else []
+    return catalog.create_table("d.t", SCHEMA, primary_key=keys, options={"bucket": "1" if keys else "-1"})
+
+
+@pytest.fixture
+def inbox(tmp_path):
+    place = tmp_path / "inbox"
+    (place / "deep").mkdir(parents=True)
+    for number, path in enumerate(("a.csv", "b.csv", "deep/c.csv")):
+        (place / path).write_text(f"id,day,price\n{number},2024-11-0{number + 1},{number}.5\n")
+    (place / "_SUCCESS").write_text("")
+    (place / ".d.csv").write_text("nothing of ours")
+    return place
+
+
+def ids(table):
+    return sorted(reopened(table).to_arrow()["id"].to_pylist())
+
+
+def files(table):
+    return {path for path in Path(table.location).rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [
+    ("a.csv", [0]), ("*.csv", [0, 1]), ("**/*.csv", [0, 1, 2]), ("*/c.csv", [2]), ("[ab].csv", [0, 1]), ("?.csv", [0, 1]),
+    ("", [0, 1, 2]), ("deep", [2]),
+])  # fmt: skip
+def test_paths_directories_and_patterns(table, inbox, asked, wanted):
+    done = table.load_files(inbox / asked if asked != "*.csv" else f"{inbox}/{asked}")
+    assert ids(table) == wanted and done.snapshot_id == 1 and done.row_count == len(wanted)
+
+
+def test_several_files_are_one_commit_and_each_is_read_once(table, inbox):
+    assert table.load_files([inbox / "b.csv", f"{inbox}/*.csv", str(inbox / "b.csv")]).snapshot_id == 1
+    assert ids(table) == [0, 1]
+    (inbox / "e[1].csv").write_text("id,day,price\n9,,\n")
+    table.load_files(inbox / "e[1].csv")
+    assert ids(table) == [0, 1, 9]
+
+
+def test_every_format_is_read_in_the_types_of_the_table(table, tmp_path):
+    rows = [{"id": 1, "day": "2024-11-01", "price": 1}, {"id": 2, "day": None, "price": 2.5}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.tsv").write_text("price\tid\tday\n3\t3\t2024-11-03\n")
+    (tmp_path / "c.txt").write_text("id;price;day\n4;-;2024-11-04\n")
+    pq.write_table(pa.table({"day": pa.array([0], pa.date32()), "id": [5]}), tmp_path / "d.parquet")
+    table.load_files([tmp_path / "a.jsonl", tmp_path / "b.tsv", tmp_path / "d.parquet"])
+    table.load_files(tmp_path / "c.txt", format="csv", delimiter=";", nulls="-")
+    found = reopened(table).to_arrow().sort_by("id").to_pydict()
+    assert found["id"] == [1, 2, 3, 4, 5] and found["price"] == [1.0, 2.5, 3.0, None, None]
+    assert [day and str(day) for day in found["day"]] == ["2024-11-01", None, "2024-11-03", "2024-11-04", "1970-01-01"]
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("id,day,Price\n7,2024-11-01,1\n", r"late\.csv: .*Price: .*is it 'price'"),
+    ("id;day;price\n7;2024-11-01;1\n", r"late\.csv: .*id;day;price: (.|\n)*give delimiter=';'"),
+    ("id|day|price\n7|2024-11-01|1\n", r"give delimiter='\|'"),
+    ("id,day,price,note\n7,2024-11-01,1,x\n", r"late\.csv: .*note"),
+    ("id,day,price\n,2024-11-01,1\n", r"late\.csv: (.|\n)*id.*row 0"),
+])  # fmt: skip
+def test_a_file_that_does_not_fit_is_refused_by_name_and_nothing_is_written(table, inbox, text, told):
+    (inbox / "late.csv").write_text(text)
+    before = files(table)
+    with pytest.raises(SchemaError, match=f"(?s){told}") as raised:
+        table.load_files(f"{inbox}/*.csv")
+    assert raised.value.fields and files(table) == before
+
+
+@pytest.mark.parametrize(("call", "error", "told"), [
+    (lambda table, inbox: table.load_files(inbox / "none.csv"), StorageError, "there is no file"),
+    (lambda table, inbox: table.load_files(f"{inbox}/*.parquet"), UsageError, "no file matches"),
+    (lambda table, inbox: table.load_files([]), UsageError, "given no file"),
+    (lambda table, inbox: table.load_files(None), UsageError, "takes a path"),
+    (lambda table, inbox: table.load_files(b"a.csv"), UsageError, "takes a path"),
+    (lambda table, inbox: table.load_files([7]), UsageError, "paths as texts"),
+    (lambda table, inbox: table.load_files(inbox, format="xml"), UsageError, "format is one of"),
+    (lambda table, inbox: table.load_files(inbox, delimiter=";;"), UsageError, "one character"),
+    (lambda table, inbox: table.load_files(inbox, nulls=3), UsageError, "nulls"),
+    (lambda table, inbox: table.load_files(inbox, identifier=3), UsageError, "user"),
+    (lambda table, inbox: table.load_files(inbox, overwrite={"x": 1}), UsageError, "x"),
+    (lambda table, inbox: table.load_files([inbox / "a.csv", Path(os.devnull)]), UsageError, "does not say what"),
+])  # fmt: skip
+def test_wrong_calls_are_refused_by_name(table, inbox, call, error, told):
+    before = files(table)
+    with pytest.raises(error, match=told):
+        call(table, inbox)
+    assert files(table) == before
+
+
+def test_a_number_that_was_committed_reads_no_file(table, inbox):
+    assert table.load_files(inbox / "a.csv", user="daily", identifier=1).row_count == 1
+    again = table.load_files(inbox / "gone.csv", user="daily", identifier=1)
+    assert again.already_committed and ids(table) == [0]
+    assert not table.load_files(inbox / "b.csv", user="daily", identifier=2).already_committed
+    assert ids(table) == [0, 1] and table.committed("daily") == 2
+
+
+def test_an_overwrite_replaces_and_files_without_rows_do_not_empty_the_table(table, inbox):
+    table.load_files(inbox)
+    table.load_files(inbox / "a.csv", overwrite={})
+    assert ids(table) == [0]
+    (inbox / "empty.csv").write_text("id,day,price\n")
+    with pytest.raises(UsageError, match="hold no row"):
+        table.load_files(inbox / "empty.csv", overwrite={})
+    assert ids(table) == [0] and table.load_files(inbox / "empty.csv").row_count == 0
+
+
+def test_progress_counts_bytes_of_files_and_then_rows(table, inbox):
+    told = []
+    table.load_files(f"{inbox}/*.csv", progress=lambda *call: told.append(call))
+    size = sum(path.stat().st_size for path in inbox.glob("[ab].csv"))
+    assert [call[2] for call in told[:2]] == ["a.csv", "b.csv"] and told[1][:2] == (size, size)
+    assert told[-1] == (2, 2, "rows into files")
+
+
+# -- datasets -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_dataset_whose_files_have_the_columns_is_written(table, inbox):
+    table.write_arrow(ds.dataset(inbox, format="csv", schema=SCHEMA, exclude_invalid_files=False))
+    assert ids(table) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("text", ["id,day,Price\n7,2024-11-01,1\n", "id;day;price\n7;2024-11-01;1\n"])
+@pytest.mark.parametrize("verb", ["write_arrow", "upsert"])
+def test_a_dataset_that_would_leave_a_column_out_is_refused_by_file_and_column(table, inbox, text, verb):
+    (inbox / "late.csv").write_text(text)
+    before = files(table)
+    write = {"write_arrow": table.write_arrow, "upsert": lambda data: table.upsert(data, on=["id"])}[verb]
+    column = "id;day;price" if ";" in text else "Price"
+    with pytest.raises(SchemaError, match=rf"late\.csv has '{column}', which the schema of the dataset lacks") as raised:
+        write(ds.dataset(inbox, format="csv", schema=SCHEMA))
+    assert raised.value.fields == (column,) and files(table) == before
+
+
+def test_columns_that_are_named_may_leave_others_out(table, tmp_path):
+    pq.write_table(pa.table({"id": [1], "price": [1.5], "note": ["x"]}), tmp_path / "a.parquet")
+    with pytest.raises(SchemaError, match="'note'"):
+        table.write_arrow(ds.dataset(tmp_path / "a.parquet", schema=SCHEMA))
+    table.write_arrow(ds.dataset(tmp_path / "a.parquet").scanner(columns=["id", "price"]).to_reader())
+    table.write_arrow(ds.dataset(pa.table({"id": [2]})))
+    assert ids(table) == [1, 2]
