@@ -137,11 +137,13 @@ class TableRoot:
         return newest
 
     def newest(self, schema: TableSchema) -> TableSchema:
-        """The newest schema by the last listing, with the options that a schema overrides for one writer or reader.
+        """The newest schema by the last listing, or one that this object made since; with the options that a schema
+        overrides for one writer or reader.
 
         Cost: none after a commit or `require_same`; else a list.
         """
-        newest, stored = self.schemas.newest_seen, self.schemas.get(schema.id)
+        seen, stored = self.schemas.newest_seen, self.schemas.get(schema.id)
+        newest = max(seen, stored, key=lambda one: one.id)
         own = {name: text for name, text in schema.options.items() if stored.options.get(name) != text}
         return msgspec.structs.replace(newest, options={**newest.options, **own}) if own else newest
 

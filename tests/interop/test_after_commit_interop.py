@@ -12,6 +12,7 @@ import pytest
 from pair import Kind, Pair
 
 from paimon_py.metadata.consumers import Consumer
+from paimon_py.spec.layout import CONSUMER_MARK_PREFIX
 
 pytestmark = pytest.mark.java
 
@@ -27,9 +28,9 @@ PERIODS = {
 
 
 def below(pair: Pair) -> set[str]:
-    """All files, but for hints, which Java writes at other times."""
+    """All files, but for hints, which Java writes at other times, and for what lies beside consumers for us alone."""
     paths = (path for path in pair.path.rglob("*") if path.is_file() and not path.name.endswith(".crc"))
-    return {str(path.relative_to(pair.path)) for path in paths} - HINTS
+    return {str(path.relative_to(pair.path)) for path in paths if not path.name.startswith(CONSUMER_MARK_PREFIX)} - HINTS
 
 
 def directories(pair: Pair) -> set[str]:
