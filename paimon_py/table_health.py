@@ -38,7 +38,9 @@ class TableHealth(OpenedTable):
 
         Looks for missing and damaged files, small files, files that pile up on level 0, sorted runs that readers merge,
         skewed buckets and keys, manifests that grew, snapshots, tags and consumers that hold much, orphans, hash
-        indexes that do not go with their buckets, clocks that disagree, and options that contradict each other.
+        indexes that do not go with their buckets, clocks that disagree, options that contradict each other, gaps and
+        seams in the history, rollbacks and branches that were left in the middle, consumers of another history, and
+        idle users.
 
         Args:
             deep: also read one column of every data file, and so its footer.

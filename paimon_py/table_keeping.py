@@ -50,7 +50,7 @@ class TableKeeping(OpenedTable):
     def delete_tag(self, name: str) -> None:
         """Remove a tag, and if its snapshot has expired, the files that only the tag kept.
 
-        Cost: without the snapshot the manifests of the tag, of the tags next to it, and of the oldest snapshot.
+        Cost: without the snapshot the manifests of all tags, and of the oldest and the latest snapshot.
         Raises:
             TagNotFoundError: there is no such tag.
             StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.doctor.facts import Facts
 from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding
+from paimon_py.doctor.history_checks import HISTORY_CHECKS
 from paimon_py.doctor.option_checks import contradicting_options, senseless_option
 from paimon_py.errors import OptionError
 from paimon_py.metadata.manifest_merge import ManifestSettings
@@ -275,6 +276,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 CHECKS: tuple[Check, ...] = (
     missing_files, damaged_files, small_files, level_0, read_amplification, skewed_buckets, skewed_keys,
     grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks, contradicting_options,
+    *HISTORY_CHECKS,
 )  # fmt: skip
 """All checks, in the order in which findings of the same severity come."""
 

@@ -48,11 +48,37 @@ class ManifestFacts(msgspec.Struct, frozen=True):
 
 
 class OrphanFacts(msgspec.Struct, frozen=True):
-    """Files that nothing names and that are old enough to go."""
+    """Files that nothing names and that are old enough to go, and users that may be forgotten."""
 
     files: int = 0
     size_bytes: int = 0
     examples: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+
+
+class Astray(msgspec.Struct, frozen=True):
+    """A consumer that has read a snapshot which is not in the history, and the id of that one."""
+
+    name: str
+    read_id: int
+
+
+class HistoryFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the history is whole, and who stands in it.
+
+    Attributes:
+        runs: the first and last id of snapshots without a gap, ascending.
+        seams: ids of snapshots that were built on another one than the one before.
+        cut: the call that finishes a rollback or fast-forward; None if there is none.
+        half_branches: names of branches that are half made or half deleted.
+        astray: consumers that have read what is not in the history.
+    """
+
+    runs: tuple[tuple[int, int], ...] = ()
+    seams: tuple[int, ...] = ()
+    cut: str | None = None
+    half_branches: tuple[str, ...] = ()
+    astray: tuple[Astray, ...] = ()
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +100,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         snapshot_count, expirable: how many snapshots are left, and how many of them may go.
         commits: of the newest snapshots, ascending.
         holders: the oldest snapshot and the tags.
+        history: whether it is whole, and who stands in it.
     """
 
     options: Mapping[str, str]
@@ -94,3 +121,4 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     holders: tuple[Holder, ...] = ()
     followers: tuple[Following, ...] = ()
     orphans: OrphanFacts | None = None
+    history: HistoryFacts = HistoryFacts()

@@ -14,6 +14,7 @@ from paimon_py.compaction.plan import plan_compaction
 from paimon_py.doctor.bucket_facts import count_buckets
 from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts, OrphanFacts
 from paimon_py.doctor.files import broken_files
+from paimon_py.doctor.history_facts import gather_history
 from paimon_py.errors import CorruptionError, NotFoundError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 from paimon_py.maintain.retention import first_kept, retention_of
@@ -56,7 +57,7 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
         raise SnapshotExpiredError(message, snapshot_id=latest.id)
     commits = _commits(root, progress)
     holders = _holders(root, latest, live, broken, progress)
-    orphans = _orphans(root, broken, progress)
+    orphans, history = _orphans(root, broken, progress), gather_history(root, broken)
     followers, waiting = _followers(root, latest, broken), _waiting(root, schema, broken)
     options, keyed = Options(schema.options), bool(schema.primary_keys)
     return Facts(
@@ -67,7 +68,7 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
         broken=tuple({one.path: one for one in broken}.values()), manifests=_manifests(root, latest, options),
         snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
-        followers=followers, orphans=orphans,
+        followers=followers, orphans=orphans, history=history,
     )  # fmt: skip
 
 
@@ -179,7 +180,7 @@ def _orphans(root: TableRoot, broken: list[Broken], progress: Progress | None) -
     except CorruptionError as error:
         broken.append(Broken(error.path or root.path, str(error)))
         return None
-    return OrphanFacts(found.files, found.size_bytes, found.paths)
+    return OrphanFacts(found.files, found.size_bytes, found.paths, found.users)
 
 
 def _followers(root: TableRoot, latest: Snapshot | None, broken: list[Broken]) -> tuple[Following, ...]:

@@ -17,12 +17,20 @@ from paimon_py.errors import CommitConflictError, CorruptionError, PaimonError
 from paimon_py.metadata.ancestry import is_built_on
 from paimon_py.metadata.cuts import Cut
 from paimon_py.metadata.hints import read_hint
+from paimon_py.metadata.id_runs import shown_ids
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.user_files import UserFile
 from paimon_py.spec.layout import earliest_hint_path, latest_hint_path, snapshot_path
 from paimon_py.spec.snapshot import Base, Snapshot
 
 _ROUNDS = 20
+
+
+class NewerSnapshotsError(CommitConflictError):
+    """Snapshots came meanwhile that may not go."""
+
+    def __init__(self, path: str, ids: Sequence[int]) -> None:
+        super().__init__(f"others committed to {path} meanwhile: {shown_ids('snapshot', ids)}", table=path)
 
 
 class Cutting:
@@ -40,6 +48,8 @@ class Cutting:
         self.over: Cut | None = None
         self._takes_over = root.cuts.is_there()
         self.gone: set[int] = set()
+        self._known: frozenset[int] | None = None
+        self._has_written = False
         if self._takes_over:
             with suppress(CorruptionError):  # a damaged file is taken over like any other
                 self.over = root.cuts.find()
@@ -67,59 +77,68 @@ class Cutting:
             raise
         self._root.store.delete(latest_hint_path(self._root.branch_path))
 
-    def claim(self, latest: Snapshot | None, first: Snapshot) -> bool:
-        """Take the place after the latest snapshot, so that nothing that others commit is replaced later on.
+    def claim(self, latest: Snapshot | None, first: Snapshot) -> None:
+        """Make sure that no commit lands on the latest snapshot any more, if `first` will not take the place after it.
 
-        A commit that is under way publishes in that place, and takes back what it published if its parent has gone.
+        The latest snapshot is deleted: a commit that is under way takes back what it published if its parent has gone.
+        One that came before is found, and all is as before.
 
         Args:
             first: the oldest snapshot that comes.
 
-        Returns: False if others have committed; then the history is theirs, as it was.
-        Cost: a put if `first` follows the latest one; else two lists, a delete, and a put where there is one alone.
-        Raises: CommitConflictError if another call took over.
+        Cost: two lists, a delete, and a put where there is one snapshot, or none.
+        Raises: NewerSnapshotsError
         """
         root, newest = self._root, 0 if latest is None else latest.id
-        path = snapshot_path(root.branch_path, first.id)
-        root.cuts.check(self._cut)
         if first.id == newest + 1:
-            created = root.store.put_new(path, snapshot_to_json(first), within=root.path)
-            return created or Base.of(first).is_of(root.snapshots.find(first.id))
-        there = root.snapshots.ids()
+            return
+        root.cuts.check(self._cut)
+        path, there = snapshot_path(root.branch_path, first.id), root.snapshots.ids()
         if there[-1:] != ([newest] if newest else []):
-            return False
+            raise NewerSnapshotsError(root.path, [number for number in there if number > newest])
         if len(there) <= 1:
             root.store.put(path, snapshot_to_json(first), within=root.path)
         if latest is not None:
             root.store.delete(snapshot_path(root.branch_path, newest))
-        if not any(number > newest for number in root.snapshots.ids() if number != first.id):
+        new = [number for number in root.snapshots.ids() if number > newest and number != first.id]
+        if not new:
             self.gone.update([newest] if newest else [])
-            return True
+            self._has_written = True
+            return
         if latest is not None:
             root.store.put(snapshot_path(root.branch_path, newest), snapshot_to_json(latest), within=root.path)
         if len(there) <= 1:
             root.store.delete(path)
-        return False
+        raise NewerSnapshotsError(root.path, new)
 
     def replace(
-        self, kept: frozenset[int], coming: Sequence[Snapshot], *, between: Callable[[], None] = lambda: None
+        self,
+        kept: frozenset[int],
+        coming: Sequence[Snapshot],
+        *,
+        between: Callable[[], None] = lambda: None,
+        known: frozenset[int] | None = None,
     ) -> None:
         """Make the history what is kept, followed by what comes, ascending.
 
         Args:
             kept: ids, lower than those that come.
             between: called before a snapshot is written, and after those were deleted that can be.
+            known: ids of the snapshots that may go, None: all. A commit that comes meanwhile is not overwritten then.
 
         Raises:
+            NewerSnapshotsError: there is a snapshot that may not go.
             CommitConflictError: another call took over; or others published snapshots all the time.
         """
+        self._known = known
         wanted, deleted = {snapshot.id for snapshot in coming}, frozenset[int]()
         for _ in range(_ROUNDS):
             ids = self._root.snapshots.ids()
             missing = [one for one in coming if not Base.of(one).is_of(self._root.snapshots.find(one.id))]
             extra = [number for number in ids if number not in kept and number not in wanted]
-            if deleted:
-                extra = self._without_new(extra, coming[-1], deleted)
+            if deleted or known is not None:
+                extra = self._without_new(extra, coming[-1], deleted or frozenset([0]))
+            self._check_known(extra)
             if not missing and not extra:
                 return
             self._step(ids, missing, extra, between)
@@ -159,12 +178,41 @@ class Cutting:
             between()
         for place, snapshot in enumerate(missing):
             self._root.cuts.check(self._cut)
+            self._put(snapshot)
             if snapshot.id in ids:
                 self.gone.add(snapshot.id)
-            path = snapshot_path(self._root.branch_path, snapshot.id)
-            self._root.store.put(path, snapshot_to_json(snapshot), within=self._root.path)
             if not place and held is not None:
                 self._delete(held)
+
+    def _put(self, snapshot: Snapshot) -> None:
+        """Write a snapshot: in the place of one that may go, or where none is."""
+        path, data = snapshot_path(self._root.branch_path, snapshot.id), snapshot_to_json(snapshot)
+        if self._known is None or snapshot.id in self._known:
+            self._root.store.put(path, data, within=self._root.path)
+        else:
+            is_ours = self._root.store.put_new(path, data, within=self._root.path)
+            if not is_ours and not Base.of(snapshot).is_of(self._root.snapshots.find(snapshot.id)):
+                raise NewerSnapshotsError(self._root.path, [snapshot.id])
+        self._has_written = True
+
+    def _check_known(self, extra: Sequence[int]) -> None:
+        new = [] if self._known is None else [number for number in extra if number not in self._known]
+        if new:
+            raise NewerSnapshotsError(self._root.path, new)
+
+    def withdraw(self) -> bool:
+        """Take the cut back if nothing was changed by it, neither now nor by a call that this one took over.
+
+        Returns: whether it is taken back; else a later call has to finish it.
+        """
+        if self._has_written or self.gone or self.over is not None:
+            return False
+        ids, home = self._root.snapshots.ids(), self._root.branch_path
+        self._root.cuts.check(self._cut)
+        if ids:
+            self._root.store.put(latest_hint_path(home), str(ids[-1]).encode(), within=self._root.path)
+        self._root.cuts.end()
+        return True
 
     def _delete(self, number: int) -> None:
         self._root.cuts.check(self._cut)

@@ -7,13 +7,13 @@ Source: format.md §15.5; docs/reliability.md §3 (o); Java `FileSystemBranchMan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from paimon_py.errors import CommitConflictError, SnapshotExpiredError, UsageError
 from paimon_py.logs import COMMITS
-from paimon_py.maintain.cutting import Cutting, ancestors, check_no_expiry
+from paimon_py.maintain.cutting import Cutting, NewerSnapshotsError, ancestors, check_no_expiry
 from paimon_py.maintain.expired import FastForwarded
 from paimon_py.maintain.rollback import consumers_beyond, warn_of_consumers
 from paimon_py.metadata.ancestry import is_built_on
@@ -25,6 +25,7 @@ from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.layout import MAIN_BRANCH, schema_path, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
+from paimon_py.storage.store import FileMissingError
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,21 +58,24 @@ def fast_forward(root: TableRoot, name: str, *, discard: bool) -> FastForwarded:
     Raises:
         BranchNotFoundError
         UsageError: the branch has no snapshot, or this is not main.
-        CommitConflictError: main has what the branch does not come from, or somebody commits to it meanwhile; or a
-            rollback, an expiry or another fast-forward is at work. Nothing was done.
-        SnapshotExpiredError: the branch let snapshots expire meanwhile; nothing was done.
+        CommitConflictError: main has what the branch does not come from; or a rollback, an expiry or another
+            fast-forward is at work. Nothing was done.
+        SnapshotExpiredError: the branch let snapshots expire meanwhile, or is being deleted; nothing was done.
         StorageError: the store failed; call again.
     """
     if root.branch != MAIN_BRANCH:
         raise UsageError(f"main is moved on, not the branch {root.branch!r}: call fast_forward on the table itself")
     branch = require_branch(root, check_new_branch(name))
     if not branch.snapshots.ids():
+        require_branch(root, name)  # others may be deleting it
         raise UsageError(f"branch {name!r} of {root.path} has no snapshot: there is nothing to move main on to")
     branch.cuts.refuse()
-    move = _Move(root, branch, discard=discard)
-    move.require_nothing_newer()
+    move = _Move(root, branch)
+    if not discard:
+        move.require_nothing_newer()
     consumers = consumers_beyond(root, move.parting.last_shared + 1) if move.parting.newer else ()
-    done = msgspec.structs.replace(move.by_catalog() if root.history is not None else move.run(), consumers=consumers)
+    done = move.by_catalog() if root.history is not None else move.run(discard=discard)
+    done = msgspec.structs.replace(done, consumers=consumers)
     COMMITS.info("%s: moved on to branch %s, snapshot %d", root.path, name, done.snapshot_id)
     warn_of_consumers(root, consumers, move.parting.last_shared + 1)
     return done
@@ -104,19 +108,16 @@ def part(
 class _Move:
     """One fast-forward: what there is on both sides, and what becomes of it."""
 
-    def __init__(self, root: TableRoot, branch: TableRoot, *, discard: bool) -> None:
+    def __init__(self, root: TableRoot, branch: TableRoot) -> None:
         self._root = root
         self._branch = branch
-        self._discard = discard
         self._found = {one.id: one for number in branch.snapshots.ids() if (one := branch.snapshots.find(number))}
         if not self._found:
             raise self._expired()
         history = current_run(sorted(self._found), lambda: None)
         self._coming = {number: self._found[number] for number in history}
         self._there = {one.id: one for number in root.snapshots.ids() if (one := root.snapshots.find(number))}
-        self._schemas = {
-            number: branch.store.get(schema_path(branch.branch_path, number)) for number in branch.schemas.ids()
-        }
+        self._schemas = self._schemas_of_branch()
         self._branch_tags = branch.tags.list()
         self.parting = part(root, self._there, self._all(), origin_of(branch))
         self.tags = self._leaving_tags(root.tags.list())
@@ -128,12 +129,10 @@ class _Move:
         return dict(sorted({**{one.id: one for one in held}, **self._coming}.items()))
 
     def require_nothing_newer(self) -> None:
-        """Make sure that main has nothing that the branch does not come from, unless that is to go.
+        """Make sure that main has nothing that the branch does not come from.
 
         Raises: CommitConflictError
         """
-        if self._discard:
-            return
         newer, schemas = self.parting.newer, self._newer_schemas()
         parts = [shown_ids("snapshot", newer)] if newer else []
         parts += [f"the tags {', '.join(map(repr, self.tags))}"] if self.tags else []
@@ -147,26 +146,29 @@ class _Move:
                 table=self._root.path,
             )
 
-    def run(self) -> FastForwarded:
-        """Move main."""
+    def run(self, *, discard: bool) -> FastForwarded:
+        """Move main. Without `discard` a commit to main that comes meanwhile is kept, and nothing is done."""
         root, kept, coming = self._root, self.parting.kept, list(self._all().values())
         cutting = Cutting(root, FAST_FORWARD, coming, self._branch.branch)
         coming = [one for one in coming if kept is None or one.id > kept.id]
         with cutting.at_work():
-            self._look_again()
-            if not self._discard and set(root.snapshots.ids()) - set(self._there):
-                raise self._others_commit()
+            self._look_again(discard=discard)
             if kept is not None and not cutting.holds(kept):
                 check_no_expiry(root, kept.id)
         stays = frozenset() if kept is None else frozenset((kept.id, *(one.id for one in ancestors(root, kept))))
-        self._put_schemas(lambda number: number not in root.schemas.ids())
+        new_schemas = [number for number in self._schemas if number not in root.schemas.ids()]
+        self._put_schemas(new_schemas)
         last = coming[-1] if coming else kept
         assert last is not None
-        if coming and not self._discard and not cutting.claim(self._there.get(max(self._there, default=0)), coming[0]):
-            cutting.end()
-            raise self._others_commit()
-        if coming or self._discard:
-            cutting.replace(stays, coming or [last], between=lambda: self._put_schemas(lambda _: True))
+        try:
+            if coming and not discard:
+                cutting.claim(self._there.get(max(self._there, default=0)), coming[0])
+            cutting.replace(
+                stays, coming or [last], between=lambda: self._put_schemas(self._schemas),
+                known=None if discard else frozenset(self._there),
+            )  # fmt: skip
+        except NewerSnapshotsError as error:
+            raise self._overtaken(cutting, new_schemas, error) from error
         root.changelogs.cut([number for number in root.changelogs.ids() if kept is None or number > kept.id])
         self._move_tags()
         for number in self._newer_schemas():
@@ -198,20 +200,54 @@ class _Move:
             tags=tuple(self.tags),
         )
 
-    def _look_again(self) -> None:
-        """The snapshots of the branch are still there, now that the cut keeps their files from its expiry.
+    def _look_again(self, *, discard: bool) -> None:
+        """Look whether the branch is still there, now that the cut keeps its files, and whether main has moved on.
 
-        Raises: SnapshotExpiredError
+        Raises:
+            BranchNotFoundError, SnapshotExpiredError
+            CommitConflictError: the schemas of the branch are others now; or others committed to main.
         """
         if not set(self._coming) <= set(self._branch.snapshots.ids()):
             raise self._expired()
+        if self._schemas_of_branch() != self._schemas:
+            raise CommitConflictError(
+                f"nothing was done: the schema of branch {self._branch.branch!r} changed meanwhile; call again",
+                table=self._root.path,
+            )
+        new = [number for number in self._root.snapshots.ids() if number not in self._there]
+        if new and not discard:
+            raise self._moved_on(NewerSnapshotsError(self._root.path, new))
 
-    def _others_commit(self) -> CommitConflictError:
+    def _overtaken(self, cutting: Cutting, schemas: Sequence[int], error: NewerSnapshotsError) -> CommitConflictError:
+        """Take the cut back after others committed to main; the error that tells them."""
+        if not cutting.withdraw():
+            name = self._branch.branch
+            return CommitConflictError(
+                f"{error}; the call had begun already: fast_forward({name!r}, discard=True) finishes it and lets them"
+                " go",
+                table=self._root.path,
+            )
+        for number in schemas:
+            self._root.store.delete(schema_path(self._root.branch_path, number))
+        self._root.schemas.forget()
+        return self._moved_on(error)
+
+    def _moved_on(self, error: NewerSnapshotsError) -> CommitConflictError:
+        name = self._branch.branch
         return CommitConflictError(
-            f"nothing was done: others commit to {self._root.path} meanwhile. Stop them, or let"
-            f" fast_forward({self._branch.branch!r}, discard=True) delete what they commit",
+            f"nothing was done: {error}, which the branch {name!r} does not build on: fast_forward({name!r},"
+            " discard=True) lets them go",
             table=self._root.path,
         )
+
+    def _schemas_of_branch(self) -> dict[int, bytes]:
+        store, home = self._branch.store, self._branch.branch_path
+        try:
+            found = {number: store.get(schema_path(home, number)) for number in self._branch.schemas.ids()}
+        except FileMissingError as error:
+            raise self._expired() from error
+        require_branch(self._root, self._branch.branch)  # no schemas are none that are needed: others delete it
+        return found
 
     def _expired(self) -> SnapshotExpiredError:
         return SnapshotExpiredError(
@@ -253,11 +289,11 @@ class _Move:
                 found.append(number)
         return found
 
-    def _put_schemas(self, chosen: Callable[[int], bool]) -> None:
-        """Put schemas of the branch in the place of main's, where they differ."""
+    def _put_schemas(self, chosen: Iterable[int]) -> None:
+        """Put some schemas of the branch in the place of main's, where they differ."""
         root = self._root
         there = root.schemas.ids()
-        for number, data in self._schemas.items():
-            path = schema_path(root.branch_path, number)
-            if chosen(number) and (number not in there or root.store.get(path) != data):
+        for number in chosen:
+            path, data = schema_path(root.branch_path, number), self._schemas[number]
+            if number not in there or root.store.get(path) != data:
                 root.store.put(path, data, within=root.path)

@@ -5,11 +5,13 @@ Source: format.md §16.3; Java `TagManager`, `TagDeletion`, `TagTimeExpire`, `Su
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
+from paimon_py.metadata.id_runs import runs_of_ids
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
@@ -70,51 +72,77 @@ def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> b
 
 
 def delete_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
-    """Delete a tag. Where its snapshot is gone and no other tag has that one, files go that nothing else names.
+    """Delete a tag, and the files that only the tag kept. Raises: as `delete_tags`"""
+    delete_tags(root, schema, [tag])
 
-    A file is named by snapshots that follow each other: the tags next to this one and the oldest snapshot know all
-    files of this one that others name, but for branches. What was made of the tag meanwhile, a branch or by a rollback,
-    is looked for once the tag is gone.
 
+def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> None:
+    """Delete tags. Of snapshots that are gone and that no other tag has, files go that nothing else names.
+
+    Tags may be of histories that were rolled back or replaced since, so that none speaks for another one: all that stay
+    are asked, and the snapshots between which files may have come and gone. What was made of a tag meanwhile, a branch
+    or by a rollback, is looked for once the tags are gone.
+
+    Cost: without such snapshots a list, a get for each tag and two calls for each that goes; else also the manifests of
+        all tags and of some snapshots, each once as far as they are cached, and a delete per file.
     Raises:
-        StorageError, CorruptionError: something that may name a file cannot be read; no file was deleted.
+        StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
     """
-    snapshot, doomed, frees = tag.snapshot, Doomed(root, schema), False
-    others = [one.snapshot for one in root.tags.list() if one.name != tag.name]
-    there = root.snapshots.find(snapshot.id)
-    # marks are compared: a Java of another release leaves fields out of a tag that it does not know
-    if (there is None or there.mark != snapshot.mark) and all(one.mark != snapshot.mark for one in others):
-        before = max((one for one in others if one.id < snapshot.id), key=lambda one: one.id, default=None)
-        after = [one for one in others if one.id >= snapshot.id]
-        earliest = root.snapshots.earliest_id()
-        oldest = None if earliest is None else root.snapshots.find(earliest)
-        nearest = min(after if oldest is None else [*after, oldest], key=lambda one: one.id, default=None)
-        doomed.add_live(snapshot)
-        doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        doomed.add_indexes(snapshot)
-        doomed.spare([one for one in (before, nearest) if one is not None])
-        if there is not None:  # another history, which may share what came before
-            numbers = [number for number in root.snapshots.ids() if number <= snapshot.id]
-            doomed.spare(one for number in numbers if (one := root.snapshots.find(number)) is not None)
-        beside = kept_beside(root, [snapshot])
-        doomed.spare(beside.branches)
+    names = {tag.name for tag in going}
+    others = [one.snapshot for one in root.tags.list() if one.name not in names]
+    freed, doomed = _only_tagged(root, [tag.snapshot for tag in going], others), Doomed(root, schema)
+    if freed:
+        for snapshot in freed:
+            doomed.add_live(snapshot)
+            doomed.add_lists(snapshot.base_manifest_list, snapshot.delta_manifest_list)
+            doomed.add_indexes(snapshot)
+        beside = kept_beside(root, freed)
+        doomed.spare([*others, *_of_history(root, freed), *beside.branches])
         doomed.spare_changes(beside)
-        frees = True
         for number in root.changelogs.ids():
-            changelog = root.changelogs.find(number) if number <= snapshot.id else None
+            changelog = root.changelogs.find(number) if number <= freed[-1].id else None
             if changelog is not None:
                 doomed.spare_written(changelog)
-    root.tags.delete(tag.name)
-    if frees:
-        again, later = root.snapshots.find(snapshot.id), kept_beside(root, [snapshot])
-        doomed.spare([] if again is None or again.mark != snapshot.mark else [again])
+    for tag in going:
+        root.store.delete(tag_path(root.branch_path, tag.name))
+    if freed:
+        later = kept_beside(root, freed)
+        doomed.spare(one for old in freed if (one := root.snapshots.find(old.id)) is not None and one.mark == old.mark)
         doomed.spare([*later.branches, *(one for one in later.tags if one not in others)])
-    if Options(schema.options).get_bool("tag.create-success-file"):
-        root.store.delete(tag_success_path(root.branch_path, tag.name))
+    for tag in going:
+        if Options(schema.options).get_bool("tag.create-success-file"):
+            root.store.delete(tag_success_path(root.branch_path, tag.name))
     doomed.delete()
     keeper = keeper_of(root)
     if keeper is not None:
-        keeper.tag_gone(root, tag.name)
+        for tag in going:
+            keeper.tag_gone(root, tag.name)
+
+
+def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Snapshot]) -> list[Snapshot]:
+    """The snapshots of some tags that are gone and that no other tag has, ascending.
+
+    Marks are compared: a Java of another release leaves fields out of a tag that it does not know.
+    """
+    marks, found = {one.mark for one in others}, dict[str, Snapshot]()
+    for snapshot in sorted(going, key=lambda one: one.id):
+        if snapshot.mark not in marks and snapshot.mark not in found:
+            there = root.snapshots.find(snapshot.id)
+            if there is None or there.mark != snapshot.mark:
+                found[snapshot.mark] = snapshot
+    return list(found.values())
+
+
+def _of_history(root: TableRoot, freed: Sequence[Snapshot]) -> list[Snapshot]:
+    """The snapshots that know all files of freed ones that a snapshot names.
+
+    These are the first and last one of each run of ids, since a file that went does not come back; and, where another
+    history has the id of a freed one, those up to it, which it may share.
+    """
+    ids = root.snapshots.ids()
+    numbers = {number for run in runs_of_ids(ids) for number in (run[0], run[-1])}
+    numbers |= {number for number in ids if number <= freed[-1].id}
+    return [one for number in sorted(numbers) if (one := root.snapshots.find(number)) is not None]
 
 
 def expire_tags(
@@ -127,13 +155,13 @@ def expire_tags(
 
     Tags hold the wall clock of the zone of whoever made them; this machine's is taken for it, as Java does.
 
-    Raises: as `delete_tag`; tags that come later by name are still there.
+    Raises: as `delete_tags`
     """
     now, limit = root.env.clock.local_millis(), None
     to_wall = now - root.env.clock.millis()
     if older_than is not None:
         limit = limit_before("older_than", older_than, now - to_wall) + to_wall
-    gone, tags = [], root.tags.list()
+    gone, tags = list[Tag](), root.tags.list()
     tally = Tally(progress, len(tags), "tags")
     for tag in tags:
         end, made = _end(tag), _made(tag)
@@ -142,10 +170,13 @@ def expire_tags(
             written = made if made is not None else _written(root, tag, to_wall)
             is_over = written is not None and written < limit
         if is_over:
-            _end_tag(root, schema, tag)
-            gone.append(tag.name)
+            gone.append(tag)
         tally.add(1)
-    return gone
+    if gone:
+        delete_tags(root, schema, gone)
+    for tag in gone:
+        _tell_end(root, tag)
+    return [tag.name for tag in gone]
 
 
 def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: bool) -> None:
@@ -172,7 +203,9 @@ def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: boo
             if found is None or found.stamp != stamp or status.modified_millis is None:
                 found = TagEnd(stamp, _end(root.tags.get(name)))
             if found.wall_millis is not None and found.wall_millis + to_utc < now:
-                _end_tag(root, schema, root.tags.get(name))
+                over = root.tags.get(name)
+                delete_tag(root, schema, over)
+                _tell_end(root, over)
                 continue
         except TagNotFoundError:
             continue
@@ -181,8 +214,7 @@ def expire_tags_by_commit(root: TableRoot, schema: TableSchema, *, is_first: boo
     memory.tags_look = min([now + _LOOK_MILLIS, *ends])
 
 
-def _end_tag(root: TableRoot, schema: TableSchema, tag: Tag) -> None:
-    delete_tag(root, schema, tag)
+def _tell_end(root: TableRoot, tag: Tag) -> None:
     EXPIRY.info("%s: tag %r went, its time was over; it named snapshot %d", root.path, tag.name, tag.snapshot.id)
 
 

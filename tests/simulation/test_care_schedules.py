@@ -40,7 +40,7 @@ def test_no_schedule_of_care_of_many_breaks_a_table(number):
 def test_schedules_cut_race_fail_and_end():
     """The schedules are not idle."""
     seen = set()
-    for seed in range(40):
+    for seed in range(70):
         script, _ = care.run_seed(seed)
         _, run = care.play(script)
         seen |= {(call.what.split()[0], call.end) for call in run.calls} | {event.what for event in script.events}

@@ -1,0 +1,119 @@
+"""A fast-forward beside a commit to main, the deletion of the branch and the branch's own expiry, at every call."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from unit.maintain.test_remove_orphans import PATH, World, rows
+
+from paimon_py import AddColumn, BranchNotFoundError, CommitConflictError, PaimonError, SnapshotExpiredError
+from paimon_py.env import Env, SerialPool
+from paimon_py.metadata.root import TableRoot
+from paimon_py.table import Table
+from paimon_py.testing.fault_store import FaultStore
+
+NEW = [1, 2, 3, 4]
+OLD = [1, 2]
+
+
+@functools.cache
+def built(*, altered: bool) -> World:
+    """Main at snapshot 2, and a branch that went on by two more, under one more schema if it was altered."""
+    world = World(**{"snapshot.num-retained.min": "9", "write-only": "true"})
+    for number in (1, 2):
+        world.table.write_arrow(rows(number))
+    branch = world.table.create_branch("b")
+    if altered:
+        branch.alter(AddColumn("x", "INT"))
+        branch = world.table.branch("b")
+    for number in (3, 4):
+        branch.write_arrow(rows(number) if not altered else rows(number).append_column("x", [[number]]))
+    return world
+
+
+def opened(world: World, store) -> Table:
+    root = TableRoot(store, PATH, Env(world.clock, None, SerialPool()))
+    return Table(root, root.schemas.latest(), "d.t")
+
+
+def keys(table: Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["k"].to_pylist())
+
+
+def attempt(work) -> PaimonError | None:
+    try:
+        work()
+    except PaimonError as error:
+        return error
+    return None
+
+
+class Rival(FaultStore):
+    """Before call `at` somebody else does all of something."""
+
+    def __init__(self, store, at, work):
+        super().__init__(store)
+        self.at, self.work, self.error, self.came = at, work, None, False
+
+    def _call(self, verb, path, action, *, shortened=None):
+        if self.count + 1 == self.at and not self.came:
+            self.came = True
+            self.error = attempt(lambda: self.work(self.store))
+        return super()._call(verb, path, action, shortened=shortened)
+
+
+def each_call(world, work, moves):
+    """A fast-forward with somebody else before each of its calls: the store, and how both ended."""
+    calls = FaultStore(world.store.copy())
+    moves(opened(world, calls))
+    for at in range(4, calls.count + 1):
+        store = world.store.copy()
+        rival = Rival(store, at, work)
+        table = opened(world, rival)
+        error = attempt(functools.partial(moves, table))
+        assert rival.came
+        yield at, store, error, rival.error
+
+
+def move(table):
+    return table.fast_forward("b")
+
+
+@pytest.mark.parametrize("altered", [False, True])
+def test_a_commit_to_main_meanwhile_is_never_lost(altered):
+    world, seen = built(altered=altered), set()
+    for at, store, lost, refused in each_call(world, lambda store: opened(world, store).write_arrow(rows(9)), move):
+        found = keys(opened(world, store))
+        assert lost is None or isinstance(lost, CommitConflictError), f"call {at}: {lost!r}"
+        assert refused is None or isinstance(refused, CommitConflictError), f"call {at}: {refused!r}"
+        seen.add((lost is None, refused is None))
+        assert (9 in found) == (refused is None), f"call {at}: {found}, {lost!r}, {refused!r}"
+        assert [key for key in found if key != 9] == (NEW if lost is None else OLD), f"call {at}: {found}"
+        assert not opened(world, store)._root.cuts.is_there(), f"call {at}"
+        opened(world, store).write_arrow(rows(10).append_column("x", [[0]]) if altered and lost is None else rows(10))
+        assert 10 in keys(opened(world, store))
+        assert opened(world, store)._root.schemas.ids() == ([0, 1] if altered and lost is None else [0])
+    assert seen >= {(True, False), (False, True)}
+
+
+@pytest.mark.parametrize("altered", [False, True])
+@pytest.mark.parametrize("what", ["delete", "expire"])
+def test_a_branch_that_goes_meanwhile_leaves_main_as_it_was_or_moves_it(what, altered):
+    def work(store):
+        if what == "delete":
+            opened(world, store).delete_branch("b")
+        else:
+            opened(world, store).branch("b").expire_snapshots(retain_min=1, retain_max=1)
+
+    world, ends = built(altered=altered), set()
+    for at, store, lost, _ in each_call(world, work, move):
+        wanted = (CommitConflictError, SnapshotExpiredError, BranchNotFoundError)
+        assert lost is None or isinstance(lost, wanted), f"call {at}: {lost!r}"
+        table = opened(world, store)
+        assert keys(table) == (NEW if lost is None else OLD), f"call {at}: {lost!r}"
+        for snapshot in table.snapshots():
+            table.scan(snapshot_id=snapshot.id).to_arrow()
+        assert not table._root.cuts.is_there()
+        ends.add(lost is None)
+    assert True in ends
