@@ -175,9 +175,12 @@ class RowPair(Pair):
         return lambda row: becomes(row) if holds(row) else None
 
     def _change(self, decide: Decide, added: Callable[[], list[dict]] = list) -> None:
-        """Let Java bring about what is decided; `added` is asked when every row has been decided."""
+        """Let Java bring about what is decided; `added` is asked when every row has been decided.
+
+        Verbs on rows see all that was committed, also what readers see only after the next compaction.
+        """
         table = self.table()
-        effect = effect_of(self.step("read"), decide)
+        effect = effect_of(self.step("read", options={"deletion-vectors.merge-on-read": "true"}), decide)
         more = added()
         if table.schema.primary_keys:
             rows = [*({**row, **self._left_out(), "_kind": "-D"} for row in effect.gone), *({**row, "_kind": "+U"} for row in effect.new), *more]
