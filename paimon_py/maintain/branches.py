@@ -9,11 +9,11 @@ from paimon_py.codec.snapshot_json import snapshot_to_json
 from paimon_py.errors import AlreadyExistsError, SnapshotExpiredError, UnsupportedError
 from paimon_py.maintain.tags import is_kept
 from paimon_py.metadata.branches import branch_directories, check_new_branch, is_complete, require_branch
-from paimon_py.metadata.origins import origin_at, origin_to_json
+from paimon_py.metadata.origins import origin_at, origin_of, origin_to_json
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.snapshots import PINNING
 from paimon_py.spec.layout import MAIN_BRANCH, is_temporary, origin_path, schema_path, snapshot_path, tag_path
-from paimon_py.spec.snapshot import Snapshot
+from paimon_py.spec.snapshot import Base, Snapshot
 
 
 def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> TableRoot:
@@ -52,9 +52,16 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
                 f"snapshot {snapshot.id} of {root.path} expired while the branch {name!r} was made from it{PINNING}",
                 path=branch.branch_path, snapshot_id=snapshot.id,
             )  # fmt: skip
-        if not root.store.put_new(path, data, within=root.path) and root.store.get(path) != data:
+        is_there = root.store.put_new(path, data, within=root.path) or root.store.get(path) == data
+        if not is_there and not (path == origin_path(branch.branch_path) and _begins_at(branch, snapshot)):
             raise _left(path, name)
     return branch
+
+
+def _begins_at(branch: TableRoot, snapshot: Snapshot | None) -> bool:
+    """Whether a call that ended in the middle began at the same snapshot; more of its ancestors were there then."""
+    origin = origin_of(branch)
+    return snapshot is not None and origin is not None and origin.ancestors[-1:] == (Base.of(snapshot),)
 
 
 def _check_remains(root: TableRoot, branch: TableRoot, ours: set[str]) -> None:

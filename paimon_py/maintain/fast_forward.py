@@ -258,10 +258,17 @@ class _Move:
     # -- tags and schemas ---------------------------------------------------------------------------------------------
 
     def _leaving_tags(self, tags: list[Tag]) -> list[str]:
-        """The tags of main that name what the branch does not come from."""
-        marks = {one.mark for one in (*self._all().values(), *(tag.snapshot for tag in self._branch_tags))}
-        last = self.parting.last_shared
-        return [tag.name for tag in tags if tag.snapshot.id > last and tag.snapshot.mark not in marks]
+        """The tags of main that name what the branch does not come from.
+
+        After a call that ended in the middle main may have snapshots of the branch already: what has their ids and is
+        not theirs was to leave then.
+        """
+        coming, last = self._all(), self.parting.last_shared
+        marks = {one.mark for one in (*coming.values(), *(tag.snapshot for tag in self._branch_tags))}
+        is_resumed = self._root.history is None and self._root.cuts.is_there()
+        taken = set(coming) if is_resumed else set()
+        leaving = [tag for tag in tags if tag.snapshot.id > last or tag.snapshot.id in taken]
+        return [tag.name for tag in leaving if tag.snapshot.mark not in marks]
 
     def _move_tags(self) -> None:
         """Delete tags of main, and take over those of the branch; one of main that stays keeps its name."""
