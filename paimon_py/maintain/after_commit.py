@@ -27,6 +27,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.upkeep import Oldest
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagRule
 
 
@@ -155,7 +156,8 @@ class _Care:
 
     def _snapshots(self) -> None:
         retention = self._retention("snapshot")
-        went = self._is_due(retention) and self._expired(retention)
+        is_due, seen = self._is_due(retention)
+        went = is_due and self._expired(retention, seen)
         lasting = lasting_changes(self._schema.options)
         if lasting is not Lasting.NOTHING:
             self._changelogs(self._retention("changelog"), went=went)
@@ -163,27 +165,30 @@ class _Care:
     def _retention(self, what: str) -> Retention:
         return retention_of(self._schema.options, self._root.env.clock.millis(), what)
 
-    def _is_due(self, retention: Retention) -> bool:
-        """Whether numbers and times let the oldest snapshot go; asks the store only for what is not remembered."""
+    def _is_due(self, retention: Retention) -> tuple[bool, Snapshot | None]:
+        """Whether numbers and times let the oldest snapshot go; asks the store only for what is not remembered.
+
+        Also the snapshot after the oldest one, if it was looked at.
+        """
         if self._latest <= retention.count_min:
-            return False
+            return False, None
         memory, snapshots = self._memory, self._root.snapshots
         if memory.snapshot is None or memory.snapshot.id > self._latest:
             earliest, following = snapshots.oldest_two()
             memory.snapshot = Oldest(earliest or self._latest, None if following is None else following.time_millis)
         oldest = memory.snapshot
         answer = may_go(oldest.id, oldest.millis, self._latest, retention)
-        if answer is None:
-            following = snapshots.find(oldest.id + 1)
-            if following is None:  # others let it expire
-                return True
-            memory.snapshot = Oldest(oldest.id, following.time_millis)
-            answer = may_go(oldest.id, following.time_millis, self._latest, retention)
-        return bool(answer)
+        if answer is not None:
+            return answer, None
+        following = snapshots.find(oldest.id + 1)
+        if following is None:  # others let it expire
+            return True, None
+        memory.snapshot = Oldest(oldest.id, following.time_millis)
+        return bool(may_go(oldest.id, following.time_millis, self._latest, retention)), following
 
-    def _expired(self, retention: Retention) -> bool:
+    def _expired(self, retention: Retention, seen: Snapshot | None) -> bool:
         """Let snapshots go. Whether some went."""
-        done = expire_snapshots(self._root, self._schema, retention, dry_run=False)
+        done = expire_snapshots(self._root, self._schema, retention, dry_run=False, seen=seen)
         remembered = self._memory.snapshot
         if done.earliest_id is not None and (remembered is None or remembered.id != done.earliest_id):
             self._memory.snapshot = Oldest(done.earliest_id)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from paimon_py.errors import PaimonError, StorageError
+from paimon_py.errors import CommitConflictError, PaimonError, StorageError
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
 from paimon_py.maintain.expired import ExpiredSnapshots
@@ -37,9 +37,9 @@ def expire_snapshots(
     """Let snapshots go, and the files that only they name.
 
     The EARLIEST hint is raised before tags and branches are listed: a rollback looks at it once its file is there, and
-    expiry sees that file beside the tags, so that one of the two refuses. Tags, branches and consumers are spared. A
-    tag
-    that is made meanwhile, too: tags are listed again once the snapshots are gone.
+    expiry sees that file beside the tags, so that one of the two refuses; of one that is over by then it tells that the
+    first snapshot that stays is gone. Tags, branches and consumers are spared. A tag that is made meanwhile, too: tags
+    are listed again once the snapshots are gone.
 
     Args:
         schema: the latest one.
@@ -51,7 +51,7 @@ def expire_snapshots(
         changelog; the manifests of tags among or right before them, and of each branch; those of the first snapshot
         that stays and of the latest one if data files go; a delete per file.
     Raises:
-        CommitConflictError: a rollback or fast-forward is at work; nothing was deleted.
+        CommitConflictError: a rollback or fast-forward is at work, or was meanwhile; nothing was deleted.
         CorruptionError, StorageError: a snapshot, tag, branch or consumer cannot be read; nothing was deleted.
     """
     ids = list(current_run(root.known(root.snapshots.ids()) or [0], root.snapshots.earliest_hint))
@@ -61,14 +61,14 @@ def expire_snapshots(
     lasting = lasting_changes(schema.options)
     kept = _first_kept(ids, retention, _held(root, schema, lasting), known)
     going = [snapshot for number in ids if number < kept.snapshot_id for snapshot in known.get(number)]
-    following = known.get(kept.snapshot_id)
-    if not going or not following:
+    if not going:
         return _result(ids, kept, [], None, dry_run=dry_run)
     if not dry_run:
         root.store.put(earliest_hint_path(root.branch_path), str(kept.snapshot_id).encode(), within=root.path)
     try:
         beside = kept_beside(root, going)
-        chain = Chain((*going, following[0]), known.get(ids[-1]))
+        following = _following(root, kept.snapshot_id, known)
+        chain = Chain((*going, following), [following] if following.id == ids[-1] else known.get(ids[-1]))
         doomed = _doomed(root, schema, chain, lasting, Tally(progress, len(going), "snapshots"))
         doomed.spare(beside.near(going[0].id, kept.snapshot_id))
         doomed.spare_changes(beside)
@@ -100,15 +100,30 @@ class Chain(NamedTuple):
     latest: list[Snapshot]
 
 
+def _following(root: TableRoot, number: int, known: _Known) -> Snapshot:
+    """The first snapshot that stays, looked at now that no rollback begins any more.
+
+    Raises: CommitConflictError if it was rolled back since it was seen, or others let it expire.
+    """
+    found = root.snapshots.find(number)
+    if found is None or known.has_other(found):
+        raise CommitConflictError(
+            f"nothing was deleted: snapshot {number} of {root.path} was rolled back meanwhile, or expired; call again",
+            table=root.path,
+            snapshot_id=number,
+        )
+    return found
+
+
 def _first_kept(ids: Sequence[int], retention: Retention, held: Mapping[str, int], known: _Known) -> FirstKept:
     """The first snapshot that stays. A consumer that stands at an overwrite needs the snapshot before, too: its stream
     compares them.
     """
     kept = first_kept(ids[0], ids[-1], retention, held, known.time_of)
+    if kept.snapshot_id == ids[0] or kept.snapshot_id not in held.values():
+        return kept
     overwrites = any(one.commit_kind is CommitKind.OVERWRITE for one in known.get(kept.snapshot_id))
-    if kept.snapshot_id > ids[0] and overwrites and kept.snapshot_id in held.values():
-        return FirstKept(kept.snapshot_id - 1, kept.reason)
-    return kept
+    return FirstKept(kept.snapshot_id - 1, kept.reason) if overwrites else kept
 
 
 def _held(root: TableRoot, schema: TableSchema, lasting: Lasting) -> dict[str, int]:
@@ -206,6 +221,11 @@ class _Known:
     def __init__(self, root: TableRoot, seen: Snapshot | None) -> None:
         self._root = root
         self._found: dict[int, Snapshot | None] = {} if seen is None else {seen.id: seen}
+
+    def has_other(self, snapshot: Snapshot) -> bool:
+        """Whether another snapshot was seen under the same id."""
+        before = self._found.get(snapshot.id)
+        return before is not None and before.mark != snapshot.mark
 
     def get(self, number: int) -> list[Snapshot]:
         """The snapshot, or none if others expired it meanwhile."""
