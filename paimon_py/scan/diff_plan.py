@@ -43,7 +43,7 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
         if ends.removals:
             raise UsageError("a diff compares rows by primary key, and this table has none: read its delta")
         return _plan_added(root, request, ends)
-    asked = msgspec.structs.replace(keys_only(request), every_level=not ends.removals)
+    asked = msgspec.structs.replace(keys_only(request), every_level=ends.every_level or not ends.removals)
     before = [] if ends.start is None else [_State(root, asked, ends.start)]
     after = _State(root, asked, ends.last)
     if before and not ends.removals:

@@ -30,6 +30,8 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
             have are left out, rows have their stored kinds, and keys that are gone do not come.
         old_rows: whether a diff tells, before it tells what changed, which rows were there: −U with the old values.
         refuses_none: whether to refuse changelogs where no snapshot of the span has one.
+        every_level: whether a diff tells of rows that no compaction has seen, though the table hides them.
+        own: the snapshots of the span whose changes count; None: all.
     """
 
     since: int
@@ -39,6 +41,8 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     removals: bool = True
     old_rows: bool = False
     refuses_none: bool = False
+    every_level: bool = False
+    own: tuple[Snapshot, ...] | None = None
 
 
 def mode_of(mode: str, schema: TableSchema) -> Mode:
