@@ -62,7 +62,8 @@ class Between(msgspec.Struct, frozen=True):
             _check_one_history(root, self.end, last)
             root.kept(since + 1)
         refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
-        return Ends(since=since, start=start, last=last, mode=mode, refuses_none=refuses)
+        now = self.end is None
+        return Ends(since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=now)
 
 
 def between(start: object, end: object, mode: object, schema: TableSchema) -> Between | OfCommit:

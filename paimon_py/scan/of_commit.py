@@ -46,7 +46,7 @@ class OfCommit(msgspec.Struct, frozen=True):
         if postponed:
             _require_published(root, last)
         start = snapshot_of(root, self.before)
-        return Ends(since=int(self.before), start=start, last=last, mode="diff", every_level=not postponed)
+        return Ends(since=int(self.before), start=start, last=last, mode="diff", of_call=True)
 
     def _told(self, root: TableRoot) -> Ends | None:
         own = [found for number in self.snapshot_ids if (found := snapshot_of(root, number)) is not None]
