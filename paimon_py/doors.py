@@ -107,7 +107,10 @@ def path_text(given: object) -> str:
 
 
 _AGES = frozenset(f"timedelta64[{unit}]" for unit in ("W", "D", "h", "m", "s", "ms", "us", "ns"))
-_VALUES = {"Snapshot": ".id", "Tag": ".name", "Step": ".position", "Table": ".name"}
+_VALUES = {
+    "CommitResult": ".snapshot_id", "RowsResult": ".snapshot_id", "Snapshot": ".id", "Step": ".position",
+    "Table": ".name", "Tag": ".name",
+}  # fmt: skip
 
 
 def way_of(given: object) -> str:

@@ -23,6 +23,7 @@ from paimon_py.metadata.schemas import alter
 from paimon_py.notebook import table_page
 from paimon_py.other_names import HasOtherNames
 from paimon_py.pages import listed
+from paimon_py.rows.result import RowsResult
 from paimon_py.scan.between import between
 from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.scan import Scan
@@ -320,7 +321,7 @@ class Table(
     @reads
     def changes(
         self,
-        start: int | str | datetime,
+        start: int | str | datetime | CommitResult | RowsResult,
         end: int | str | datetime | None = None,
         *,
         columns: NameList | None = None,
@@ -334,8 +335,9 @@ class Table(
 
         Args:
             start: the state before the changes: a snapshot id (0: the empty table), the name of a tag, or a datetime,
-                which means the last snapshot committed at or before the time.
-            end: the state after them; None for the latest.
+                which means the last snapshot committed at or before the time. Or the result of a call that
+                committed: what it did to the rows, as a diff where no other mode is asked for.
+            end: the state after them; None for the latest. None with a result.
             columns: names of the columns to return, in this order, before `_row_kind`; None for all.
             where: changes to return, as `col("a") > 3` or SQL text; it may ask for `_row_kind`, too.
             mode: "delta" gives the rows that were written, "changelog" those of the table's changelog, "auto" the

@@ -8,6 +8,7 @@ from __future__ import annotations
 from paimon_py.catalogs.server import KeptPartition
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.changes import BucketChanges, Edit, KeyBase
+from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.doors import NameList
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
 from paimon_py.expr.calculation import Calculable
@@ -65,6 +66,7 @@ __all__ = [
     "Column",
     "ColumnStatistics",
     "CommitKind",
+    "CommittedSnapshots",
     "Compare",
     "CompareColumns",
     "Compared",

@@ -234,7 +234,7 @@ class _Commit:
     ) -> CommitResult:
         """What the commit did; rows and files are those of its first snapshot."""
         done = [one for one in (written, compacted) if isinstance(one, Published)]
-        ids = tuple(one.snapshot.id for one in done)
+        ids = tuple(SnapshotId.of(one.snapshot) for one in done)
         adds = done[0].part.adds if done else ()
         return CommitResult(
             snapshot_id=ids[-1] if ids else None,

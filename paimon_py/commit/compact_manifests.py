@@ -16,7 +16,7 @@ from paimon_py.metadata.manifest_merge import ManifestSettings
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, SnapshotId
 
 
 def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
@@ -35,4 +35,5 @@ def compact_manifests(root: TableRoot, schema: TableSchema) -> CommitResult:
     done = attempts.publish(lambda _: Part(kind=CommitKind.COMPACT))
     if isinstance(done, Already):
         return CommitResult(attempts=attempts.count)
-    return CommitResult(snapshot_id=done.snapshot.id, snapshot_ids=(done.snapshot.id,), attempts=attempts.count)
+    number, before = SnapshotId.of(done.snapshot), SnapshotId.of(done.parent)
+    return CommitResult(snapshot_id=number, snapshot_ids=(number,), before=before, attempts=attempts.count)

@@ -10,8 +10,24 @@ from paimon_py.pages import AsPage
 from paimon_py.spec.snapshot import Snapshot, SnapshotId
 
 
-class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What was committed.
+class CommittedSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """Which snapshots a call committed, and on what; the ids know their marks.
+
+    Attributes:
+        snapshot_id: the newest snapshot, None if nothing was committed.
+        snapshot_ids: all of them: what was written, then what was compacted.
+        before: the state before them; 0 is the empty table. None if nothing was committed, or it is not known any more.
+        already_committed: the same had been committed before; nothing was published now.
+    """
+
+    snapshot_id: int | None = None
+    snapshot_ids: tuple[int, ...] = ()
+    before: SnapshotId | None = None
+    already_committed: bool = False
+
+
+class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
+    """What was committed; `Table.changes` tells of it row by row.
 
     Attributes:
         snapshot_id: the newest snapshot of the commit, None if there was nothing to commit.
@@ -26,10 +42,6 @@ class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         dropped_buckets: the partitions, serialized, and numbers of these buckets.
     """
 
-    snapshot_id: int | None = None
-    snapshot_ids: tuple[int, ...] = ()
-    before: SnapshotId | None = None
-    already_committed: bool = False
     row_count: int = 0
     file_count: int = 0
     attempts: int = 0
@@ -39,7 +51,7 @@ class CommitResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of_earlier(cls, snapshots: Sequence[Snapshot], attempts: int = 0) -> CommitResult:
         """The result of a commit that had happened before, from those of its snapshots that are left."""
-        ids = tuple(snapshot.id for snapshot in snapshots)
+        ids = tuple(SnapshotId.of(snapshot) for snapshot in snapshots)
         return cls(
             snapshot_id=ids[-1] if ids else None,
             snapshot_ids=ids,

@@ -33,7 +33,7 @@ from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry, identifi
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import VALUE_KIND, TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, Base, CommitKind, Snapshot, SnapshotId
 from paimon_py.tally import Progress, Tally, counted
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -148,11 +148,11 @@ class _Round:
         proposal = _Publication(self._snapshot, self._waiting, self._real, buckets)
         done = attempts.publish(lambda state: plan(proposal, state))
         assert not isinstance(done, Already)
-        adds, number = done.part.adds, done.snapshot.id
-        rows = sum(entry.file.row_count for entry in adds)
+        adds, number = done.part.adds, SnapshotId.of(done.snapshot)
         return CommitResult(
-            snapshot_id=number, snapshot_ids=(number,), row_count=rows, file_count=len(adds), attempts=attempts.count
-        )
+            snapshot_id=number, snapshot_ids=(number,), before=SnapshotId.of(done.parent),
+            row_count=sum(entry.file.row_count for entry in adds), file_count=len(adds), attempts=attempts.count,
+        )  # fmt: skip
 
 
 class _Publication:

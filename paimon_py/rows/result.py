@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from paimon_py.commit.result import CommitResult
-from paimon_py.pages import AsPage
-from paimon_py.spec.snapshot import SnapshotId
+from paimon_py.commit.result import CommitResult, CommittedSnapshots
 
 
-class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the rows of a table.
+class RowsResult(CommittedSnapshots, frozen=True, kw_only=True):
+    """What became of the rows of a table; `Table.changes` tells of it row by row.
 
     Attributes:
         snapshot_id: the newest snapshot that was committed, None if no row changed.
@@ -26,10 +22,6 @@ class RowsResult(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         rounds: how often the operation was evaluated because others changed what it had read.
     """
 
-    snapshot_id: int | None = None
-    snapshot_ids: tuple[int, ...] = ()
-    before: SnapshotId | None = None
-    already_committed: bool = False
     deleted: int = 0
     updated: int = 0
     inserted: int = 0

@@ -105,6 +105,8 @@ def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapsho
     Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
         overwritten.
     """
+    if ends.own is not None:
+        return [snapshot for snapshot in ends.own if _counts(snapshot, source)]
     numbers = range(ends.since + 1, ends.last.id)
     found: Iterable[Snapshot] = map(root.kept, numbers)
     if "://" in root.path:

@@ -21,6 +21,7 @@ from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.ends import Ends
+from paimon_py.scan.own_options import merge_alike, under
 from paimon_py.scan.plan import Deletions, Grouped, Packing, PlanOrigin, pack, splits_of
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner, deletions_of, packing_of
 from paimon_py.scan.request import Request, keys_only
@@ -43,9 +44,10 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
         if ends.removals:
             raise UsageError("a diff compares rows by primary key, and this table has none: read its delta")
         return _plan_added(root, request, ends)
-    asked = msgspec.structs.replace(keys_only(request), every_level=not ends.removals)
-    before = [] if ends.start is None else [_State(root, asked, ends.start)]
-    after = _State(root, asked, ends.last)
+    asked = msgspec.structs.replace(keys_only(request), every_level=ends.of_call or not ends.removals)
+    first, last = _schema_ids(schema, ends)
+    before = [] if ends.start is None else [_State(root, asked, ends.start, first)]
+    after = _State(root, asked, ends.last, last)
     if before and not ends.removals:
         before[0].leave_out(after)
     planner = _Clusters(schema, [*before, after])
@@ -58,14 +60,22 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     )
 
 
+def _schema_ids(schema: TableSchema, ends: Ends) -> tuple[int, int]:
+    """Under the options of which schemas to read both states."""
+    if not ends.removals:
+        return schema.id, schema.id
+    last = schema.id if ends.now else ends.last.schema_id
+    return (last if ends.start is None or ends.of_call else ends.start.schema_id), last
+
+
 def _plan_added(root: TableRoot, request: Request, ends: Ends) -> Planned:
     """The rows of files that the later state has and the earlier one has not, as Java reads tables without a key.
 
     Source: Java `RawFileSplitRead.createReader`, release 2.0.
     """
-    after = _State(root, request, ends.last)
+    after = _State(root, request, ends.last, request.schema.id)
     if ends.start is not None:
-        _State(root, request, ends.start).leave_out(after)
+        _State(root, request, ends.start, request.schema.id).leave_out(after)
     entries, grouped, wanted = after.planner.sections(after.entries)
     place = PlanOrigin(
         snapshot_id=ends.last.id, schema_id=request.schema.id, deletions=after.deletions, since=ends.since,
@@ -78,13 +88,15 @@ def _plan_added(root: TableRoot, request: Request, ends: Ends) -> Planned:
 class _State:
     """The files of one state."""
 
-    def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot) -> None:
-        self.planner = SnapshotPlanner(root, request, snapshot)
+    def __init__(self, root: TableRoot, request: Request, snapshot: Snapshot, schema_id: int) -> None:
+        """`schema_id`: of the schema under whose options the state is read."""
+        self.schema = under(root, request.schema, schema_id)
+        self.schema_id = schema_id
+        self.planner = SnapshotPlanner(root, msgspec.structs.replace(request, schema=self.schema), snapshot)
         self.snapshot = snapshot
         self.branch = root.branch
         self.entries = self.planner.candidates()
-        self.deletions: Deletions = deletions_of(root, request.schema, snapshot)
-        self._schema = request.schema
+        self.deletions: Deletions = deletions_of(root, self.schema, snapshot)
         self._schema_of = root.schemas.get
 
     def leave_out(self, other: _State) -> None:
@@ -102,7 +114,7 @@ class _State:
 
     def key_columns(self, entries: EntryColumns, which: str) -> list[pa.Array]:
         """The smallest or largest key of every file."""
-        return prune.key_columns(entries, which, self._schema, self._schema_of)
+        return prune.key_columns(entries, which, self.schema, self._schema_of)
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -123,6 +135,7 @@ class _Clusters:
         self._states = states
         self._parts: list[_Part] = []
         self._low, self._high = self._ranks()
+        self._alike = merge_alike(states[0].schema, states[-1].schema)
         self.same_files = 0
 
     def splits(self, ends: Ends, packing: Packing) -> Iterator[Split]:
@@ -169,7 +182,7 @@ class _Clusters:
 
     def _is_same(self, cluster: Sequence[int]) -> bool:
         """Whether the cluster has the same files with the same dead rows in both states; counts them if so."""
-        if len(self._states) < 2:
+        if len(self._states) < 2 or not self._alike:
             return False
         sides = [set[object](), set[object]()]
         for number in cluster:
@@ -225,7 +238,7 @@ class _Clusters:
                 yield Split(
                     snapshot_id=state.snapshot.id,
                     branch=state.branch,
-                    schema_id=self._schema.id,
+                    schema_id=state.schema_id,
                     partition=partition,
                     bucket=bucket,
                     total_buckets=self._parts[run[0]].total_buckets,

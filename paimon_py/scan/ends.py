@@ -30,6 +30,10 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
             have are left out, rows have their stored kinds, and keys that are gone do not come.
         old_rows: whether a diff tells, before it tells what changed, which rows were there: −U with the old values.
         refuses_none: whether to refuse changelogs where no snapshot of the span has one.
+        of_call: whether a diff tells what one call did: also of rows that no compaction has seen, and both states are
+            read under the options of that call. Else each is read under its own.
+        now: the last end is the latest state, which is read as the table is now.
+        own: the snapshots of the span whose changes count; None: all.
     """
 
     since: int
@@ -39,6 +43,9 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     removals: bool = True
     old_rows: bool = False
     refuses_none: bool = False
+    of_call: bool = False
+    now: bool = False
+    own: tuple[Snapshot, ...] | None = None
 
 
 def mode_of(mode: str, schema: TableSchema) -> Mode:

@@ -37,6 +37,7 @@ from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.own_options import under
 from paimon_py.scan.reach import reach
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
@@ -65,7 +66,11 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
     if split.compared is not None:
         from paimon_py.scan.diff_read import read_difference
 
-        yield from read_difference(request, split.compared, lambda asked, run: read_split(root, asked, run, meter))
+        def rows(asked: Request, run: Split) -> Iterator[pa.RecordBatch]:
+            own = msgspec.structs.replace(asked, schema=under(root, asked.schema, run.schema_id))
+            return read_split(root, own, run, meter)
+
+        yield from read_difference(request, split.compared, rows)
         return
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema

@@ -22,6 +22,7 @@ from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
 from paimon_py.scan.incremental import INCREMENTAL
 from paimon_py.scan.measure import ScanMeter, row_groups_of
+from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, Foreseen, count_split, foresee, read_split
@@ -72,7 +73,7 @@ class Scan(Rows):
         limit: int | None = None,
         order_by: object = None,
         options: Mapping[str, str] | None = None,
-        between: Between | None = None,
+        between: Between | OfCommit | None = None,
         view: View | None = None,
         files: FileChoice | None = None,
     ) -> None:

@@ -171,7 +171,7 @@ def snapshot_of(root: TableRoot, number: int) -> Snapshot | None:
     if mark is not None and mark != found.mark:
         raise SnapshotNotFoundError(
             f"snapshot {number} of {root.path} is another one now: the one that is meant was rolled back, and a later"
-            " commit has its number"
+            " commit has its number; or it is of another table or branch"
         )
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.doors import NameList, mapped, names_place
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.predicate import Predicate
@@ -129,7 +130,7 @@ class SystemTable:
 
     def changes(
         self,
-        start: int | str | datetime,
+        start: int | str | datetime | CommittedSnapshots,
         end: int | str | datetime | None = None,
         *,
         columns: NameList | None = None,

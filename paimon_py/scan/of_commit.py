@@ -1,0 +1,90 @@
+"""`table.changes(result)`: what a call that committed did to the rows of a table."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from paimon_py.commit.result import CommittedSnapshots
+from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.ends import Ends, Mode, mode_of
+from paimon_py.scan.time_travel import snapshot_of
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.layout import POSTPONE_BUCKET
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import CommitKind, Snapshot, SnapshotId
+
+
+class OfCommit(msgspec.Struct, frozen=True):
+    """The changes of one call: the difference of the state before its snapshots and the last one that holds its rows,
+    or what its snapshots tell by their delta or changelog.
+    """
+
+    before: SnapshotId | None
+    snapshot_ids: tuple[int, ...]
+    mode: Mode
+
+    def ends(self, root: TableRoot, schema: TableSchema) -> Ends | None:
+        """The ends as snapshots; None where nothing was committed, or nothing but a compaction.
+
+        Cost: two or three gets.
+        Raises:
+            SnapshotNotFoundError: the snapshots are of another history, or another table.
+            SnapshotExpiredError: they have expired.
+            UnsupportedError: the rows wait for their bucket, so that no state has them yet.
+        """
+        if self.mode != "diff":
+            return self._told(root)
+        postponed = bucket_mode(schema) is BucketMode.POSTPONED
+        last = self._last(root, compactions=postponed)
+        if last is None:
+            return None
+        if self.before is None:
+            raise UsageError(f"the state before snapshot {last.id} is not known: give two ends, changes(a, b)")
+        if postponed:
+            _require_published(root, last)
+        start = snapshot_of(root, self.before)
+        return Ends(since=int(self.before), start=start, last=last, mode="diff", of_call=True)
+
+    def _told(self, root: TableRoot) -> Ends | None:
+        own = [found for number in self.snapshot_ids if (found := snapshot_of(root, number)) is not None]
+        return Ends(since=own[0].id - 1, last=own[-1], mode=self.mode, own=tuple(own)) if own else None
+
+    def _last(self, root: TableRoot, *, compactions: bool) -> Snapshot | None:
+        """The last snapshot that holds what the call did; a compaction does only where rows wait for it."""
+        for number in reversed(self.snapshot_ids):
+            found = snapshot_of(root, number)
+            if found is not None and (compactions or found.commit_kind is not CommitKind.COMPACT):
+                return found
+        return None
+
+
+def of_commit(result: CommittedSnapshots, end: object, mode: object, schema: TableSchema) -> OfCommit:
+    """The changes of the call that returned a result.
+
+    Raises: UsageError for a second end, a mode that is none, and for commits that are not known any more.
+    """
+    if end is not None:
+        raise UsageError("a result says where its changes end: write changes(result), or changes(a, b) for two ends")
+    if result.already_committed and not result.snapshot_ids:
+        raise UsageError(
+            "the result says that its commit had happened before, and not in which snapshot, since that is not known"
+            " any more: give two ends, changes(a, b)"
+        )
+    chosen = "diff" if mode == "auto" else mode_of(mode, schema)  # type: ignore[arg-type]
+    return OfCommit(result.before, result.snapshot_ids, chosen)
+
+
+def _require_published(root: TableRoot, snapshot: Snapshot) -> None:
+    """Raises: UnsupportedError"""
+    files = root.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
+    entries = root.manifests.read_entries(files)
+    waiting = (entries.bucket == POSTPONE_BUCKET) & (entries.kind == FileKind.ADD)
+    if np.any(waiting):
+        raise UnsupportedError(
+            f"the rows of snapshot {snapshot.id} wait for their bucket, so that no state has them: table.compact()"
+            " publishes them, and changes(its result) tells of them; table.stream() gives them as they were written",
+            feature="changes of rows that wait for their bucket",
+        )
