@@ -86,18 +86,15 @@ def totals(step: Step) -> pa.Table:
 def follow(live: Table, carriers: Table) -> int:
     """Take in what has changed since the last time. Whatever dies, and wherever: call it again.
 
-    The identifier of a commit is the number of the snapshot that it stands for. A step that was committed and not
-    acknowledged comes again, and is not committed again.
+    The identifier of a commit is that of the step that it stands for. A step that was committed and not acknowledged
+    comes again, and is not committed again.
 
     Returns: how many steps there were.
     """
     stream = live.stream(from_="earliest", consumer_id="carriers")
     steps = 0
     while (step := stream.poll()) is not None:
-        if carriers.filter_committed(user="carriers", identifiers=[step.snapshot_id]):
-            with carriers.writer() as writer:
-                writer.write_arrow(totals(step))
-                carriers.commit(writer.changes(), user="carriers", identifier=step.snapshot_id)
+        carriers.write_arrow(totals(step), user="carriers", identifier=step.identifier)
         step.acknowledge()
         steps += 1
     return steps

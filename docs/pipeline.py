@@ -97,7 +97,7 @@ def follow(catalog: Catalog, spark: SparkSession) -> int:
             expr("sum(sign) AS orders"), expr("CAST(sum(sign * coalesce(total, 0)) AS DECIMAL(38, 4)) AS total")
         )
         sums = sums.where("customer IS NOT NULL").withColumn("customer", expr("CAST(customer AS BIGINT)"))
-        paimon_py.write_spark(customers, sums, user="customers", identifier=step.snapshot_id)
+        paimon_py.write_spark(customers, sums, user="customers", identifier=step.identifier)
         step.acknowledge()
         steps += 1
     return steps

@@ -116,7 +116,8 @@ class Repeats:
             return self._same(state, last)
         for snapshot in self._chronicle.newest_first(state.latest, below=last.snapshot_id):
             if self._is_ours(snapshot):
-                return Already((snapshot,))
+                commit = None if snapshot.users is None else snapshot.users.commits.get(self._author.user)
+                return self._other_step(commit) or Already((snapshot,))
             if snapshot.commit_user == self._author.user and snapshot.commit_identifier < number:
                 break
         found = self._anywhere(state, certain=True)
@@ -124,14 +125,21 @@ class Repeats:
             raise self._lower(last.identifier)
         return found
 
-    def _same(self, state: State, last: UserCommit) -> Refusal:
+    def _other_step(self, commit: UserCommit | None) -> Conflict | None:
+        """A conflict if a commit under the same number was made for another step of a stream."""
         source = self._author.source
-        if source is not None and last.source not in (None, source):
-            return Conflict(
-                f"{self._author.user!r} has committed the number {last.identifier} for another step, {last.source}, and"
-                f" this one is {source}: the table that is followed was rolled back or created again. Bring this table"
-                " in line with it, and go on as another user"
-            )
+        if commit is None or source is None or commit.source in (None, source):
+            return None
+        return Conflict(
+            f"{self._author.user!r} has committed the number {commit.identifier} for another step, {commit.source}, and"
+            f" this one is {source}: the table that is followed was rolled back or created again. Bring this table"
+            " in line with it, and go on as another user"
+        )
+
+    def _same(self, state: State, last: UserCommit) -> Refusal:
+        other = self._other_step(last)
+        if other is not None:
+            return other
         after = self._chronicle.newest_first(state.latest, below=last.snapshot_id + 2)
         snapshots = [one for one in itertools.islice(after, 2) if self._is_ours(one)]
         return Already(tuple(reversed(snapshots)))

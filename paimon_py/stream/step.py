@@ -48,12 +48,16 @@ class Step:
     @property
     def snapshot_id(self) -> int:
         """The snapshot that brought the rows."""
-        return self._snapshot.id
+        return StepNumber(self._snapshot.id, self.position)
 
     @property
     def next_snapshot_id(self) -> int:
-        """The snapshot with which the stream goes on; snapshots in between that brought nothing are passed over."""
-        return self._position.base.id + 1
+        """The snapshot with which the stream goes on; snapshots in between that brought nothing are passed over.
+
+        Like `snapshot_id` it carries the position of the step: where it is the number of a commit, and the table was
+        rolled back since, the step that has the same number then is refused as a conflict.
+        """
+        return StepNumber(self._position.base.id + 1, self.position)
 
     @property
     def position(self) -> str:

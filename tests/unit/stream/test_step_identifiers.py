@@ -105,3 +105,23 @@ def test_the_number_of_another_step_is_a_conflict(catalog):
     other = StepNumber(int(step.identifier), step.position.replace("manifest-list-", "manifest-list-0"))
     with pytest.raises(CommitConflictError, match="for another step"):
         target.write_arrow([{"k": 2, "v": 1}], user="u", identifier=other)
+
+
+@pytest.mark.parametrize("number", ["snapshot_id", "next_snapshot_id"])
+def test_ids_of_snapshots_as_numbers_are_not_taken_for_those_of_a_history_that_was_rolled_back(catalog, number):
+    source, target = made(catalog), made(catalog, "d.copy")
+
+    def follow():
+        for step in steps(source):
+            target.write_arrow(step.to_reader(), user="copy", identifier=getattr(step, number))
+
+    for key in range(4):
+        source.write_arrow([{"k": key, "v": 0}])
+    follow()
+    follow()
+    assert target.count() == 4
+    source.rollback_to(1)
+    source.write_arrow([{"k": 9, "v": 9}])
+    with pytest.raises(CommitConflictError, match="for another step"):
+        follow()
+    assert target.scan(where="k = 9").count() == 0
