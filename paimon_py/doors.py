@@ -13,7 +13,14 @@ from numbers import Integral
 from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
-from paimon_py.errors import CorruptionError, NotFoundError, PaimonError, TableNotFoundError, UsageError
+from paimon_py.errors import (
+    CorruptionError,
+    NotFoundError,
+    PaimonError,
+    ResourceError,
+    TableNotFoundError,
+    UsageError,
+)
 from paimon_py.other_names import explain_call
 
 C = TypeVar("C", bound=type)
@@ -169,8 +176,9 @@ def names_place(
     """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
 
     Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. The
-    TypeError of a call that does not fit its verb is told what would. All other errors pass as they are, those of a
-    caller's own input among them. Whole numbers of NumPy reach a verb as those of Python.
+    TypeError of a call that does not fit its verb is told what would. Memory that runs out is a ResourceError. All other
+    errors pass as they are, those of a caller's own input among them. Whole numbers of NumPy reach a verb as those of
+    Python.
 
     Args:
         place: where the object lies: a directory or URL.
@@ -216,6 +224,9 @@ def _at_door(
             if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # the verb was not even entered
                 explain_call(error, verb, kwargs)
             raise
+        except MemoryError as error:
+            what = str(error) or type(error).__name__
+            raise ResourceError(f"{verb.__qualname__} needs more memory than this process gets: {what}") from error
         except RecursionError as error:
             raise UsageError(
                 f"{verb.__qualname__}: an argument is nested too deeply, or the call is made inside too many others"

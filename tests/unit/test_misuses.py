@@ -33,6 +33,7 @@ from paimon_py import (
     CommitResult,
     OptionError,
     RenameColumn,
+    ResourceError,
     Schema,
     SchemaError,
     SetOption,
@@ -390,3 +391,15 @@ def test_advice_names_what_is_there():
     assert (dead, wrong) == ([], [])
     known = {parameter for _, value in public_callables() if callable(value) for parameter in inspect.signature(value).parameters}
     assert [name for name in ARGUMENTS.values() if (found := re.match(r"([a-z_]+)=", name)) and found[1] not in known] == []
+
+
+def test_memory_that_runs_out_while_rows_are_written_is_an_error_of_ours(shop):
+    def batches():
+        raise MemoryError("Unable to allocate 15.3 MiB")
+        yield
+
+    table = shop.c.create_table("d.memory", KEYED, exist_ok=True)
+    with pytest.raises(ResourceError, match=r"needs more memory than this process gets: Unable to allocate 15.3 MiB"):
+        table.write_arrow(batches())
+    assert table.snapshot() is None
+    shop.c.drop_table("d.memory")
