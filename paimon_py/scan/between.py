@@ -14,6 +14,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, mode_of
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.of_commit import OfCommit, of_commit
+from paimon_py.scan.taken_away import refuses_removals
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -62,8 +63,10 @@ class Between(msgspec.Struct, frozen=True):
             _check_one_history(root, self.end, last)
             root.kept(since + 1)
         refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
-        now = self.end is None
-        return Ends(since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=now)
+        return Ends(
+            since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=self.end is None,
+            refuses_removals=refuses_removals(schema),
+        )  # fmt: skip
 
 
 def between(start: object, end: object, mode: object, schema: TableSchema) -> Between | OfCommit:
