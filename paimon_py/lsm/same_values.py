@@ -38,7 +38,7 @@ def same_values(left: pa.Array, right: pa.Array) -> Mask:
 
 def _same_lists(left: pa.Array, right: pa.Array, rows: Ints) -> Mask:
     """Which of some rows of two list or map columns, none of them NULL, hold the same items in the same order."""
-    one, other = (_as_list(side) for side in (left, right))
+    one, other = (as_list(side) for side in (left, right))
     places = from_numpy(rows, pa.int64())
     sizes, others = (numpy_values(pc.list_value_length(side.take(places))) for side in (one, other))
     found: Mask = sizes == others
@@ -52,7 +52,7 @@ def _same_lists(left: pa.Array, right: pa.Array, rows: Ints) -> Mask:
     return found
 
 
-def _as_list(column: pa.Array) -> pa.Array:
+def as_list(column: pa.Array) -> pa.Array:
     """A map as a list of its entries."""
     if not pa.types.is_map(column.type):
         return column

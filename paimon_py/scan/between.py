@@ -11,9 +11,10 @@ from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.doors import way_of
 from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.ends import Ends, Mode, mode_of
+from paimon_py.scan.ends import Ends, mode_of
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.of_commit import OfCommit, of_commit
+from paimon_py.scan.taken_away import refuses_removals
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 
@@ -62,32 +63,26 @@ class Between(msgspec.Struct, frozen=True):
             _check_one_history(root, self.end, last)
             root.kept(since + 1)
         refuses = self.mode == "changelog" and mode_of("auto", schema) == "delta"
-        now = self.end is None
-        return Ends(since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=now)
+        return Ends(
+            since=since, start=start, last=last, mode=mode, refuses_none=refuses, now=self.end is None,
+            refuses_removals=refuses_removals(schema),
+        )  # fmt: skip
 
 
 def between(start: object, end: object, mode: object, schema: TableSchema) -> Between | OfCommit:
     """The span that a caller names.
 
-    Raises: UsageError for ends and modes that are none, or a mode that does not go with the table.
+    Raises: UsageError for ends and modes that are none.
     """
     if isinstance(start, CommittedSnapshots):
-        result = of_commit(start, end, mode, schema)
-        _require_keys(result.mode, schema)
-        return result
-    chosen = mode_of(mode, schema)  # type: ignore[arg-type]
+        return of_commit(start, end, mode, schema)
+    mode_of(mode, schema)  # type: ignore[arg-type]
     if start is None:
         raise UsageError("the changes begin after a state: give its snapshot id (0: the empty table), tag or time")
     found = Between(_end("start", start), None if end is None else _end("end", end), mode)  # type: ignore[arg-type]
-    _require_keys(chosen, schema)
     if isinstance(found.start, int) and isinstance(found.end, int) and found.start > found.end:
         raise UsageError(f"the changes between {start!r} and {end!r} end before they begin: the smaller id comes first")
     return found
-
-
-def _require_keys(mode: Mode, schema: TableSchema) -> None:
-    if mode == "diff" and not schema.primary_keys:
-        raise UsageError("mode='diff' compares rows by primary key, and this table has none: read mode='delta'")
 
 
 def _end(which: str, given: object) -> End:

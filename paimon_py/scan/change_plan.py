@@ -28,6 +28,7 @@ from paimon_py.scan.explain import Pushed, Skipped
 from paimon_py.scan.plan import Packing, PlanOrigin, change_sections, splits_of
 from paimon_py.scan.plan_snapshot import Planned, packing_of
 from paimon_py.scan.request import Request
+from paimon_py.scan.taken_away import require_nothing_taken
 from paimon_py.spec.data_file import FileKind
 from paimon_py.spec.layout import POSTPONE_BUCKET
 from paimon_py.spec.manifest import ManifestFile
@@ -87,7 +88,8 @@ def plan_between(root: TableRoot, request: Request, ends: Ends) -> Planned:
     Raises:
         SnapshotExpiredError: a snapshot of the span has expired.
         UsageError: there is no changelog, and the ends refuse that.
-        UnsupportedError: files that need a feature which is not built; no data file is touched.
+        UnsupportedError: files that need a feature which is not built, or commits that took rows away from a table
+            without a primary key; no data file is touched.
     """
     source = ChangeSource(ends.mode)
     snapshots = _counting(root, ends, source)
@@ -105,17 +107,20 @@ def _counting(root: TableRoot, ends: Ends, source: ChangeSource) -> list[Snapsho
     Source: Java `IncrementalDeltaStartingScanner`: a delta counts if rows were written, a changelog unless rows were
         overwritten.
     """
-    if ends.own is not None:
-        return [snapshot for snapshot in ends.own if _counts(snapshot, source)]
     numbers = range(ends.since + 1, ends.last.id)
     found: Iterable[Snapshot] = map(root.kept, numbers)
-    if "://" in root.path:
+    if ends.own is not None:
+        found = ends.own[:-1]
+    elif "://" in root.path:
         found = root.env.pool.map(root.kept, numbers)
-    return [snapshot for snapshot in itertools.chain(found, [ends.last]) if _counts(snapshot, source)]
+    return [each for each in itertools.chain(found, [ends.last]) if _counts(root, each, source, ends)]
 
 
-def _counts(snapshot: Snapshot, source: ChangeSource) -> bool:
+def _counts(root: TableRoot, snapshot: Snapshot, source: ChangeSource, ends: Ends) -> bool:
     kind = snapshot.commit_kind
+    if ends.refuses_removals:
+        require_nothing_taken(root, snapshot)
+        return source is ChangeSource.CHANGELOG or kind in (CommitKind.APPEND, CommitKind.OVERWRITE)
     return kind is CommitKind.APPEND if source is ChangeSource.DELTA else kind is not CommitKind.OVERWRITE
 
 

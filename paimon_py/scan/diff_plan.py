@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import Ints
 from paimon_py.codec.manifest.columns import EntryColumns
-from paimon_py.errors import UsageError
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan import prune_entries as prune
+from paimon_py.scan.bag_plan import plan_bags
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.own_options import merge_alike, under
 from paimon_py.scan.plan import Deletions, Grouped, Packing, PlanOrigin, pack, splits_of
@@ -37,13 +37,10 @@ def plan_diff(root: TableRoot, request: Request, ends: Ends) -> Planned:
     Cost: as planning a scan of each state.
     Raises:
         SnapshotExpiredError: a snapshot has expired.
-        UsageError: the table has no primary key.
     """
     schema = request.schema
     if not schema.primary_keys:
-        if ends.removals:
-            raise UsageError("a diff compares rows by primary key, and this table has none: read its delta")
-        return _plan_added(root, request, ends)
+        return plan_bags(root, request, ends) if ends.removals else _plan_added(root, request, ends)
     asked = msgspec.structs.replace(keys_only(request), every_level=ends.of_call or not ends.removals)
     first, last = _schema_ids(schema, ends)
     before = [] if ends.start is None else [_State(root, asked, ends.start, first)]

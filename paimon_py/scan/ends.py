@@ -33,6 +33,8 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
         of_call: whether a diff tells what one call did: also of rows that no compaction has seen, and both states are
             read under the options of that call. Else each is read under its own.
         now: the last end is the latest state, which is read as the table is now.
+        refuses_removals: whether to refuse commits that take rows away from a table without a primary key, and read
+            others whatever their kind is.
         own: the snapshots of the span whose changes count; None: all.
     """
 
@@ -45,6 +47,7 @@ class Ends(msgspec.Struct, frozen=True, kw_only=True):
     refuses_none: bool = False
     of_call: bool = False
     now: bool = False
+    refuses_removals: bool = False
     own: tuple[Snapshot, ...] | None = None
 
 

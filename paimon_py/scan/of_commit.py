@@ -9,6 +9,7 @@ from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends, Mode, mode_of
+from paimon_py.scan.taken_away import refuses_removals
 from paimon_py.scan.time_travel import snapshot_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.data_file import FileKind
@@ -36,7 +37,7 @@ class OfCommit(msgspec.Struct, frozen=True):
             UnsupportedError: the rows wait for their bucket, so that no state has them yet.
         """
         if self.mode != "diff":
-            return self._told(root)
+            return self._told(root, schema)
         postponed = bucket_mode(schema) is BucketMode.POSTPONED
         last = self._last(root, compactions=postponed)
         if last is None:
@@ -48,9 +49,12 @@ class OfCommit(msgspec.Struct, frozen=True):
         start = snapshot_of(root, self.before)
         return Ends(since=int(self.before), start=start, last=last, mode="diff", of_call=True)
 
-    def _told(self, root: TableRoot) -> Ends | None:
+    def _told(self, root: TableRoot, schema: TableSchema) -> Ends | None:
         own = [found for number in self.snapshot_ids if (found := snapshot_of(root, number)) is not None]
-        return Ends(since=own[0].id - 1, last=own[-1], mode=self.mode, own=tuple(own)) if own else None
+        if not own:
+            return None
+        refuses = refuses_removals(schema)
+        return Ends(since=own[0].id - 1, last=own[-1], mode=self.mode, own=tuple(own), refuses_removals=refuses)
 
     def _last(self, root: TableRoot, *, compactions: bool) -> Snapshot | None:
         """The last snapshot that holds what the call did; a compaction does only where rows wait for it."""

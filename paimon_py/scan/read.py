@@ -70,7 +70,12 @@ def read_split(root: TableRoot, request: Request, split: Split, meter: Meter | N
             own = msgspec.structs.replace(asked, schema=under(root, asked.schema, run.schema_id))
             return read_split(root, own, run, meter)
 
-        yield from read_difference(request, split.compared, rows)
+        if request.schema.primary_keys:
+            yield from read_difference(request, split.compared, rows)
+        else:
+            from paimon_py.scan.bag_read import read_bag_difference
+
+            yield from read_bag_difference(request, split.compared, rows, root.env.spill)
         return
     kinds = request.kinds or split.since is not None
     schema = request.arrow_schema.append(ROW_KIND_FIELD) if kinds else request.arrow_schema

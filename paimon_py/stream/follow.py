@@ -1,4 +1,4 @@
-"""What a stream reads of a snapshot: decided from the snapshot and the table's options alone.
+"""What a stream reads of a snapshot: decided from what it has, and the options that the table had then.
 
 Source: format.md §17; Java `DataTableStreamScan`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`.
 """
@@ -9,6 +9,7 @@ import enum
 
 import msgspec
 
+from paimon_py.scan.taken_away import refuses_removals
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -29,9 +30,10 @@ class Follow(msgspec.Struct, frozen=True):
     """How the snapshots of a table are followed.
 
     Attributes:
-        has_changelog: the table makes changelog files.
+        has_changelog: the table makes changelog files, as far as a snapshot's own schema does not say otherwise.
         keyed: the table has a primary key.
         overwrites: overwrites are read as well.
+        refuses: commits that take rows away are refused; the others are read whatever their kind is.
         waiting: rows are read when they are written, though they wait for their bucket: nothing tells of them later.
         delay_millis: how long a snapshot is left alone after it was committed.
     """
@@ -39,6 +41,7 @@ class Follow(msgspec.Struct, frozen=True):
     has_changelog: bool
     keyed: bool
     overwrites: bool
+    refuses: bool
     waiting: bool
     delay_millis: int
 
@@ -48,24 +51,34 @@ class Follow(msgspec.Struct, frozen=True):
         options = Options(schema.options)
         keyed = bool(schema.primary_keys)
         return cls(
-            has_changelog=options.get_enum("changelog-producer") != "none",
+            has_changelog=makes_changelog(schema),
             keyed=keyed,
             overwrites=options.get_bool("streaming-read-overwrite" if keyed else "streaming-read-append-overwrite"),
+            refuses=refuses_removals(schema),
             waiting=bucket_mode(schema) is BucketMode.POSTPONED and options.get_enum("changelog-producer") == "none",
             delay_millis=options.find_duration("streaming.read.snapshot.delay") or 0,
         )
 
-    def source(self, snapshot: Snapshot) -> Reads | None:
-        """What to read of a snapshot; None for nothing.
+    def source(self, snapshot: Snapshot, *, has_changelog: bool) -> Reads | None:
+        """What to read of a snapshot; None for nothing. `has_changelog`: the table made changelogs at that time.
 
         An overwrite that is read counts with what it removed and added, whether the table has a changelog or not.
         """
         if snapshot.commit_kind is CommitKind.OVERWRITE and self.overwrites:
             return Reads.REPLACED if self.keyed else Reads.DELTA
-        if self.has_changelog:
-            return None if snapshot.changelog_manifest_list is None else Reads.CHANGELOG
+        if self.refuses and snapshot.commit_kind is CommitKind.OVERWRITE:
+            return Reads.DELTA
+        if snapshot.changelog_manifest_list is not None:
+            return Reads.CHANGELOG
+        if has_changelog:
+            return None
         return Reads.DELTA if snapshot.commit_kind is CommitKind.APPEND else None
 
     def is_too_new(self, snapshot: Snapshot, now_millis: int) -> bool:
         """Whether a snapshot is to be left alone for now."""
         return bool(self.delay_millis) and snapshot.time_millis > now_millis - self.delay_millis
+
+
+def makes_changelog(schema: TableSchema) -> bool:
+    """Whether a table makes changelog files."""
+    return Options(schema.options).get_enum("changelog-producer") != "none"

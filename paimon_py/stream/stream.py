@@ -21,6 +21,7 @@ from paimon_py.scan.ends import Ends
 from paimon_py.scan.moments import as_moment, millis_of
 from paimon_py.scan.plan_snapshot import Planned, plan_snapshot
 from paimon_py.scan.split import Split
+from paimon_py.scan.taken_away import require_nothing_taken
 from paimon_py.scan.view import View
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.option_changes import check_dynamic
@@ -30,7 +31,7 @@ from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.spec.supported import check_readable
 from paimon_py.stream.begin import follows, whole
 from paimon_py.stream.end import End
-from paimon_py.stream.follow import Follow, Reads
+from paimon_py.stream.follow import Follow, Reads, makes_changelog
 from paimon_py.stream.line import Line
 from paimon_py.stream.position import Position, table_of
 from paimon_py.stream.progress import Progress
@@ -109,6 +110,7 @@ class Stream(HasOtherNames):
             SnapshotExpiredError: the next snapshot has expired, or the last one was rolled back.
             SnapshotNotFoundError: the stream is to begin with a snapshot that is not there.
             TableNotFoundError: the table was dropped.
+            UnsupportedError: a commit took rows away from a table without a primary key.
         """
         while not self._ended:
             if self._line is None:
@@ -207,11 +209,19 @@ class Stream(HasOtherNames):
 
     def _step(self, line: Line, snapshot: Snapshot) -> Step | None:
         """The step of a snapshot; None if it brings nothing. What counts is what files there are, as in Java."""
-        source = self._follow.source(snapshot)
+        if self._follow.refuses:
+            require_nothing_taken(self._root, snapshot)
+        source = self._follow.source(snapshot, has_changelog=self._made_changelogs(snapshot))
         if source is None:
             return None
         planned = self._planned(snapshot, source)
         return self._made(snapshot, planned, after=line.base) if planned.splits else None
+
+    def _made_changelogs(self, snapshot: Snapshot) -> bool:
+        """Whether the table made changelogs when a snapshot was committed."""
+        if snapshot.schema_id == self._schema.id:
+            return self._follow.has_changelog
+        return makes_changelog(self._root.schemas.get(snapshot.schema_id))
 
     def _planned(self, snapshot: Snapshot, source: Reads) -> Planned:
         if source is Reads.REPLACED:

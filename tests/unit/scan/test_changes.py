@@ -150,15 +150,12 @@ def test_ends_that_are_none_are_refused(life, arguments, error, word):
         life.changes(*arguments).to_arrow()
 
 
-def test_modes_that_are_none_or_do_not_go_with_the_table_are_refused(life, catalog):
+def test_modes_that_are_none_or_do_not_go_with_the_table_are_refused(life):
     for mode in ("all", "Delta", None, 3):
         with pytest.raises(UsageError, match="mode is one of"):
             life.changes(1, mode=mode)
     with pytest.raises(UsageError, match="makes no changelog"):
         life.changes(1, mode="changelog").to_arrow()
-    append = catalog.create_table("d.append", COLUMNS, options={})
-    with pytest.raises(UsageError, match="this table has none"):
-        append.changes(0, mode="diff")
 
 
 def test_changes_whose_snapshots_have_expired_name_the_retention(life):

@@ -1,0 +1,178 @@
+"""Read the difference of two states of a table without a primary key: rows that went, and rows that came.
+
+Rows are told apart by all their values, and counted: of a row that is there three times in the earlier state and once
+in the later one, two went. Both states are read once. Rows are put into parts by a hash until those of one part are in
+memory together; more than that lies on local disk.
+
+Source: docs/changes.md; Java tells only rows that came (`RawFileSplitRead`, release 2.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from itertools import chain
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints, Mask, Words, from_numpy, numpy_values
+from paimon_py.env import SpillFile, SpillPlace
+from paimon_py.logs import SPILLS
+from paimon_py.lsm.row_hashes import row_hashes
+from paimon_py.lsm.same_values import same_values
+from paimon_py.lsm.spill_errors import spilling
+from paimon_py.lsm.words import combined
+from paimon_py.scan.diff_read import ReadRun
+from paimon_py.scan.request import Request
+from paimon_py.scan.row_kinds import ROW_KIND_FIELD, texts_of
+from paimon_py.scan.split import Compared, Split
+from paimon_py.spec.options import Options
+
+_STATE = pa.field("_STATE", pa.int8(), nullable=False)
+_HASH = pa.field("_HASH", pa.uint64(), nullable=False)
+_MEMORY_MAX = 256 << 20
+_BITS = 5
+_BATCH_ROWS = 65_536
+_INSERT, _DELETE = np.int8(0), np.int8(3)
+
+
+def read_bag_difference(
+    request: Request, compared: Compared, read: ReadRun, place: SpillPlace
+) -> Iterator[pa.RecordBatch]:
+    """Which rows went, as −D, and which came, as +I. `read`: the rows of one run.
+
+    Shapes: out — batches of `request.arrow_schema` and `_row_kind`, none empty.
+    Cost: `write-buffer-size`, at most 256 MiB, in memory, besides equal rows that are more; what is more is written to
+        local disk and read again, once for every 32-fold.
+    Raises: as `read_split`, and StorageError if there is no room on the local disk.
+    """
+    limit = max(1, min(Options(request.schema.options).get_memory("write-buffer-size"), _MEMORY_MAX))
+    asked = msgspec.structs.replace(request, columns=request.schema.names, kinds=False)
+    schema = request.arrow_schema.append(ROW_KIND_FIELD)
+    rows = chain(_marked(asked, compared.before, 0, read), _marked(asked, compared.after, 1, read))
+    for found, kinds in _Parts(place, limit).told(rows):
+        picked = found.select(list(request.columns)).columns
+        yield pa.RecordBatch.from_arrays([*picked, texts_of(kinds)], schema=schema)
+
+
+def _marked(asked: Request, runs: Sequence[Split], state: int, read: ReadRun) -> Iterator[pa.RecordBatch]:
+    for run in runs:
+        for batch in read(asked, run):
+            states = from_numpy(np.full(batch.num_rows, state, np.int8), pa.int8())
+            hashes = from_numpy(row_hashes(batch.columns, batch.num_rows), pa.uint64())
+            yield batch.append_column(_STATE, states).append_column(_HASH, hashes)
+
+
+class _Parts:
+    """Parts rows by their hashes, on local disk where they do not fit into memory."""
+
+    def __init__(self, place: SpillPlace, limit: int) -> None:
+        self._place = place
+        self._limit = limit
+
+    def told(self, batches: Iterator[pa.RecordBatch], used: int = 0) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        """What differs, with its kinds. `used`: so many bits of the hashes are the same."""
+        memory: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            memory.append(batch)
+            size += batch.nbytes
+            if size > self._limit and used + _BITS <= 64:
+                yield from self._parted(chain(memory, batches), used)
+                return
+        if memory:
+            yield from _difference(memory)
+
+    def _parted(self, batches: Iterator[pa.RecordBatch], used: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+        files: list[SpillFile] = []
+        try:
+            self._write(batches, used, files)
+            SPILLS.info("the difference of two states went to disk, in %d parts", len(files))
+            for file in files:
+                yield from self.told(_stored(file), used + _BITS)
+        finally:
+            for file in files:
+                with suppress(OSError):
+                    file.delete()
+
+    def _write(self, batches: Iterator[pa.RecordBatch], used: int, files: list[SpillFile]) -> None:
+        first = next(batches)
+        with ExitStack() as stack:
+            writers = []
+            with _explained("a temporary directory"):
+                for _ in range(1 << _BITS):
+                    files.append(self._place.create())
+                    sink = stack.enter_context(files[-1].open_write())
+                    writers.append(stack.enter_context(pa.ipc.new_stream(sink, first.schema)))
+            for batch in chain([first], batches):
+                hashes = numpy_values(batch.column(_HASH.name)).view(np.uint64)
+                parts = (hashes >> np.uint64(64 - used - _BITS)) & np.uint64((1 << _BITS) - 1)
+                with _explained(files[0].path):
+                    for number in np.unique(parts).tolist():
+                        writers[number].write_batch(batch.filter(from_numpy(parts == number, pa.bool_())))
+            with _explained(files[0].path):
+                stack.close()
+
+
+def _stored(file: SpillFile) -> Iterator[pa.RecordBatch]:
+    with _explained(file.path), file.open_read() as stream:
+        yield from pa.ipc.open_stream(stream)
+
+
+def _difference(batches: Sequence[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    """The difference of rows that are in memory together."""
+    rows = pa.Table.from_batches(batches)
+    states = numpy_values(combined(rows[_STATE.name]))
+    hashes = numpy_values(combined(rows[_HASH.name])).view(np.uint64)
+    order = np.lexsort((states, hashes))
+    values = [combined(column) for name, column in zip(rows.column_names, rows.columns, strict=True)
+              if name not in (_STATE.name, _HASH.name)]  # fmt: skip
+    group = _groups(values, hashes, order)
+    order = order[np.lexsort((states[order], group))]
+    group = np.sort(group)
+    after = states[order] == 1
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    counts = np.diff(np.append(starts, len(group)))
+    came = np.add.reduceat(after.astype(np.int64), starts)
+    went = counts - came
+    place = np.arange(len(group)) - np.repeat(starts, counts)
+    balanced = np.where(after, np.repeat(2 * went, counts), np.repeat(came, counts))
+    extra = place >= balanced
+    picked = order[np.flatnonzero(extra)]
+    picked = picked[np.argsort(states[picked], kind="stable")]
+    for start in range(0, len(picked), _BATCH_ROWS):
+        some = picked[start : start + _BATCH_ROWS]
+        found = rows.take(from_numpy(some, pa.int64())).combine_chunks().to_batches()[0]
+        yield found, np.where(states[some] == 1, _INSERT, _DELETE)
+
+
+def _groups(values: Sequence[pa.Array], hashes: Words, order: Ints) -> Ints:
+    """A number for every row of an order by hashes, the same for rows that are the same."""
+    group = np.full(len(order), -1, np.int64)
+    left, known = np.arange(len(order)), 0
+    while len(left):
+        starts: Mask = np.ones(len(left), np.bool_)
+        starts[1:] = hashes[order[left[1:]]] != hashes[order[left[:-1]]]
+        number = np.cumsum(starts) - 1
+        first = left[np.flatnonzero(starts)][number]
+        same: Mask = starts.copy()
+        others = np.flatnonzero(~starts)
+        same[others] = _same(values, order[first[others]], order[left[others]])
+        group[left[same]] = known + number[same]
+        known += int(number[-1]) + 1
+        left = left[~same]
+    return group
+
+
+def _same(values: Sequence[pa.Array], one: Ints, other: Ints) -> Mask:
+    found: Mask = np.ones(len(one), np.bool_)
+    before, after = from_numpy(one, pa.int64()), from_numpy(other, pa.int64())
+    for column in values:
+        found &= same_values(column.take(before), column.take(after))
+    return found
+
+
+def _explained(path: str) -> AbstractContextManager[None]:
+    return spilling("the difference of two states", path, OSError, pa.ArrowException)
