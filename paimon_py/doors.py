@@ -176,9 +176,9 @@ def names_place(
     """A class decorator: errors of public methods about damaged metadata say where, if they do not yet.
 
     Rows of manifests are decoded together, whatever file they came from, so that the decoder cannot say it. The
-    TypeError of a call that does not fit its verb is told what would. Memory that runs out is a ResourceError. All other
-    errors pass as they are, those of a caller's own input among them. Whole numbers of NumPy reach a verb as those of
-    Python.
+    TypeError of a call that does not fit its verb is told what would. Memory that runs out is a ResourceError. All
+    other errors pass as they are, those of a caller's own input among them. Whole numbers of NumPy reach a verb as
+    those of Python.
 
     Args:
         place: where the object lies: a directory or URL.
