@@ -34,8 +34,8 @@ def require_nothing_taken(root: TableRoot, snapshot: Snapshot) -> None:
         raise UnsupportedError(
             f"snapshot {snapshot.id} of {root.path} ({what}) deleted or replaced rows, and the table has no primary key"
             f" by which to tell them: changes({snapshot.id - 1}, {snapshot.id}, mode='diff') compares the states and"
-            f" tells what went and what came. With the option {PASSING} = 'true' the rows that such commits wrote are read as new"
-            " ones, with 'false' they are passed over, as in Java",
+            f" tells what went and what came. With the option {PASSING} = 'true' the rows that such commits wrote are"
+            " read as new ones, with 'false' they are passed over, as in Java",
             feature="changes of commits that take rows away",
         )
 

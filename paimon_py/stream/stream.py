@@ -211,17 +211,14 @@ class Stream(HasOtherNames):
         """The step of a snapshot; None if it brings nothing. What counts is what files there are, as in Java."""
         if self._follow.refuses:
             require_nothing_taken(self._root, snapshot)
-        source = self._follow.source(snapshot, has_changelog=self._made_changelogs(snapshot))
+        has_changelog = self._follow.has_changelog
+        if snapshot.schema_id != self._schema.id:
+            has_changelog = makes_changelog(self._root.schemas.get(snapshot.schema_id))
+        source = self._follow.source(snapshot, has_changelog=has_changelog)
         if source is None:
             return None
         planned = self._planned(snapshot, source)
         return self._made(snapshot, planned, after=line.base) if planned.splits else None
-
-    def _made_changelogs(self, snapshot: Snapshot) -> bool:
-        """Whether the table made changelogs when a snapshot was committed."""
-        if snapshot.schema_id == self._schema.id:
-            return self._follow.has_changelog
-        return makes_changelog(self._root.schemas.get(snapshot.schema_id))
 
     def _planned(self, snapshot: Snapshot, source: Reads) -> Planned:
         if source is Reads.REPLACED:

@@ -32,6 +32,23 @@ KINDS = {
 OLD = {"files": "0.9.0", "keyed": "0.9.0", "vectors": "1.4.2", "vectors in parts": "1.4.2", "vectors in buckets": "1.4.2"}
 
 
+@pytest.mark.parametrize("name", ["files in parts", "vectors"])
+def test_what_java_wrote_again_is_no_change_of_an_append_table(java, tmp_path, name):
+    pair = Pair(java(OLD.get(name, "2.0.0")), tmp_path)
+    pair.create(KINDS[name], "j")
+    for number in range(14):
+        pair.act(("write", [{"p": 0, "k": number, "v": "a", "n": number}]), "oj"[number % 2])
+    table = pair.table()
+    done = table.delete("k < 2")
+    pair.step("compact", full=True)
+    table = pair.table()
+    assert table.snapshot().id > done.snapshot_id
+    assert table.changes(done.snapshot_id, mode="diff").count() == 0
+    found = [table.changes(done).to_arrow().to_pylist(), table.changes(done.before, mode="diff").to_arrow().to_pylist()]
+    for rows in found:
+        assert sorted((row["k"], row["_row_kind"]) for row in rows) == [(0, "-D"), (1, "-D")]
+
+
 class Script:
     """Random steps of both sides on one table."""
 

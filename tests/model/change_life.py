@@ -15,7 +15,6 @@ from model import steps_writing
 from model.row_model import Content
 from model.table_life import Life, partition_of
 
-from paimon_py import UsageError
 from paimon_py.spec.snapshot import CommitKind
 
 REMEMBERED = 30
@@ -287,8 +286,10 @@ def differ(life, rng):
     one, other = sorted(rng.choices(list(life.states), k=2))
     table = life.opened()
     if not life.mode.keyed:
-        with life.refused(UsageError, must=False):
-            life.changes(table, one, other, mode="diff")
+        bags = [Counter(sealed(row) for rows in life.states[end].rows.values() for row in rows) for end in (one, other)]
+        found = Counter((row[KIND], sealed(row, (KIND,))) for row in life.changes(table, one, other, mode="diff"))
+        went, came = ({row: count for (told, row), count in found.items() if told == kind} for kind in ("-D", "+I"))
+        assert (went, came) == (bags[0] - bags[1], bags[1] - bags[0]), f"between {one} and {other}"
         return
     fold = Fold(life)
     fold.told, fold.key, fold.silent = False, life.key, ()

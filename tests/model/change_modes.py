@@ -52,8 +52,9 @@ MARKED = tuple(
     for producer in ("none", "input", "lookup", "lookup, changed rows")
     for place in ("one bucket", "buckets in parts", "dynamic", "write-only")
 )  # fmt: skip
+PASSING = {"streaming-read-append-overwrite": "false"}
 APPENDED = tuple(
-    Mode(name=f"append {name}", options=options, keyed=False, parted=parted)
+    Mode(name=f"append {name}", options={**options, **PASSING}, keyed=False, parted=parted)
     for name, options, parted in (
         ("without buckets", {"bucket": "-1"}, False),
         ("in parts", {"bucket": "-1"}, True),
