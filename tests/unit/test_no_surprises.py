@@ -255,6 +255,7 @@ AFTER_A_DROP = {
     "filter_committed": lambda t, _: t.filter_committed("me", [1]),
     "head": lambda t, _: t.head(),
     "levels": lambda t, _: t.levels(),
+    "load_files": lambda t, held: t.load_files(held["file"]),
     "lookup": lambda t, _: t.lookup(pa.table({"p": [1], "k": [1]})),
     "mark_partitions_done": lambda t, _: t.mark_partitions_done([{"p": 1}]),
     "merge": lambda t, _: t.merge(pa.table({"p": [1], "k": [1]}), ["p", "k"], when_not_matched_insert=True),
@@ -291,13 +292,15 @@ AFTER_A_DROP = {
 
 
 @pytest.mark.parametrize("verb", AFTER_A_DROP)
-def test_after_a_drop_every_verb_says_that_the_table_is_gone(catalog, verb):
+def test_after_a_drop_every_verb_says_that_the_table_is_gone(catalog, verb, tmp_path):
     columns = pa.schema([pa.field("p", pa.int32(), nullable=False), pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())])
     table = catalog.create_table("sales.gone", columns, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "1"})
     table.write_arrow(pa.table({"p": [1], "k": [1]}))
     with table.writer() as writer:
         writer.write_arrow(pa.table({"p": [1], "k": [2]}))
-        held = {"scan": table.scan(), "changes": writer.changes()}
+        file = tmp_path / "rows.csv"
+        file.write_text("p,k,v\n1,1,1\n", encoding="utf-8")
+        held = {"scan": table.scan(), "changes": writer.changes(), "file": str(file)}
     catalog.drop_table("sales.gone")
     with pytest.raises(TableNotFoundError, match="gone"):
         AFTER_A_DROP[verb](table, held)
