@@ -10,8 +10,8 @@ import functools
 import random
 from datetime import timedelta
 
-from simulation.care_judge import Judge
-from simulation.kinds import KINDS, NAME, PATH, Stage, copied, rows
+from simulation.care_judge import Judge, note
+from simulation.kinds import NAME, PATH, Stage, copied, rows
 from simulation.scripts import Script, files_of
 from simulation.world import Clock, Random, Scripted, World
 
@@ -20,8 +20,7 @@ from paimon_py.metadata.root import TableRoot
 
 STATES = ("short", "long", "expired")
 ONE_MILLI = timedelta(milliseconds=1)
-TELLING = "keyed, telling"
-CARE_KINDS = ("append", "append, partitions", "keyed", "keyed, eager", "keyed, vectors")
+KINDS = ("append", "append, partitions", "keyed", "keyed, eager", "keyed, vectors")
 
 
 def table_of(actor):
@@ -107,14 +106,6 @@ def consume(actor, steps):
     actor.call(None, act, "consume")
 
 
-def note(told, step):
-    """Note the rows of a step by its identifier: a step that comes again tells the same."""
-    found = step.to_arrow().to_pydict()
-    values = sorted(zip(found["p"], found["k"], found["v"]))
-    if set(found["_row_kind"]) - {"+I"} or told.setdefault(step.identifier, values) != values:
-        raise AssertionError(f"step {step.identifier} told {told[step.identifier]} and then {values}")
-
-
 def plain(name, *arguments, branch=None, what="", **how):
     """A step that calls one verb of the table."""
 
@@ -158,7 +149,6 @@ def drawn_step(rng):
     )  # fmt: skip
 
 
-CUTS = ("rollback", "rollback_to_tag", "fast_forward")
 KEEN = (
     ("delete", "/snapshot/snapshot", "to"), ("put", "/snapshot/snapshot", "to"), ("put_new", "/snapshot/snapshot", "to"),
     ("put", "LATEST", "to"), ("put", "CUT", "to"), ("put_new", "CUT", "to"), ("delete", "CUT", "any"), ("delete", "LATEST", "any"),
@@ -168,7 +158,7 @@ KEEN = (
 
 def drawn_script(rng):
     """A script without events: two or three actors, one of them often a cut."""
-    kind, state = rng.choice(CARE_KINDS), rng.choice(STATES)
+    kind, state = rng.choice(KINDS), rng.choice(STATES)
     programs = []
     for _ in range(rng.choice((2, 2, 3))):
         steps = [drawn_step(rng) for _ in range(rng.choice((1, 2, 3, 4)))]
@@ -231,5 +221,3 @@ def prepared(kind, state):
     stage.clock.seconds += 3 * 24 * 3600
     return stage.ready()
 
-
-__all__ = ["CARE_KINDS", "KINDS", "play", "run_seed"]

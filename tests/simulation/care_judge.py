@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simulation.contents import Broken, Files, folded, snapshot_of, tag_of
-from simulation.kinds import KINDS, NAME, PATH
+from simulation.kinds import KINDS, NAME, PATH, rows
 from simulation.world import Clock, Ids, below
 
 from paimon_py import PaimonError, Table
@@ -236,16 +236,18 @@ class Judge:
                 continue
             if frozenset(call.deed) <= rows:
                 continue
-            cuts = [(gone, cut) for gone, cut in self.cut if frozenset(call.deed) <= gone.rows and not gone.branch]
-            if not cuts and self.finished is None:
-                self.wrong.append(f"{call} was acknowledged and is not in the table")
-            for gone, cut in cuts:
-                if cut.what == "fast_forward":
-                    self.wrong.append(f"{cut} took {call}, and was not to discard anything")
-                elif cut.end == "done" and gone.snapshot.id not in gone_of(cut.result):
-                    self.wrong.append(f"{cut} took snapshot {gone.snapshot.id} of {gone.call} and does not say so")
-                elif cut.ended < call.began:
-                    self.wrong.append(f"{cut} took {call}, which began later")
+            cuts = [(gone, cut) for gone, cut in self.cut if frozenset(call.deed) <= gone.rows]
+            if not cuts:
+                if self.finished is None:
+                    self.wrong.append(f"{call} was acknowledged and is not in the table")
+                continue
+            gone, cut = cuts[-1]
+            if cut.what == "fast_forward":
+                self.wrong.append(f"{cut} took {call}, and was not to discard anything")
+            elif cut.end == "done" and gone.snapshot.id not in gone_of(cut.result):
+                self.wrong.append(f"{cut} took snapshot {gone.snapshot.id} of {gone.call} and does not say so")
+            elif cut.ended < call.began:
+                self.wrong.append(f"{cut} took {call}, which began later")
         self._check_targets(chain)
 
     def _check_targets(self, chain):
@@ -279,8 +281,6 @@ class Judge:
                 self.wrong.append(f"consumer {name} was told {sorted(values)}, and the table holds {sorted(rows)}")
 
     def _poll(self, name, told):
-        from simulation.care import note
-
         stream = self.table().stream(consumer_id=name)
         while (step := stream.poll()) is not None:
             note(told, step)
@@ -310,13 +310,19 @@ class Judge:
             self._clean()
 
     def _write(self):
-        from simulation.kinds import rows
-
         table = self.table()
         before = self.read(table) if table.snapshot() is not None else frozenset()
         table.write_arrow(rows(((1, 77_777, 1),)))
         if self.read(self.table()) != before | {(1, 77_777, 1)}:
             self.wrong.append("a write afterwards changes other rows")
+
+
+def note(told, step):
+    """Note the rows of a step by its identifier: a step that comes again tells the same."""
+    found = step.to_arrow().to_pydict()
+    values = sorted(zip(found["p"], found["k"], found["v"]))
+    if set(found["_row_kind"]) - {"+I"} or told.setdefault(step.identifier, values) != values:
+        raise AssertionError(f"step {step.identifier} told {told[step.identifier]} and then {values}")
 
 
 def gone_of(result):
@@ -339,5 +345,3 @@ def changed(wanted, found):
     """What is missing and what is too much."""
     return f"missing {sorted(wanted - found)}, too much {sorted(found - wanted)}"
 
-
-__all__ = ["Judge", "below"]
