@@ -183,7 +183,7 @@ class Follower:
                 splits.append(split)
                 size = size.plus(split)
                 end = msgspec.structs.replace(
-                    end, taken=number, step=step.snapshot_id, mark=mark_of(there[:number])
+                    end, taken=number, step=int(step.snapshot_id), mark=mark_of(there[:number])
                 )
             if end.taken == len(there):
                 end = Offset(began=end.began, after=step.position)
