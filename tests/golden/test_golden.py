@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from filters import predicate
 from locate import CORPUS
+from passing import passing
 
 import paimon_py
 from paimon_py import Catalog, UnsupportedError
@@ -102,7 +103,7 @@ def test_changes_are_those_of_java(case, tmp_path):
         if "incremental-between" not in options or mode == "diff" or (mode == "changelog" and not read["rows"]):
             continue
         first, last = map(int, options["incremental-between"].split(","))
-        scan = catalog.table(name).changes(first, last, mode=mode, columns=read.get("columns"))
+        scan = passing(catalog.table(name)).changes(first, last, mode=mode, columns=read.get("columns"))
         table = scan.to_arrow()
         kinds = "_row_kind" if "_row_kind" in table.column_names else None
         assert golden.compare(case, read, table, kind_column=kinds) is None, read["scan"]

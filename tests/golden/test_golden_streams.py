@@ -6,6 +6,7 @@ import golden
 import pytest
 from filters import predicate
 from locate import CORPUS
+from passing import passing
 
 from paimon_py import Catalog, SnapshotExpiredError
 
@@ -16,7 +17,7 @@ def stream_of(case: golden.Case, stream: dict, warehouse: str):
     where = None
     if "filter" in stream:
         where = predicate(stream["filter"], {name: golden.parse_type(kind) for name, kind in stream["schema"]})
-    return Catalog.open(warehouse).table(stream["table"]).stream(
+    return passing(Catalog.open(warehouse).table(stream["table"])).stream(
         from_=stream.get("from", "full"), columns=stream.get("projection"), where=where, options=stream.get("options"),
     )  # fmt: skip
 

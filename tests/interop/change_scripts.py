@@ -11,6 +11,7 @@ from collections import Counter
 
 from engine_play import Disagreement, Played
 from engine_scripts import Script
+from passing import passing
 from table_scripts import DYNAMIC, PARTIAL, SUMS, VECTORS, Mode, keyed, story
 from values import canonical_rows, difference, ours
 
@@ -93,7 +94,7 @@ def check(script: Script, tables: dict[str, Played], modes: tuple[str, ...] = MO
 def follow(turn: str, played: Played) -> dict[int, list]:
     """The rows of each snapshot that a stream tells of, from the first; Java and we must see the same."""
     pair = played.pair
-    table, columns = pair.table(), [*pair.columns(), KIND]
+    table, columns = passing(pair.table()), [*pair.columns(), KIND]
     latest = table.snapshot()
     count = latest.id if latest else 0
     plans = pair.step("streamRead", **{"from": 1}, plans=count + 1)
@@ -116,7 +117,7 @@ def check_full(turn: str, played: Played) -> None:
     pair = played.pair
     columns = [*pair.columns(), KIND]
     theirs = pair.step("streamRead", plans=1)[0]
-    step = pair.table().stream(from_="full").poll()
+    step = passing(pair.table()).stream(from_="full").poll()
     if step is None:
         raise Disagreement(f"{turn}: our stream has no first step, Java's goes on at {theirs['next']}")
     if step.next_snapshot_id != theirs["next"]:
@@ -127,7 +128,7 @@ def check_full(turn: str, played: Played) -> None:
 def check_between(script: Script, turn: str, played: Played, modes: tuple[str, ...]) -> None:
     """Changes between two snapshots, in every mode."""
     pair, rng = played.pair, random.Random(f"{script.seed} {turn}")
-    table, columns = pair.table(), [*pair.columns(), KIND]
+    table, columns = passing(pair.table()), [*pair.columns(), KIND]
     latest = table.snapshot().id
     if "changelog-producer" not in script.options:
         modes = tuple(mode for mode in modes if mode != "changelog")
