@@ -120,9 +120,13 @@ class Table(
     def alter(self, *changes: SchemaChange) -> TableSchema:
         """Apply all changes as one new schema, move to it, and return it. Types are texts, or those of Paimon or Arrow.
 
+        Where `changelog-producer` changes from or to `lookup` or `full-compaction`, or deletion vectors are switched on
+        or off, all buckets of a table with a primary key are compacted first, under the options of before: what lies
+        below the top level would be told twice or never, or not be read.
+
         Raises:
             UsageError: Java's rules forbid a change; nothing is written.
-            CommitRetriesExhaustedError: others changed the schema at every attempt.
+            CommitRetriesExhaustedError: others changed the schema at every attempt, or never stopped writing rows.
             LockTimeoutError: others hold the table's lock in the catalog; nothing is written.
         """
         options = [change for change in changes if isinstance(change, (SetOption, RemoveOption))]
@@ -140,11 +144,16 @@ class Table(
         })  # fmt: skip
         warn_of_idle_options(self._root, set_now)
         root, given = self._root, typed(changes)
+        from paimon_py.maintain.level_rules import lift_rows, warn_of_lower_rows
+
+        before = lift_rows(root, given)
         publish = partial(
             alter, root.schemas, given, has_snapshots=lambda: root.snapshots.latest_id() is not None,
             clock=root.env.clock,
         )  # fmt: skip
         self._schema = publish() if root.registration is None else root.registration.alter(root, given, publish)
+        if before is not None:
+            warn_of_lower_rows(root, before)
         return self._schema
 
     def _on(self, root: TableRoot) -> Table:

@@ -99,19 +99,28 @@ class TableKeeping(OpenedTable):
         Raises:
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state.
         """
+        from paimon_py.maintain.level_rules import warn_of_rules_before
         from paimon_py.maintain.rollback import rollback
+
+        snapshot = self._target(target)
+        done = rollback(self._root, snapshot, tag=target if isinstance(target, str) else None)
+        warn_of_rules_before(self._root, snapshot, self._rules)
+        return done
+
+    def _target(self, target: int | str | datetime) -> Snapshot:
+        """The snapshot that a call goes back to."""
         from paimon_py.scan.moments import as_moment, millis_of
 
         if isinstance(target, str):
-            return rollback(self._root, self._root.tags.get(target).snapshot, tag=target)
+            return self._root.tags.get(target).snapshot
         moment = as_moment("target", target)
         if isinstance(moment, datetime):
-            return rollback(self._root, self._root.snapshots.by_time(millis_of("target", moment)))
+            return self._root.snapshots.by_time(millis_of("target", moment))
         if not isinstance(target, int) or isinstance(target, bool):
             raise UsageError(
                 f"target is a snapshot id, the name of a tag or a datetime, not {target!r}{way_of(target)}"
             )
-        return rollback(self._root, self._kept(target))
+        return self._kept(target)
 
     # -- expiry -------------------------------------------------------------------------------------------------------
 

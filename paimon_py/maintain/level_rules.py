@@ -1,0 +1,106 @@
+"""Options that decide what the level of a file means: before one changes, all rows are lifted to the top level.
+
+Compactions of a table with `changelog-producer` = `lookup` tell the rows that they lift out of level 0, those with
+`full-compaction` whatever is not on the top level; readers of deletion vectors pass over level 0. Files from before the
+change would be told twice, or never, or not be read.
+
+Source: docs/decisions/0031-options-that-change-levels.md; Java lets such files lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.compaction.plan import plan_compaction
+from paimon_py.errors import CommitRetriesExhaustedError
+from paimon_py.logs import warn
+from paimon_py.maintain.compact_table import compact_table
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.changed_schema import apply
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
+from paimon_py.spec.snapshot import Snapshot
+
+_RULES = frozenset(("changelog-producer", "deletion-vectors.enabled"))
+_ATTEMPTS = 5
+
+
+def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema | None:
+    """Compact everything under the options of now, if the changes give levels another meaning.
+
+    Returns: the schema that it was done under; None where nothing had to be done.
+
+    Cost: nothing for other changes; else a plan and, where rows lie below the top level, a full compaction.
+    Raises:
+        UsageError: a change breaks a rule; nothing was compacted.
+        UnsupportedError: the table cannot be compacted.
+        CommitRetriesExhaustedError: others wrote rows all the time; the schema is as it was.
+    """
+    if not any(isinstance(change, (SetOption, RemoveOption)) and change.name in _RULES for change in changes):
+        return None
+    schema = root.schemas.latest()
+    if not schema.primary_keys or root.latest() is None:
+        return None
+    after = apply(schema, changes, has_snapshots=True, time_millis=root.env.clock.millis())
+    if not changes_levels(schema, after):
+        return None
+    for _ in range(_ATTEMPTS):
+        compact_table(
+            root, schema, full=True, partitions=None, where=None, order_by=None, strategy=None, progress=None
+        )
+        if not has_lower_rows(root, schema):
+            return schema
+    raise CommitRetriesExhaustedError(
+        f"{root.path}: before {', '.join(sorted(_RULES))} change, all rows are compacted, and others wrote new ones"
+        f" {_ATTEMPTS} times meanwhile; stop the writers, and alter the table then"
+    )
+
+
+def warn_of_lower_rows(root: TableRoot, schema: TableSchema) -> None:
+    """Warn of rows that others committed between the compaction and the new schema.
+
+    Args:
+        schema: the one before the change.
+
+    Raises: PaimonWarning where warnings are errors; the schema has changed.
+    """
+    if has_lower_rows(root, schema):
+        warn(
+            f"{root.path}: rows were committed while the options changed; streams may be told them twice or not at all,"
+            " and with deletion vectors they are not read before the next compaction. Call table.compact(full=True)"
+        )
+
+
+def warn_of_rules_before(root: TableRoot, snapshot: Snapshot, now: TableSchema) -> None:
+    """Warn where a snapshot that is the latest one again was written when the levels of its files meant something else.
+
+    Raises: PaimonWarning where warnings are errors.
+    """
+    if snapshot.schema_id == now.id:
+        return
+    before = root.schemas.get(snapshot.schema_id)
+    if now.primary_keys and changes_levels(before, now) and has_lower_rows(root, now):
+        warn(
+            f"{root.path}: snapshot {snapshot.id} was written under other options ({', '.join(sorted(_RULES))}): what"
+            " lies below the top level of its buckets is told to streams under those of now, perhaps again, and with"
+            " deletion vectors is not read before it is compacted. Call table.compact(full=True)"
+        )
+
+
+def changes_levels(before: TableSchema, after: TableSchema) -> bool:
+    """Whether files that lie below the top level mean something else under another schema."""
+    old, new = Options(before.options), Options(after.options)
+    if old.get_bool("deletion-vectors.enabled") != new.get_bool("deletion-vectors.enabled"):
+        return True
+    producers = {old.get_enum("changelog-producer"), new.get_enum("changelog-producer")}
+    return len(producers) > 1 and not producers <= {"none", "input"}
+
+
+def has_lower_rows(root: TableRoot, schema: TableSchema) -> bool:
+    """Whether files lie below the top level of their bucket, or have deletion vectors.
+
+    Cost: the manifests of the latest snapshot.
+    """
+    tasks = plan_compaction(root, schema, full=True, chosen=None)
+    return any(not task.rewrite_all or task.deletions for task in tasks)
