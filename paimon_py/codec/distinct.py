@@ -25,6 +25,18 @@ class DistinctCount:
         self._hashes: Words = np.zeros(0, np.uint64)
         self._limit: np.uint64 | None = None
 
+    def state(self) -> tuple[bytes, int | None]:
+        """All that the counter knows: its hashes, 8 bytes each, and the limit below which all are kept."""
+        return self._hashes.astype("<u8").tobytes(), None if self._limit is None else int(self._limit)
+
+    @classmethod
+    def of(cls, hashes: bytes, limit: int | None) -> DistinctCount:
+        """The counter that `state` tells of."""
+        made = cls()
+        made._hashes = np.frombuffer(hashes, "<u8").astype(np.uint64)
+        made._limit = None if limit is None else np.uint64(limit)
+        return made
+
     def add(self, array: pa.Array) -> None:
         """Take the values of an array into account. Cost: a sort of those whose hashes are small."""
         hashes = _hashes(array.drop_null() if array.null_count else array)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -165,11 +166,36 @@ class Measured:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             self.counters[name].add(column)
 
+    def __bytes__(self) -> bytes:
+        """What was found, to be joined in another process."""
+        return msgspec.msgpack.encode((self.rows, {name: counter.found() for name, counter in self.counters.items()}))
+
+    @classmethod
+    def from_bytes(cls, columns: Sequence[Field], data: bytes) -> Measured:
+        """What `bytes` made bytes of, for the same columns."""
+        made = cls(columns)
+        made.rows, found = msgspec.msgpack.decode(data, type=tuple[int, dict[str, _Found]])
+        for name, counter in made.counters.items():
+            counter.take(found[name])
+        return made
+
     def join(self, other: Measured) -> None:
         """Take the rows into account that were looked at elsewhere."""
         self.rows += other.rows
         for name, counter in other.counters.items():
             self.counters[name].join(counter)
+
+
+class _Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a counter has found. `bounds`: an Arrow stream of one column; None: there are none."""
+
+    rows: int
+    nulls: int
+    length: int
+    longest: int
+    has_nan: bool
+    distinct: tuple[bytes, int | None]
+    bounds: bytes | None
 
 
 class _Counter:
@@ -211,6 +237,29 @@ class _Counter:
         self._length += other._length
         self._longest = max(self._longest, other._longest)
         self._has_nan |= other._has_nan
+
+    def found(self) -> _Found:
+        """All that is known now."""
+        bounds = None
+        if self._bounds:
+            sink = pa.BufferOutputStream()
+            batch = pa.record_batch([scalar_array(self._bounds, self._bounds[0].type)], names=["bound"])
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            bounds = sink.getvalue().to_pybytes()
+        return _Found(
+            rows=self._rows, nulls=self._nulls, length=self._length, longest=self._longest, has_nan=self._has_nan,
+            distinct=self._distinct.state(), bounds=bounds,
+        )  # fmt: skip
+
+    def take(self, found: _Found) -> None:
+        """Know what another counter has found, and nothing else."""
+        self._rows, self._nulls, self._length = found.rows, found.nulls, found.length
+        self._longest, self._has_nan = found.longest, found.has_nan
+        self._distinct = DistinctCount.of(*found.distinct)
+        if found.bounds is not None:
+            with pa.ipc.open_stream(found.bounds) as stream:
+                self._bounds = list(stream.read_all().column("bound"))
 
     def result(self) -> ColumnStatistics:
         """What is known now, bounds as texts."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Union
+from typing import Generic, TypeVar, Union
 
+import msgspec
 from pyspark.sql import SparkSession
 
 from paimon_py import Changes, CommitResult, CompactionTask, ExpiredSnapshots, Predicate, Table
@@ -34,6 +34,7 @@ from paimon_py.table_door import guard
 from paimon_py.table_writing import discard
 
 Carried = Union[BucketChanges, Overtaken]
+Item = TypeVar("Item")
 
 _LISTED_BY_TASK = 100
 _LISTED_AT_ONCE = 10_000
@@ -67,10 +68,10 @@ def compact(
 
     def carry(tasks: Sequence[CompactionTask]) -> list[Carried]:
         try:
-            return [pickle.loads(one) for one in run_tasks(session(spark), list(map(bytes, tasks)), _Compact(table))]
+            return [_carried(one) for one in run_tasks(session(spark), list(map(bytes, tasks)), _Compact(table))]
         except Failed as failed:
             files = TableFiles(table._root, rules)
-            for one in map(pickle.loads, failed.done):
+            for one in map(_carried, failed.done):
                 if isinstance(one, BucketChanges):
                     delete_compaction(files, one)
             raise failed.error from None
@@ -90,10 +91,20 @@ class _Compact:
     def __call__(self, task: bytes) -> bytes:
         given = CompactionTask.from_bytes(task)
         try:
-            (done,) = self.table.run_compaction(given).buckets
+            done = self.table.run_compaction(given)
         except SnapshotExpiredError as error:
-            return pickle.dumps(Overtaken(given.partition, given.bucket, str(error)))
-        return pickle.dumps(done)
+            return msgspec.msgpack.encode((None, Overtaken(given.partition, given.bucket, str(error))))
+        return msgspec.msgpack.encode((bytes(done), None))
+
+
+def _carried(data: bytes) -> Carried:
+    """What came of one compaction task."""
+    changes, overtaken = msgspec.msgpack.decode(data, type=tuple[bytes | None, Overtaken | None])
+    if overtaken is not None:
+        return overtaken
+    assert changes is not None
+    (done,) = Changes.from_bytes(changes).buckets
+    return done
 
 
 def expire(
@@ -130,7 +141,7 @@ def rescale(
     buckets = as_python(buckets)
 
     def rewrite(groups: Sequence[Sequence[Split]]) -> Rewritten:
-        tasks = [pickle.dumps([bytes(split) for split in group]) for group in groups]
+        tasks = [[bytes(split) for split in group] for group in groups]
         try:
             done = run_tasks(session(spark), tasks, _Rescale(table, buckets))
         except Failed as failed:
@@ -150,8 +161,8 @@ class _Rescale:
         self.table = table
         self.buckets = buckets
 
-    def __call__(self, group: bytes) -> bytes:
-        splits = [Split.from_bytes(one) for one in pickle.loads(group)]
+    def __call__(self, group: list[bytes]) -> bytes:
+        splits = [Split.from_bytes(one) for one in group]
         root, schema = self.table._root, self.table.schema
         with rewriter(root, schema, self.buckets) as writer:
             rewrite_splits(root, schema, splits, writer)
@@ -170,7 +181,7 @@ def analyze(
             done = run_tasks(session(spark), list(map(bytes, splits)), _Measure(table, fields))
         except Failed as failed:
             raise failed.error from None
-        return [pickle.loads(one) for one in done]
+        return [Measured.from_bytes(fields, one) for one in done]
 
     return table._analyzed(columns, all_columns, measure=measure)
 
@@ -183,7 +194,7 @@ class _Measure:
         self.fields = fields
 
     def __call__(self, split: bytes) -> bytes:
-        return pickle.dumps(measured(self.table._root, self.table.schema, self.fields, [Split.from_bytes(split)]))
+        return bytes(measured(self.table._root, self.table.schema, self.fields, [Split.from_bytes(split)]))
 
 
 class _Hands:
@@ -197,20 +208,34 @@ class _Hands:
         for start in range(0, len(directories), _LISTED_AT_ONCE):
             part = directories[start : start + _LISTED_AT_ONCE]
             for found in self._by_parts(part, _LISTED_BY_TASK, _List(limit)):
-                yield from found
+                yield from msgspec.msgpack.decode(found, type=list[Listed])
 
     def delete(self, targets: Sequence[Target]) -> int:
         """See `Hands.delete`."""
-        return sum(self._by_parts(targets, _DELETED_BY_TASK, _delete))
+        return sum(map(int, self._by_parts(targets, _DELETED_BY_TASK, _delete)))
 
-    def _by_parts(self, items: Sequence[object], size: int, work: Callable[[bytes], bytes]) -> list[Any]:
+    def _by_parts(
+        self, items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], bytes]
+    ) -> list[bytes]:
         """What `work` gives for each of some items, so many in a task, in their order."""
-        tasks = [pickle.dumps((start, items[start : start + size])) for start in range(0, len(items), size)]
+        tasks = [(start, items[start : start + size]) for start in range(0, len(items), size)]
         try:
-            done = run_tasks(self._spark, tasks, work)
+            done = run_tasks(self._spark, tasks, _Placed(work))
         except Failed as failed:
             raise failed.error from None
-        return [result for _, result in sorted(map(pickle.loads, done), key=lambda one: one[0])]
+        results = (msgspec.msgpack.decode(one, type=tuple[int, bytes]) for one in done)
+        return [result for _, result in sorted(results)]
+
+
+class _Placed(Generic[Item]):
+    """Runs on an executor: items and their place in, what work gives for them and the place out."""
+
+    def __init__(self, work: Callable[[Sequence[Item]], bytes]) -> None:
+        self.work = work
+
+    def __call__(self, task: tuple[int, Sequence[Item]]) -> bytes:
+        start, items = task
+        return msgspec.msgpack.encode((start, self.work(items)))
 
 
 class _List:
@@ -219,11 +244,9 @@ class _List:
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
 
-    def __call__(self, task: bytes) -> bytes:
-        start, directories = pickle.loads(task)
-        return pickle.dumps((start, [look_at(directory, self.limit) for directory in directories]))
+    def __call__(self, directories: Sequence[Directory]) -> bytes:
+        return msgspec.msgpack.encode([look_at(directory, self.limit) for directory in directories])
 
 
-def _delete(task: bytes) -> bytes:
-    start, targets = pickle.loads(task)
-    return pickle.dumps((start, sum(remains(target) for target in targets)))
+def _delete(targets: Sequence[Target]) -> bytes:
+    return b"%d" % sum(remains(target) for target in targets)

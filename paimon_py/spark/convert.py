@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_py import Scan, Step, Table
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
-from paimon_py.spark.jobs import TellingErrors, errors_as_ours, mapped, numbered_tasks
+from paimon_py.spark.jobs import TellingErrors, errors_as_ours, mapped, new_job, numbered_tasks
 from paimon_py.spark.session import session
 from paimon_py.spark.sharing import shares
 from paimon_py.spark.types import arrow_schema, spark_schemas
@@ -43,12 +43,13 @@ def reader_of(df: DataFrame) -> pa.RecordBatchReader:
         raise UsageError(f"convert_from_spark takes a DataFrame of Spark, not {type(df).__name__}")
     schema = arrow_schema(kind)
     numbered = df.toDF(*map(str, range(len(schema))))  # mapInArrow cannot find columns with dots in their names
-    blobs = mapped(numbered, TellingErrors(_Serialise(schema)), "data binary").toLocalIterator()
-    return pa.RecordBatchReader.from_batches(schema, _batches(blobs))
+    job = new_job()
+    blobs = mapped(numbered, TellingErrors(_Serialise(schema), job), "data binary", job).toLocalIterator()
+    return pa.RecordBatchReader.from_batches(schema, _batches(blobs, job))
 
 
-def _batches(blobs: Iterable[object]) -> Iterator[pa.RecordBatch]:
-    with errors_as_ours():
+def _batches(blobs: Iterable[object], job: str) -> Iterator[pa.RecordBatch]:
+    with errors_as_ours(job):
         for row in blobs:
             with pa.ipc.open_stream(pa.py_buffer(bytes(row[0]))) as reader:  # type: ignore[index]
                 yield from reader

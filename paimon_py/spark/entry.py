@@ -17,15 +17,22 @@ Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Given = TypeVar("Given", bound=Callable[..., Any])
 
 
-def travelling(work: Given) -> Given:
+def travelling(work: Given, job: str | None = None) -> Given:
     """`work` in a form that an executor without paimon_py, or with another version, refuses with the way out.
+
+    The one place that unpickles: what Spark carries as a function, from this process to its executors, is one. Values
+    and errors travel as data.
 
     An inner function travels by its code, so that the executor imports nothing before the function runs.
 
     Before each task the worker looks anew what lies in the archives of Spark on its path, which costs Python before
     3.12 a tenth of a second: the function makes the worker forget that it imports from them, until it does again.
+
+    Args:
+        job: the job whose errors are looked for; see `jobs.new_job`.
     """
     payload, version = cloudpickle.dumps(work), paimon_py.__version__
+    named = f"(paimon-job {job}) " if job else ""
 
     def entered(*given: Any) -> Any:
         import pickle
@@ -40,7 +47,7 @@ def travelling(work: Given) -> Given:
             name = str(error.name)
             own = name.partition(".")[0] == "paimon_py"
             advice = way_out if own else "install there what paimon_py needs; paimon_py.ship(spark) does not bring that"
-            return RuntimeError(f"the Python of the executors lacks the module {name!r}; {advice}")
+            return RuntimeError(f"{named}the Python of the executors lacks the module {name!r}; {advice}")
 
         def guarded(found: Iterator[Any]) -> Iterator[Any]:
             try:
@@ -52,8 +59,9 @@ def travelling(work: Given) -> Given:
             import paimon_py as there
 
             if there.__version__ != version:
-                message = f"the executors have paimon_py {there.__version__}, the driver has {version}; {way_out}"
-                raise RuntimeError(message)
+                raise RuntimeError(
+                    f"{named}the executors have paimon_py {there.__version__}, the driver has {version}; {way_out}"
+                )
             found = pickle.loads(payload)(*given)
         except ModuleNotFoundError as error:
             raise lacking(error) from error

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from paimon_py.env import Env
 from paimon_py.errors import PaimonError, ResourceError, StorageError, UsageError
 from paimon_py.spark.entry import Work, travelling
+from paimon_py.spark.errors_as_data import error_bytes, error_from
 
 _RESULT = pa.schema([pa.field("failed", pa.bool_(), False), pa.field("data", pa.binary(), False)])
 _RESULT_SQL = "failed boolean, data binary"
-_OURS = re.compile(r"\(paimon-error ([A-Za-z0-9+/=]+)\)")
-_MISSING = re.compile(r"the Python of the executors lacks.*|the executors have paimon_py .*")
-
+Given = TypeVar("Given")
 Results = Iterator[bytes]
 Make = Callable[[Iterable[pa.RecordBatch]], Results]
 """Runs on an executor: the batches of one task → values for the driver."""
@@ -35,9 +34,18 @@ class Failed(Exception):
         self.done = done
 
 
-def mapped(df: DataFrame, work: Work, schema: Any) -> DataFrame:
-    """The frame that `work` makes of the batches of every task of `df`; nothing runs yet."""
-    return df.mapInArrow(travelling(work), schema)
+def new_job() -> str:
+    """A name for one job, which no data can know: errors that do not name it are not taken for ours."""
+    return Env().ids.uuid()
+
+
+def mapped(df: DataFrame, work: Work, schema: Any, job: str | None = None) -> DataFrame:
+    """The frame that `work` makes of the batches of every task of `df`; nothing runs yet.
+
+    Args:
+        job: the job of ours that it is a part of; None: somebody else runs it.
+    """
+    return df.mapInArrow(travelling(work, job), schema)
 
 
 def numbered_tasks(spark: SparkSession, count: int) -> DataFrame:
@@ -45,23 +53,27 @@ def numbered_tasks(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, count)
 
 
-def gathered(df: DataFrame, make: Make) -> list[bytes]:
+def gathered(df: DataFrame, make: Make, job: str | None = None) -> list[bytes]:
     """What `make` gives for all tasks of `df`, in one collect.
+
+    Args:
+        job: the job that `df` was made for, if it has work of ours in it.
 
     Raises:
         Failed: a task met an error that another attempt would meet as well.
         PaimonError: the store failed in all attempts that Spark makes, or the executors lack paimon_py.
     """
-    with errors_as_ours():
-        rows = mapped(df, TellingErrors(_Told(make)), _RESULT_SQL).collect()
+    job = job or new_job()
+    with errors_as_ours(job):
+        rows = mapped(df, TellingErrors(_Told(make), job), _RESULT_SQL, job).collect()
     done = [bytes(data) for failed, data in rows if not failed]
     for failed, data in rows:
         if failed:
-            raise Failed(pickle.loads(bytes(data)), done)
+            raise Failed(error_from(bytes(data)), done)
     return done
 
 
-def run_tasks(spark: SparkSession, tasks: Sequence[bytes], run: Callable[[bytes], bytes]) -> list[bytes]:
+def run_tasks(spark: SparkSession, tasks: Sequence[Given], run: Callable[[Given], bytes]) -> list[bytes]:
     """What `run` gives for each of some tasks, one of Spark's tasks for each; in no particular order.
 
     Raises: as `gathered`.
@@ -72,7 +84,7 @@ def run_tasks(spark: SparkSession, tasks: Sequence[bytes], run: Callable[[bytes]
 class _Numbered:
     """Runs on an executor: numbers of tasks in, results out."""
 
-    def __init__(self, tasks: list[bytes], run: Callable[[bytes], bytes]) -> None:
+    def __init__(self, tasks: list[Any], run: Callable[[Any], bytes]) -> None:
         self.tasks = tasks
         self.run = run
 
@@ -98,7 +110,7 @@ class _Told:
         except (StorageError, ResourceError):
             raise
         except PaimonError as error:
-            yield _row(True, pickle.dumps(error))
+            yield _row(True, error_bytes(error))
 
 
 def _row(failed: bool, data: bytes) -> pa.RecordBatch:
@@ -108,44 +120,49 @@ def _row(failed: bool, data: bytes) -> pa.RecordBatch:
 class TellingErrors:
     """Runs on an executor: does the work, and tells errors of ours so that the driver can raise them as they are."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, job: str) -> None:
         self.work = work
+        self.job = job
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             yield from self.work(batches)
         except PaimonError as error:
-            raise told(error) from error
+            raise _told(error, self.job) from error
 
 
-def told(error: PaimonError) -> RuntimeError:
+def _told(error: PaimonError, job: str) -> RuntimeError:
     """An error that tells the driver which error of ours it stands for."""
-    return RuntimeError(f"{error} (paimon-error {base64.b64encode(pickle.dumps(error)).decode()})")
+    return RuntimeError(f"{error} (paimon-error {job} {base64.b64encode(error_bytes(error)).decode()})")
 
 
 @contextlib.contextmanager
-def errors_as_ours() -> Iterator[None]:
+def errors_as_ours(job: str) -> Iterator[None]:
     """Run a query of Spark in this block: errors of ours on its executors are raised as what they are.
+
+    Args:
+        job: the job that the work in the query was made for.
 
     Raises: PaimonError
     """
     try:
         yield
     except PySparkException as error:
-        raise _as_ours(error) from error
+        raise _as_ours(error, job) from error
     except Exception as error:  # Py4JJavaError, which older versions let through
         if type(error).__module__.partition(".")[0] != "py4j":
             raise
-        raise _as_ours(error) from error
+        raise _as_ours(error, job) from error
 
 
-def _as_ours(error: Exception) -> Exception:
-    """The error of ours that an error of Spark's tells of; Spark's own if there is none."""
+def _as_ours(error: Exception, job: str) -> Exception:
+    """The error of ours that an error of Spark's tells of; Spark's own if there is none.
+
+    Spark's text may hold values of the data, which can say anything but the name of the job.
+    """
     text = str(error)
-    missing, ours = _MISSING.search(text), _OURS.search(text)
+    missing = re.search(rf"\(paimon-job {job}\) (.*)", text)
+    ours = re.search(rf"\(paimon-error {job} ([A-Za-z0-9+/=]+)\)", text)
     if missing is not None:
-        return UsageError(missing.group())
-    if ours is None:
-        return error
-    found: PaimonError = pickle.loads(base64.b64decode(ours.group(1)))
-    return found
+        return UsageError(missing.group(1))
+    return error if ours is None else error_from(base64.b64decode(ours.group(1)))

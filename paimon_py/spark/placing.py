@@ -37,17 +37,18 @@ _OPTIONS = ("bucket", "dynamic-bucket")
 _AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
-def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int) -> DataFrame:
+def placed(df: DataFrame, schema: TableSchema, target: pa.Schema, tasks: int, job: str) -> DataFrame:
     """The rows of `df` in parcels, each with the task that it was sent to.
 
     Args:
         target: the columns of `df` by the names and types that the table knows them by; of those that the table has
             not, the types matter alone.
+        job: the job that the rows are placed for.
     """
     number = _Number(schema, target, tasks)
     at_once = int(df.sparkSession.conf.get(_AT_ONCE, None) or 10_000)
     parcels = Parcels(target, number, np.array(places(tasks), np.int32), at_once)
-    return mapped(df, TellingErrors(parcels), PARCEL_SQL).repartition(tasks, "task")
+    return mapped(df, TellingErrors(parcels, job), PARCEL_SQL, job).repartition(tasks, "task")
 
 
 def tasks_of(schema: TableSchema, wanted: int) -> int:

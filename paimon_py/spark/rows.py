@@ -5,10 +5,10 @@ What was read must still be there when the driver commits, as in one process; if
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,7 +20,7 @@ from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.scan.split import Split
 from paimon_py.spark.care import require_table
-from paimon_py.spark.jobs import Failed, Results, gathered, run_tasks
+from paimon_py.spark.jobs import Failed, Results, gathered, new_job, run_tasks
 from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import TaskNumbers, placed, places, tasks_of
 from paimon_py.spark.session import session, shuffle_tasks
@@ -75,7 +75,8 @@ def _merged(
         slots = TaskNumbers(schema, tasks_of(schema, wanted) if routed else 1)
         plain = source.toDF(*map(str, range(len(target))))
         renamed = pa.schema([field.with_name(names.get(field.name, f"source.{field.name}")) for field in target])
-        rows = placed(plain, schema, renamed, slots.tasks)
+        job = new_job()
+        rows = placed(plain, schema, renamed, slots.tasks, job)
         by_source = asked.by_source_update is not None or asked.by_source_delete is not None
 
         def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
@@ -84,7 +85,7 @@ def _merged(
                 own[slots.of_bucket(split.partition, split.bucket) if slots.tasks > 1 else 0].append(bytes(split))
             part = _MergePart(table, snapshot, own, target, on, asked)
             with _Parts(table) as parts:
-                parts.take(gathered(rows, part))
+                parts.take(gathered(rows, part, job))
                 late = [str(slot).encode() for slot, each in enumerate(own) if each and slot not in parts.slots]
                 if by_source and late:
                     parts.take(run_tasks(source.sparkSession, late, part.without_rows))
@@ -99,7 +100,7 @@ def _by_splits(
     """Carry a verb out that looks at each row by itself."""
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
-        groups = [pickle.dumps([bytes(split) for split in group]) for group in groups_of(table.schema, splits)]
+        groups = [[bytes(split) for split in group] for group in groups_of(table.schema, splits)]
         with _Parts(table) as parts:
             parts.take(run_tasks(session(spark), groups, _Part(table, snapshot, verb)))
             return parts.evaluated()
@@ -157,7 +158,9 @@ class _Parts:
 
     def take(self, done: Iterable[bytes]) -> None:
         """Note what came of some tasks."""
-        for slot, changes, counts in map(pickle.loads, done):
+        for one in done:
+            slot, written, counts = msgspec.msgpack.decode(one, type=tuple[int, bytes, RowCounts])
+            changes = Changes.from_bytes(written)
             self.slots.add(slot)
             self._counts = self._counts.plus(
                 deleted=counts.deleted, updated=counts.updated, inserted=counts.inserted
@@ -220,8 +223,8 @@ class _Part:
         self.snapshot = snapshot
         self.verb = verb
 
-    def __call__(self, group: bytes) -> bytes:
-        splits = [Split.from_bytes(one) for one in pickle.loads(group)]
+    def __call__(self, group: list[bytes]) -> bytes:
+        splits = [Split.from_bytes(one) for one in group]
         schema = self.table.schema
         evaluate = verbs.evaluator(self.table._root, schema, self.verb.work(schema))
         return _told(0, evaluate(self.snapshot, splits))
@@ -262,4 +265,4 @@ class _MergePart:
 
 
 def _told(slot: int, found: Evaluated) -> bytes:
-    return pickle.dumps((slot, found.changes, found.counts))
+    return msgspec.msgpack.encode((slot, bytes(found.changes), found.counts))

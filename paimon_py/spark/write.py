@@ -17,7 +17,7 @@ from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
-from paimon_py.spark.jobs import Failed, Results, gathered
+from paimon_py.spark.jobs import Failed, Results, gathered, new_job
 from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import placed, places, tasks_of
 from paimon_py.spark.session import shuffle_tasks
@@ -163,14 +163,14 @@ def _written(
     Raises: PaimonError
     """
     plain = df.toDF(*map(str, range(len(target))))  # mapInArrow cannot find columns with dots in their names
-    count = 0
+    count, job = 0, new_job()
     if bucket_mode(table.schema) not in (BucketMode.NONE, BucketMode.POSTPONED):
         count = tasks_of(table.schema, tasks or shuffle_tasks(df.sparkSession))
-        plain = placed(plain, table.schema, target, count)
+        plain = placed(plain, table.schema, target, count, job)
     elif tasks is not None:
         plain = plain.repartition(tasks)
     try:
-        return gathered(plain, WriteRows(table, target, overwrite, count))
+        return gathered(plain, WriteRows(table, target, overwrite, count), job)
     except Failed as failed:
         for one in failed.done:
             discard(table._root, table.schema, Changes.from_bytes(one))

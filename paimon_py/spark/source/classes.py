@@ -91,7 +91,7 @@ def planned(options: Options, schema: st.StructType) -> DataSourceReader:
 def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
     """Runs beside the driver: the reader of a stream. The table is opened where Spark asks for offsets."""
     limited = len(_STREAM) > 1
-    opened, read_part = travelling(stream.Query), travelling(stream.read_part)
+    opened = travelling(stream.Query)
 
     class PaimonStreamReader(*_STREAM):  # type: ignore[misc]
         kept: Any = None
@@ -117,7 +117,8 @@ def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
             return [InputPartition(part) for part in self.query.parts(start, end)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            return read_part(partition.value)
+            read, split = partition.value
+            return iter(read(split))
 
         def commit(self, end: dict[str, Any]) -> None:
             self.query.done(end)

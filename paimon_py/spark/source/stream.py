@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from pyspark.sql import types as st
 
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
+from paimon_py.spark.entry import travelling
 from paimon_py.spark.source.following import Follower
 from paimon_py.spark.source.limits import LIMITS, BatchLimits
 from paimon_py.spark.source.offsets import Offset
@@ -22,6 +22,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.stream.reading import Reading
 
 Json = dict[str, Any]
+Part = tuple[Callable[[bytes], Iterator[pa.RecordBatch]], bytes]
 
 
 class Query:
@@ -75,10 +76,11 @@ class Query:
         """Let the query end with the snapshot that is the latest now."""
         self._until = self._following.now()
 
-    def parts(self, start: Json, end: Json) -> list[bytes]:
-        """What tasks read of a batch."""
+    def parts(self, start: Json, end: Json) -> list[Part]:
+        """What tasks read of a batch: the function that reads, and the split that it takes."""
         splits = self._following.between(Offset.of(start), Offset.of(end))
-        return [pickle.dumps((self._read, bytes(split))) for split in splits]
+        read = travelling(self._read)
+        return [(read, bytes(split)) for split in splits]
 
     def done(self, end: Json) -> None:
         """Note for the consumer that a batch is done."""
@@ -99,12 +101,6 @@ class ReadChanges:
         for batch in self.reading.batches(split):
             rows = _without_kinds(batch) if drops else batch
             yield from fit(rows.select(names), self.target, self.truncate_nanos)
-
-
-def read_part(part: bytes) -> Iterator[pa.RecordBatch]:
-    """Runs on an executor: the rows of one part of a batch."""
-    read, split = pickle.loads(part)
-    return iter(read(split))
 
 
 def _without_kinds(batch: pa.RecordBatch) -> pa.RecordBatch:
