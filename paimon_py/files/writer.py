@@ -16,6 +16,7 @@ from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import encode
 from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.file_index.container import encode as encode_indexes
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
 from paimon_py.files.file_index import FileIndexWriter, Indexes
@@ -296,8 +297,8 @@ class RollingWriter:
         """How many rows to write before looking at the size again: a small part of what a file may hold."""
         if batch.num_rows <= MIN_STEP_ROWS:
             return MIN_STEP_ROWS
-        row_bytes = max(batch.nbytes // batch.num_rows, 1)
-        by_size = self._layout.target_size_bytes // (_STEPS_PER_FILE * row_bytes)
+        of_each = max(row_bytes(batch) // batch.num_rows, 1)
+        by_size = self._layout.target_size_bytes // (_STEPS_PER_FILE * of_each)
         return int(max(MIN_STEP_ROWS, by_size))
 
     def _physical(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
 from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, branch, plain_schema
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats import decimal_bytes
@@ -171,7 +172,7 @@ class AvroFileWriter:
             piece = batch.slice(start, CHUNK_ROWS)
             self._pending.append(self._physical(piece))
             self._pending_rows += piece.num_rows
-            self._pending_bytes += piece.nbytes
+            self._pending_bytes += row_bytes(piece)
             if self._pending_rows >= CHUNK_ROWS:
                 self._flush()
         self._rows += batch.num_rows

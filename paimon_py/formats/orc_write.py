@@ -15,6 +15,7 @@ from pyarrow import orc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.columns import from_numpy, numpy_values, validity_mask
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import OptionError, SchemaError, UnsupportedError
 from paimon_py.formats.base import ColumnBounds, WriteSettings, flag_option, number_option
 from paimon_py.formats.bounds import RunningBounds
@@ -89,7 +90,7 @@ class OrcFileWriter:
         for field, tracker in zip(self._fields, self._bounds, strict=True):
             tracker.add(batch.column(field.name))
         self._rows += batch.num_rows
-        self._raw_bytes += physical.nbytes
+        self._raw_bytes += row_bytes(physical)
         if self._position > max(position, 3):
             self._raw_at_position = self._raw_bytes
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import SchemaError
 from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
@@ -69,7 +70,7 @@ class ParquetFileWriter:
         physical = self._physical(batch)
         self._pending.append(physical)
         self._pending_rows += physical.num_rows
-        self._pending_bytes += physical.nbytes
+        self._pending_bytes += row_bytes(physical)
         if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= self._block_bytes:
             self._flush(last=False)
 
@@ -117,7 +118,7 @@ class ParquetFileWriter:
         rest = table.slice(rows)
         self._pending = rest.to_batches() if rest.num_rows else []
         self._pending_rows = rest.num_rows
-        left = rest.nbytes if rest.num_rows else 0
+        left = row_bytes(rest) if rest.num_rows else 0
         self._flushed_rows += rows
         self._flushed_bytes += self._pending_bytes - left
         self._pending_bytes = left

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.files.physical import SEQUENCE_FIELD
 from paimon_py.lsm.engines.deduplicate import Deduplicate
 from paimon_py.lsm.groups import Engine, Groups, Merged
@@ -73,7 +74,7 @@ class MergeBuffer:
         self._batches.append(batch)
         self._kinds.append(kinds)
         self.row_count += batch.num_rows
-        self.size_bytes += batch.nbytes
+        self.size_bytes += row_bytes(batch)
 
     def spill(self) -> None:
         """Move all rows from memory to sorted runs on the disk.
@@ -158,7 +159,7 @@ class MergeBuffer:
         """How many batches are sorted together: as many as the limit allows, at least one."""
         total = 0
         for count, batch in enumerate(self._batches):
-            total += batch.nbytes
+            total += row_bytes(batch)
             if total > limit_bytes:
                 return max(1, count)
         return len(self._batches)

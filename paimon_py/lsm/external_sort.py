@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, combine, from_numpy
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.lsm.curves import hilbert, z_order
 from paimon_py.lsm.merge import Plan
 from paimon_py.lsm.order import MergeOrder, sort_batch
@@ -55,7 +56,7 @@ class ExternalSort:
         for batch in batches:
             for piece in _halved(batch, self._spilled.settings.run_bytes):
                 self._batches.append(piece)
-                self._bytes += piece.nbytes
+                self._bytes += row_bytes(piece)
                 if self._bytes >= self._spilled.settings.run_bytes:
                     self._spilled.add(self._run())
         names = list(self._schema.names)
@@ -115,7 +116,7 @@ def _free(name: str, schema: TableSchema) -> str:
 
 def _halved(batch: pa.RecordBatch, limit_bytes: int) -> Iterator[pa.RecordBatch]:
     """A batch in pieces of at most about so many bytes."""
-    step = max(1, limit_bytes * batch.num_rows // max(1, batch.nbytes))
+    step = max(1, limit_bytes * batch.num_rows // max(1, row_bytes(batch)))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import CorruptionError
 from paimon_py.lsm.groups import Engine, Groups, Merged
 from paimon_py.lsm.order import MergeOrder, sort_batch
@@ -87,7 +88,7 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
             table = pa.Table.from_batches([batch for part in slices for batch in part]) if any(slices) else None
             if table is None:
                 return
-            budget = min(plan.window_rows, plan.window_bytes * table.num_rows // max(1, table.nbytes))
+            budget = min(plan.window_rows, plan.window_bytes * table.num_rows // max(1, row_bytes(table)))
             unproven = None if all(cursor.is_proven for cursor in cursors) else sources
             yield from _reduce(table, slices, unproven, plan).to_batches()
     finally:

@@ -12,6 +12,7 @@ from functools import partial
 import msgspec
 import pyarrow as pa
 
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import OptionError, StorageError
 from paimon_py.logs import SPILLS
@@ -176,7 +177,7 @@ class SpilledRuns:
                 for block in _blocks(batch, self.settings.block_bytes):
                     writer.write_batch(block)
                 rows += batch.num_rows
-                plain_bytes += batch.nbytes
+                plain_bytes += row_bytes(batch)
             if writer is not None:
                 writer.close()
             return _Run(file, rows, plain_bytes // max(1, rows), sink.tell(), schema)
@@ -199,11 +200,11 @@ class SpilledRuns:
         sink = pa.MockOutputStream()
         with pa.ipc.new_stream(sink, block.schema, options=options) as writer:
             writer.write_batch(block)
-        return options if sink.size() < _WORTH_COMPRESSING * block.nbytes else _PLAIN
+        return options if sink.size() < _WORTH_COMPRESSING * row_bytes(block) else _PLAIN
 
 
 def _blocks(batch: pa.RecordBatch, block_bytes: int) -> Iterator[pa.RecordBatch]:
-    step = max(1, block_bytes * batch.num_rows // max(1, batch.nbytes))
+    step = max(1, block_bytes * batch.num_rows // max(1, row_bytes(batch)))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)
 

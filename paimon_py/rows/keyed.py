@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.columns import Ints, Mask, combine, from_numpy, numpy_values, text_array
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.commit.changes import Bucket
 from paimon_py.errors import UsageError
 from paimon_py.files.physical import KIND_FIELD
@@ -298,12 +299,12 @@ def _gathered(pieces: Iterable[tuple[Bucket, pa.RecordBatch]]) -> Iterator[_Gath
     pending: list[tuple[Bucket, pa.RecordBatch]] = []
     row_count = size_bytes = 0
     for bucket, batch in pieces:
-        if pending and size_bytes + batch.nbytes > _TOGETHER_BYTES:
+        if pending and size_bytes + row_bytes(batch) > _TOGETHER_BYTES:
             yield _together(pending)
             pending, row_count, size_bytes = [], 0, 0
         pending.append((bucket, batch))
         row_count += batch.num_rows
-        size_bytes += batch.nbytes
+        size_bytes += row_bytes(batch)
         if row_count >= _TOGETHER_ROWS:
             yield _together(pending)
             pending, row_count, size_bytes = [], 0, 0

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from paimon_py.codec.binary_row import hash_rows
 from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.logs import SPILLS
@@ -19,7 +20,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
 from paimon_py.write.convert import Refusal, Step, plan, takeable
 from paimon_py.write.misfits import place_of
-from paimon_py.write.streams import open_stream, pieces, row_bytes
+from paimon_py.write.streams import open_stream, pieces
 
 _OPEN_MAX = 64
 """Blocks that are written at once; each has an open file."""

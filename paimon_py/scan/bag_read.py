@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import Ints, Mask, Words, from_numpy, numpy_values
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.env import SpillFile, SpillPlace
 from paimon_py.logs import SPILLS
 from paimon_py.lsm.row_hashes import row_hashes
@@ -78,7 +79,7 @@ class _Parts:
         size = 0
         for batch in batches:
             memory.append(batch)
-            size += batch.nbytes
+            size += row_bytes(batch)
             if size > self._limit and used + _BITS <= 64:
                 yield from self._parted(chain(memory, batches), used)
                 return

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 import pyarrow as pa
 
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import OptionError
 from paimon_py.lanes import Budget
 from paimon_py.lsm.merge import WINDOW_BYTES
@@ -88,7 +89,7 @@ def _cost(split: Split) -> int:
 
 
 def _batch_bytes(batch: pa.RecordBatch) -> int:
-    return int(batch.nbytes)
+    return row_bytes(batch)
 
 
 def _nothing(_result: object) -> int:

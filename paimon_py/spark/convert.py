@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_py import Scan, Step, Table
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import TellingErrors, errors_as_ours, mapped, new_job, numbered_tasks
@@ -78,7 +79,7 @@ def _blobs(reader: pa.RecordBatchReader, target: pa.Schema, truncate_nanos: bool
     rest: list[pa.RecordBatch] = []
     for batch in reader:
         rest += fit(batch, target, truncate_nanos)
-        if sum(part.nbytes for part in rest) >= _BLOB_BYTES:
+        if sum(row_bytes(part) for part in rest) >= _BLOB_BYTES:
             yield _blob(rest, target)
             rest = []
     if rest:

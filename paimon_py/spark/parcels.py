@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.arrays import Ints
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.spark.convert import fit
 
 PARCEL_SQL = "task int, rows binary"
@@ -48,7 +49,7 @@ class Parcels:
         size = 0
         for batch in batches:
             held += fit(batch, self.target, False)
-            size += batch.nbytes
+            size += row_bytes(batch)
             if size >= limit:
                 yield from self._made(held)
                 held, size = [], 0
@@ -60,7 +61,7 @@ class Parcels:
         rows = pa.Table.from_batches(held).combine_chunks()
         if len(self.places) > 1:
             rows = rows.take(pa.array(np.argsort(numbers, kind="stable")))
-        step = max(1, _BYTES * rows.num_rows // max(1, rows.nbytes))
+        step = max(1, _BYTES * rows.num_rows // max(1, row_bytes(rows)))
         ends = np.cumsum(np.bincount(numbers, minlength=len(self.places))).tolist()
         for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             for at in range(start, end, step):

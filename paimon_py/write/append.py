@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.files.writer import RollingWriter
 from paimon_py.formats.base import DEFAULT_BLOCK_BYTES, ROW_GROUP_ROWS
 from paimon_py.lsm.writer import abort_all
@@ -62,7 +63,7 @@ class AppendWriter:
         self.next_sequence += batch.num_rows
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
-        self._pending_bytes += batch.nbytes
+        self._pending_bytes += row_bytes(batch)
         if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= DEFAULT_BLOCK_BYTES:
             self._hand_over()
 
@@ -152,8 +153,8 @@ class AppendWriter:
                 left = 0
             self._pending.append(batch)
             self._pending_rows += batch.num_rows
-            self._pending_bytes += batch.nbytes
+            self._pending_bytes += row_bytes(batch)
 
     def _wait(self, batch: pa.RecordBatch) -> None:
         self._waiting.append(batch)
-        self.waiting_bytes += batch.nbytes
+        self.waiting_bytes += row_bytes(batch)

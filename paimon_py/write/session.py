@@ -13,6 +13,7 @@ import pyarrow as pa
 from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.codec.partition_time import PartitionTime, time_texts
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.commit.changes import BucketChanges, Changes
 from paimon_py.commit.uncommitted import delete_compaction, delete_handed_index, delete_made
 from paimon_py.compaction.live_files import LiveFiles
@@ -399,11 +400,11 @@ def _weakly(opens: Begin) -> Begin:
 
 def _piece_cost(piece: Piece) -> int:
     """What routing a piece takes: rows that are aligned, and a copy in order of their buckets."""
-    return 2 * int(piece.rows.nbytes)
+    return 2 * row_bytes(piece.rows)
 
 
 def _parts_bytes(parts: list[Routed]) -> int:
-    return sum(int(part.batch.nbytes) for part in parts)
+    return sum(row_bytes(part.batch) for part in parts)
 
 
 _ROUTING = Budget(64 << 20, _piece_cost, _parts_bytes)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.spec.types import Field
 from paimon_py.tally import Tally, counted
@@ -167,14 +168,6 @@ def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
         for piece in pieces(batch):
             yield Piece(first, piece)
             first += piece.num_rows
-
-
-def row_bytes(batch: pa.RecordBatch) -> int:
-    """Bytes of the rows; of their whole buffers where Arrow cannot tell, as with string views before Arrow 20."""
-    try:
-        return int(batch.nbytes)
-    except pa.ArrowTypeError:
-        return int(batch.get_total_buffer_size())
 
 
 def _way_to_arrow(data: object) -> str:

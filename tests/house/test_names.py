@@ -166,3 +166,19 @@ def test_nothing_is_unpickled_but_what_spark_carries_as_a_function():
             wrong = [module for module in modules if module.split(".")[-1] in ("pickle", "cloudpickle", "marshal", "dill")]
             found += [f"{name}:{node.lineno} imports {module}" for module in wrong]
     assert found == []
+
+
+WITHOUT_LISTS = ("codec/manifest/", "codec/row_size.py", "lookup/", "lsm/key_", "metadata/manifest_cache.py")
+"""Where sizes are those of numpy, of columns without lists, or of rows that were read from files."""
+
+
+def test_the_size_of_rows_is_asked_of_one_function():
+    """`nbytes` of Arrow ends the process on lists as Java sends them; see `paimon_py.codec.row_size`."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(WITHOUT_LISTS):
+            continue
+        nodes = ast.walk(ast.parse(path.read_text()))
+        found += [f"{name}:{one.lineno}" for one in nodes if isinstance(one, ast.Attribute) and one.attr == "nbytes"]
+    assert found == []

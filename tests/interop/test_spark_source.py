@@ -157,7 +157,7 @@ def test_columns_conditions_and_schemas_reach_the_scan(spark, catalog):
 
 def test_tables_of_a_catalog_branches_and_system_tables(spark, catalog):
     table = keyed(catalog)
-    table.create_branch("b1")
+    table.create_branch("b1", from_=None)
     asked = {"warehouse": catalog.warehouse}
     assert loaded(spark, **asked, table="db.t").count() == 15
     assert loaded(spark, **asked, database="db", table="t").count() == 15

@@ -1,0 +1,51 @@
+"""How many bytes rows take: what `nbytes` of Arrow says, without reading offsets that need not be there.
+
+A list without elements needs no offsets, and Arrow's writer in Java leaves their buffer empty. Arrow in C++ reads it
+all the same to find the part of the child that a slice refers to, and the process ends.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+import pyarrow as pa
+
+Rows = Union[pa.RecordBatch, pa.Table, pa.Array, pa.ChunkedArray]
+
+
+def row_bytes(rows: Rows) -> int:
+    """Bytes of the rows; of their whole buffers where Arrow cannot tell, as with string views before Arrow 20.
+
+    Cost: flat, and a microsecond for each nested column and chunk.
+    """
+    if isinstance(rows, (pa.RecordBatch, pa.Table)):
+        return sum(map(row_bytes, rows.columns))
+    if isinstance(rows, pa.ChunkedArray):
+        return sum(map(row_bytes, rows.chunks))
+    return _array_bytes(rows)
+
+
+def _array_bytes(array: pa.Array) -> int:
+    kind = array.type
+    if not len(array):
+        return 0
+    if not pa.types.is_nested(kind):
+        return _flat_bytes(array)
+    validity = (len(array) + 7) // 8 if array.buffers()[0] is not None else 0
+    if pa.types.is_struct(kind):
+        return validity + sum(_array_bytes(array.field(place)) for place in range(kind.num_fields))
+    if pa.types.is_fixed_size_list(kind):
+        size = kind.list_size
+        return validity + _array_bytes(array.values.slice(array.offset * size, len(array) * size))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        width = 8 if pa.types.is_large_list(kind) else 4
+        first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
+        return validity + width * (len(array) + 1) + _array_bytes(array.values.slice(first, last - first))
+    return int(array.get_total_buffer_size())
+
+
+def _flat_bytes(array: pa.Array) -> int:
+    try:
+        return int(array.nbytes)
+    except pa.ArrowTypeError:
+        return int(array.get_total_buffer_size())
