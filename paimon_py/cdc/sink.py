@@ -5,7 +5,8 @@ Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -17,10 +18,13 @@ from paimon_py.cdc.evolve import changes_for
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_of
 from paimon_py.cdc.shaping import Shaping
+from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
-from paimon_py.errors import AlreadyExistsError, TableNotFoundError, UsageError
+from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
+from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
@@ -104,20 +108,25 @@ class Sink:
     def write(self, events: object, *, identifier: int) -> Synced:
         """Apply events in their order: one commit for each table that they change, one for the dead letters before.
 
-        A step that stopped half-way is made whole by the same events with the same identifier: tables that have
-        committed the identifier are left alone. Each commit is atomic by itself; readers may see one table before
-        another. Identifiers grow from step to step.
+        A step that stopped half-way is made whole by the same events with the same identifier, in any order: tables
+        that have committed the identifier are left alone. Each commit is atomic by itself; readers may see one table
+        before another. Identifiers grow from step to step.
 
         Args:
             events: what `events_of` takes.
         Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
             another schema.
-        Raises: UsageError for what is no event, for a source table named like the one for dead letters, and for an
-            identifier below one that a table has committed; errors of storage and of commits as they are.
+        Raises:
+            UsageError: what is no event, or a source table named like the one for dead letters.
+            UsageError, CommitConflictError: a table has committed a larger identifier, or other events under this one:
+                the place in the source was lost. No row is written.
+            PaimonError: errors of storage and of commits as they are.
         """
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
             raise UsageError(f"identifier is a whole number that grows from step to step, not {identifier!r}")
-        taken, letters, skipped = self._sorted(events)
+        given = list(events_of(events))
+        step = StepNumber(identifier, _digest(given))
+        taken, letters, skipped = self._sorted(given)
         if taken or letters:
             self._catalog.create_database(self._database, exist_ok=True)
         ready: dict[str, tuple[Table, pa.Table]] = {}
@@ -126,16 +135,33 @@ class Sink:
             table, fitting, altered[name] = self._prepared(name, changes, letters)
             if table is not None:
                 ready[name] = table, self._rows(table, name, fitting, letters)
+        self._require_same_step([table for table, data in ready.values() if data.num_rows], step)
         if letters:
-            self._bury(letters, identifier)
-        rows = {name: self._commit(table, data, identifier) for name, (table, data) in ready.items()}
+            self._bury(letters, step)
+        rows = {name: self._commit(table, data, step) for name, (table, data) in ready.items()}
         return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
 
-    def _sorted(self, events: object) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
+    def _require_same_step(self, tables: Iterable[Table], step: StepNumber) -> None:
+        """Refuse a step that is not the one that a table has committed under its number, before any row is written.
+
+        Raises: UsageError, CommitConflictError
+        """
+        for table in tables:
+            try:
+                committed_before(table._root, table.schema, CommitLabel(self.user, step))
+            except (UsageError, CommitConflictError) as error:
+                kind = UsageError if isinstance(error, UsageError) else CommitConflictError
+                raise kind(
+                    f"{table.name}: {error}. In a sink this means that the place in the source was lost, or is older"
+                    f" than the tables, and identifier {int(step)} holds other events now. Bring the newest checkpoint"
+                    " back; or let the source begin after what the tables have, under a new name as user="
+                ) from error
+
+    def _sorted(self, events: Iterable[Event]) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
         taken: dict[str, list[_Taken]] = {}
         letters: list[_Letter] = []
         skipped: dict[str, int] = {}
-        for event in events_of(events):
+        for event in events:
             decoded = self._decode(event)
             if isinstance(decoded, Bad):
                 letters.append(_Letter(event, "", decoded.reason))
@@ -218,22 +244,33 @@ class Sink:
         letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
         return found.data if table.schema.primary_keys else found.data.drop_columns(["_row_kind"])
 
-    def _bury(self, letters: Sequence[_Letter], identifier: int) -> None:
+    def _bury(self, letters: Sequence[_Letter], step: StepNumber) -> None:
         full = f"{self._database}.{self.dead_letters}"
         try:
             table = self._catalog.create_table(full, DEAD_LETTERS)
         except AlreadyExistsError:
             table = self._catalog.table(full)
         columns = {
-            "identifier": [identifier] * len(letters), "topic": [letter.event.topic for letter in letters],
+            "identifier": [int(step)] * len(letters), "topic": [letter.event.topic for letter in letters],
             "position": [letter.event.position for letter in letters], "table": [letter.table for letter in letters],
             "reason": [letter.reason for letter in letters], "key": [letter.event.key for letter in letters],
             "value": [letter.event.value for letter in letters],
         }  # fmt: skip
-        self._commit(table, pa.table(columns), identifier)
+        self._require_same_step([table], step)
+        self._commit(table, pa.table(columns), step)
 
-    def _commit(self, table: Table, data: pa.Table, identifier: int) -> int:
+    def _commit(self, table: Table, data: pa.Table, step: StepNumber) -> int:
         if not data.num_rows:
             return 0
-        done = table.write_arrow(data, user=self.user, identifier=identifier)
+        done = table.write_arrow(data, user=self.user, identifier=step)
         return 0 if done.already_committed else int(data.num_rows)
+
+
+def _digest(events: Iterable[Event]) -> str:
+    """What tells the events of a step from others, in whatever order they come."""
+    count = total = 0
+    for event in events:
+        content = msgspec.msgpack.encode((event.topic, event.key, event.value))
+        total += int.from_bytes(hashlib.sha256(content).digest()[:16], "big")
+        count += 1
+    return f"{count} events, {total % (1 << 128):032x}"
