@@ -22,7 +22,9 @@ from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
 from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
 from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.engine_rules import refused_retracts
 from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.options import Options
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
@@ -200,6 +202,8 @@ class Sink:
             kind = item.change.rows[0][0]
             if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
                 reason = f"the table has no primary key: no place for rows of kind {kind}"
+            if reason is None and kind != "+I" and table is not None:
+                reason = refused_retracts(Options(table.options))
             if reason is None:
                 fitting.append(item)
             else:

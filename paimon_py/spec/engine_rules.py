@@ -22,6 +22,20 @@ _GROUP_SUFFIX = ".sequence-group"
 _REMOVE_ON_GROUP = "partial-update.remove-record-on-sequence-group"
 _REMOVE_ON_DELETE = "partial-update.remove-record-on-delete"
 
+NO_RETRACTS = {
+    "partial-update": (
+        "the merge engine 'partial-update' does not take rows of kind -U or -D unless it is told what they do: set "
+        "the option 'ignore-delete' to leave them out, 'partial-update.remove-record-on-delete' to let -D remove the "
+        "whole row, or sequence groups ('fields.<f>.sequence-group') to take back the columns of a group, with "
+        "'partial-update.remove-record-on-sequence-group' to remove the whole row"
+    ),
+    "first-row": (
+        "the merge engine 'first-row' does not take rows of kind -U or -D; set the option 'ignore-delete' to 'true' to"
+        " leave them out"
+    ),
+}
+"""Why a merge engine refuses rows of kind -U and -D where no option says what they do."""
+
 
 class SequenceGroup(msgspec.Struct, frozen=True):
     """Columns of a partial-update table that are newer or older together.
@@ -147,3 +161,17 @@ def _check_deletes(options: Options) -> None:
             option=_REMOVE_ON_GROUP,
             value=options[_REMOVE_ON_GROUP],
         )
+
+
+
+def refused_retracts(options: Options) -> str | None:
+    """Why the merge engine of a table can never merge rows of kind -U and -D; None: it can, or drops them.
+
+    Source: Java `FirstRowMergeFunction`, `PartialUpdateMergeFunction`; Java fails when it merges them.
+    """
+    engine = options.get_enum("merge-engine")
+    if options.get_bool("ignore-delete"):
+        return None
+    if engine == "partial-update" and (sequence_groups(options) or options.get_bool(_REMOVE_ON_DELETE)):
+        return None
+    return NO_RETRACTS.get(engine)

@@ -17,6 +17,7 @@ from paimon_py.codec.columns import from_numpy, numpy_values, text_array, validi
 from paimon_py.errors import OptionError, SchemaError, UsageError
 from paimon_py.expr.bind import near_names
 from paimon_py.spec.default_values import parse_default
+from paimon_py.spec.engine_rules import refused_retracts
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
@@ -39,11 +40,13 @@ class KindRules(msgspec.Struct, frozen=True):
     """Where row kinds come from and which are dropped.
 
     `field`: option `rowkind.field`. `dropped`: the kinds that `ignore-delete` and `ignore-update-before` drop.
+    `refused`: why the merge engine could never merge rows of kind −U and −D; None: it does.
     """
 
     allowed: bool
     field: str | None = None
     dropped: tuple[int, ...] = ()
+    refused: str | None = None
 
 
 def kind_rules(schema: TableSchema) -> KindRules:
@@ -56,7 +59,7 @@ def kind_rules(schema: TableSchema) -> KindRules:
         dropped = (1, 3)
     elif options.get_bool("ignore-update-before"):
         dropped = (1,)
-    return KindRules(True, kind_field(schema), dropped)
+    return KindRules(True, kind_field(schema), dropped, refused_retracts(options))
 
 
 def kind_field(schema: TableSchema) -> str | None:
@@ -109,7 +112,7 @@ class Alignment:
         Cost: no copy for columns that have the right type already; only bounded types look at lengths.
         Raises:
             SchemaError: a NULL in a NOT NULL column, a value that does not fit its type; the first one of each column.
-            UsageError: a value that is no row kind.
+            UsageError: a value that is no row kind, or a kind that the table's merge engine can never merge.
         """
         arrays: list[pa.Array] = []
         misfits: list[Misfit] = []
@@ -124,7 +127,20 @@ class Alignment:
         kinds = self._kinds(batch, aligned)
         if kinds is None:
             return Aligned(aligned, None)
-        return _without(aligned, kinds, self._rules.dropped)
+        left = _without(aligned, kinds, self._rules.dropped)
+        if self._rules.refused is not None and left.kinds is not None:
+            self._require_adds(left.kinds, self._rules.refused)
+        return left
+
+    def _require_adds(self, kinds: pa.Array, reason: str) -> None:
+        """Refuse rows after which the table could not be read.
+
+        Raises: UsageError
+        """
+        values = numpy_values(kinds)
+        wrong = (values & 1) == 1
+        if wrong.any():
+            raise UsageError(f"a row of kind {ROW_KINDS[int(values[np.argmax(wrong)])]} cannot be written: {reason}")
 
     def _values(self, field: Field, column: _Column, batch: pa.RecordBatch) -> pa.Array:
         array = column.of(batch)

@@ -15,6 +15,7 @@ from paimon_py.codec.columns import Mask, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.words import combined
+from paimon_py.spec.engine_rules import NO_RETRACTS
 from paimon_py.spec.schema import VALUE_KIND
 
 
@@ -46,8 +47,5 @@ class FirstRow(msgspec.Struct, frozen=True):
         if not self.ignore_delete:
             refused = np.add.reduceat(~adds, groups.firsts, dtype=np.int64)[groups.multiple]
             if refused.any():
-                raise UsageError(
-                    "the merge engine 'first-row' does not take rows of kind -U or -D; set the option 'ignore-delete' "
-                    "to 'true' to leave them out"
-                )
+                raise UsageError(NO_RETRACTS["first-row"])
         return Merged(groups.order[np.where(found < len(adds), found, groups.ends - 1)])

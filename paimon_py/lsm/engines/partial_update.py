@@ -24,7 +24,7 @@ from paimon_py.lsm.groups import Groups, Merged
 from paimon_py.lsm.order import comparable
 from paimon_py.lsm.versions import Versions
 from paimon_py.lsm.words import combined
-from paimon_py.spec.engine_rules import SequenceGroup
+from paimon_py.spec.engine_rules import NO_RETRACTS, SequenceGroup
 from paimon_py.spec.schema import LEVEL, SEQUENCE_NUMBER, VALUE_KIND
 
 _SYSTEM = frozenset((SEQUENCE_NUMBER, VALUE_KIND, LEVEL))
@@ -105,7 +105,7 @@ class _Merge:
             if retracts.any():
                 self._retracts = retracts
         if self._retracts is not None and settings.retracts is Retracts.REFUSE:
-            raise _refused()
+            raise UsageError(NO_RETRACTS["partial-update"])
 
     def result(self, groups: Groups) -> Merged:
         """All columns that differ from the row that stands for its key."""
@@ -320,10 +320,3 @@ def _removals(deletes: Mask, begins: Mask, orders: list[_Order]) -> Mask:
     return removed
 
 
-def _refused() -> UsageError:
-    return UsageError(
-        "the merge engine 'partial-update' does not take rows of kind -U or -D unless it is told what they do: set "
-        "the option 'ignore-delete' to leave them out, 'partial-update.remove-record-on-delete' to let -D remove the "
-        "whole row, or sequence groups ('fields.<f>.sequence-group') to take back the columns of a group, with "
-        "'partial-update.remove-record-on-sequence-group' to remove the whole row"
-    )
