@@ -22,12 +22,12 @@ from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
 from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
 from paimon_py.spec.commit_label import CommitLabel
-from paimon_py.spec.engine_rules import refused_retracts
 from paimon_py.spec.new_schema import Schema
-from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_KINDS
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
+from paimon_py.write.align import KindRules, kind_rules
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
     "debezium-json": debezium.decode, "canal-json": canal.decode, "maxwell-json": maxwell.decode,
@@ -202,8 +202,8 @@ class Sink:
             kind = item.change.rows[0][0]
             if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
                 reason = f"the table has no primary key: no place for rows of kind {kind}"
-            if reason is None and kind != "+I" and table is not None:
-                reason = refused_retracts(Options(table.options))
+            if reason is None and table is not None and table.schema.primary_keys:
+                reason = _refused(item.change, kind_rules(table.schema))
             if reason is None:
                 fitting.append(item)
             else:
@@ -268,6 +268,12 @@ class Sink:
             return 0
         done = table.write_arrow(data, user=self.user, identifier=step)
         return 0 if done.already_committed else int(data.num_rows)
+
+
+def _refused(change: Change, rules: KindRules) -> str | None:
+    """Why the merge engine of a table could never merge a change; None: it can, or its options drop what it cannot."""
+    takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
+    return rules.refused if takes_back - set(rules.dropped) else None
 
 
 def _digest(events: Iterable[Event]) -> str:

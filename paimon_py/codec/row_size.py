@@ -29,6 +29,8 @@ def _array_bytes(array: pa.Array) -> int:
     kind = array.type
     if not len(array):
         return 0
+    if isinstance(kind, pa.BaseExtensionType):
+        return _array_bytes(array.storage)
     if not pa.types.is_nested(kind):
         return _flat_bytes(array)
     validity = (len(array) + 7) // 8 if array.buffers()[0] is not None else 0

@@ -163,7 +163,6 @@ def _check_deletes(options: Options) -> None:
         )
 
 
-
 def refused_retracts(options: Options) -> str | None:
     """Why the merge engine of a table can never merge rows of kind -U and -D; None: it can, or drops them.
 

@@ -318,5 +318,3 @@ def _removals(deletes: Mask, begins: Mask, orders: list[_Order]) -> Mask:
         from_here[key[found]] = found
         rows = rows[np.arange(len(rows)) >= from_here[key]]
     return removed
-
-

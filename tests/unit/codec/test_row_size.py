@@ -50,6 +50,22 @@ def test_rows_are_as_large_as_arrow_says_slices_too(name, seed):
     assert row_bytes(array.slice(0, 0)) == 0
 
 
+def test_an_extension_type_is_as_large_as_what_it_stores():
+    class Tagged(pa.ExtensionType):
+        def __init__(self):
+            super().__init__(pa.list_(pa.map_(TEXT, TEXT)), "tests.tagged")
+
+        def __arrow_ext_serialize__(self):
+            return b""
+
+        @classmethod
+        def __arrow_ext_deserialize__(cls, storage, data):
+            return cls()
+
+    stored = pa.array([[[("a", "b")]], None], pa.list_(pa.map_(TEXT, TEXT)))
+    assert row_bytes(pa.ExtensionArray.from_storage(Tagged(), stored)) == row_bytes(stored) > 0
+
+
 WITHOUT_OFFSETS = """
 import io, sys
 import pyarrow as pa

@@ -79,3 +79,16 @@ def test_a_sink_makes_dead_letters_of_them(catalog, options):
     (reason,) = [letter["reason"] for letter in catalog.table("d.cdc_dead_letters").to_arrow().to_pylist()]
     assert "does not take rows of kind -U or -D" in reason
     assert sorted(row["k"] for row in catalog.table("d.t").to_arrow().to_pylist()) == ["1", "5"]
+
+
+@pytest.mark.parametrize("engine", ["first-row", "partial-update"])
+def test_a_sink_takes_updates_whose_row_before_is_dropped(catalog, engine):
+    texts = Schema([("k", "STRING NOT NULL"), ("v", "STRING")])
+    options = {"bucket": "1", "merge-engine": engine, "ignore-update-before": "true"}
+    table = catalog.create_table("d.t", texts, primary_key=["k"], options=options)
+    source = {"table": "t", "db": "shop", "connector": "mysql"}
+    update = {"before": {"k": "1", "v": "a"}, "after": {"k": "1", "v": "b"}, "op": "u", "source": source}
+    event = Event(value=json.dumps(update).encode(), key=json.dumps({"k": "1"}).encode())
+    done = Sink(catalog, "d", user="u").write([event], identifier=1)
+    assert (dict(done.rows), done.dead) == ({"t": 2}, 0)
+    assert table.to_arrow().to_pylist() == [{"k": "1", "v": "b"}]
