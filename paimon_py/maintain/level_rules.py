@@ -37,7 +37,8 @@ def lift_rows(root: TableRoot, changes: Sequence[SchemaChange]) -> TableSchema |
         UnsupportedError: the table cannot be compacted.
         CommitRetriesExhaustedError: others wrote rows all the time; the schema is as it was.
     """
-    if not any(isinstance(change, (SetOption, RemoveOption)) and change.name in _RULES for change in changes):
+    options = [change.name for change in changes if isinstance(change, (SetOption, RemoveOption))]
+    if not any(isinstance(name, str) and name in _RULES for name in options):
         return None
     schema = root.schemas.latest()
     if not schema.primary_keys or root.latest() is None:
