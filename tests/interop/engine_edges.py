@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from engine_cells import KEY, TREE
 from engine_scripts import Script
 from engine_values import ROWS
@@ -136,8 +138,6 @@ def groups() -> list[Script]:
     removing = {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}
     steps = [[{"k": 1, "v": 1, "w": "a"}], [{"k": 1, "_kind": "-D"}], [{"k": 1, "w": "b"}], [{"k": 1, "v": 5, "_kind": "-U"}, {"k": 2, "v": 1, "_kind": "-U"}]]
     made.append(_table("partial update begins anew after a delete", plain, removing, steps))
-    made.append(_table("partial update refuses deletes it has no rule for", plain, {"merge-engine": "partial-update"}, steps[:2]))
-    made.append(_table("partial update keeps a lone delete", plain, {"merge-engine": "partial-update"}, [[{"k": 1, "v": 1, "_kind": "-D"}], [{"k": 2, "v": 2}]]))
     return made
 
 
@@ -155,10 +155,22 @@ def kinds() -> list[Script]:
         made.append(_table(f"{engine} ignores -U", columns, {**options, "ignore-update-before": "true"}, by_kind if engine != "first-row" else [[r for r in b if r["_kind"] != "-D"] for b in by_kind]))
         ignoring = {key: value for key, value in options.items() if "remove" not in key}
         made.append(_table(f"{engine} ignores deletes", columns, {**ignoring, "ignore-delete": "true"}, by_kind))
-    made.append(_table("first-row refuses deletes", columns, {"merge-engine": "first-row"}, by_kind))
     removing = {"merge-engine": ADD, "fields.v.aggregate-function": "sum", "aggregation.remove-record-on-delete": "true"}
     made.append(_table("aggregation begins anew after a delete", columns, removing, [[{"k": 1, "v": 5}], [{"k": 1, "v": 1, "_kind": "-D"}], [{"k": 1, "v": 2, "_kind": "-U"}], [{"k": 1, "v": 3}]]))
     return made
+
+
+def unmergeable() -> list[Script]:
+    """Retractions that the engine can never merge: Java writes them and fails when it merges them, we refuse to write them."""
+    partial = {"merge-engine": "partial-update"}
+    values = [["v", "INT"], ["w", "STRING"]]
+    kinds = [[{"k": k, "v": 10 * n + k, "_kind": kind} for k, kind in enumerate(batch)] for n, batch in enumerate((("+I", "-U", "+U", "-D"), ("-D", "+I", "-U", "+U")))]
+    made = [
+        _table("partial update has no rule for a delete", values, partial, [[{"k": 1, "v": 1, "w": "a"}], [{"k": 1, "_kind": "-D"}]]),
+        _table("partial update keeps a lone delete", values, partial, [[{"k": 1, "v": 1, "_kind": "-D"}], [{"k": 2, "v": 2}]]),
+        _table("first-row has no rule for retractions", [["v", "INT"]], {"merge-engine": "first-row"}, kinds),
+    ]
+    return [dataclasses.replace(script, java_only=True) for script in made]
 
 
 def tables() -> list[Script]:
@@ -212,4 +224,4 @@ def appended() -> list[Script]:
 
 def edges() -> list[Script]:
     """All of them."""
-    return [*functions(), *groups(), *kinds(), *tables(), *appended()]
+    return [*functions(), *groups(), *kinds(), *unmergeable(), *tables(), *appended()]

@@ -37,6 +37,19 @@ def test_a_rule_is_followed_alike(name, java, tmp_path):
     check(EDGES[name], play(java("2.0.0"), tmp_path, EDGES[name], ("j", "o")))
 
 
+@pytest.mark.parametrize("script", engine_edges.unmergeable(), ids=lambda script: script.about)
+def test_we_refuse_to_write_what_no_merge_takes(script: Script, java, tmp_path):
+    """Java commits such rows, after which it cannot compact the table or read it."""
+    script = dataclasses.replace(script, java_only=False)
+    played = play(java("2.0.0"), tmp_path, script, ("o",))["o"]
+    kinds = [{row.get("_kind", "+I") for row in rows} for verb, rows in script.steps if verb == "write"]
+    first = next(number for number, found in enumerate(kinds, start=1) if found & {"-U", "-D"})
+    assert played.failed == first
+    assert "cannot be written: the merge engine" in str(played.ends[first])
+    latest = played.pair.table().snapshot()
+    assert (latest.id if latest else 0) == first - 1
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", [*REST, *EDGES, *QUICK])
 def test_a_script_ends_alike_in_every_order_of_players(name, java, tmp_path):
