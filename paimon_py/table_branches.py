@@ -26,7 +26,9 @@ class TableBranches(OpenedTable):
     """
 
     def create_branch(self: _Table, name: str, from_: str | int | EllipsisType | None = ...) -> _Table:
-        """Make a branch. It begins with the latest snapshot unless something else is said.
+        """Make a branch. It begins with the latest snapshot and the columns of today unless something else is said.
+
+        A branch of a tag or of a snapshot id has the columns of that time.
 
         Args:
             name: letters, digits and more, but not digits alone, and not "main".
@@ -46,7 +48,7 @@ class TableBranches(OpenedTable):
         from paimon_py.maintain.branches import create_branch
 
         begin = self._latest_to_begin_with(check_new_branch(name)) if from_ is ... else self._begin(from_)
-        return self._on(create_branch(self._root, name, begin))
+        return self._on(create_branch(self._root, name, begin, newest_schema=from_ is ...))
 
     @reads
     def branches(self) -> list[str]:

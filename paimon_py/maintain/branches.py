@@ -16,8 +16,14 @@ from paimon_py.spec.layout import MAIN_BRANCH, is_temporary, origin_path, schema
 from paimon_py.spec.snapshot import Base, Snapshot
 
 
-def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> TableRoot:
+def create_branch(
+    root: TableRoot, name: str, begin: str | Snapshot | None, *, newest_schema: bool = False
+) -> TableRoot:
     """Make a branch: empty, or at a snapshot, or at that of a tag, which then is a tag of the branch too.
+
+    Args:
+        newest_schema: the branch gets all schemas of the table, also those that came after the snapshot. An empty
+            branch always does.
 
     First a file says where the branch begins; the oldest schema is written last, and makes the branch. A call whose
     process ended can be repeated. Before that the snapshot is looked for again: expiry lists branches once the snapshot
@@ -43,7 +49,8 @@ def create_branch(root: TableRoot, name: str, begin: str | Snapshot | None) -> T
     if is_complete(root, branch):
         raise AlreadyExistsError(f"branch {name!r} of {root.path} exists already", path=branch.branch_path)
     snapshot = root.tags.get(begin).snapshot if isinstance(begin, str) else begin
-    files = _files(root, branch, snapshot, begin if isinstance(begin, str) else None)
+    newest = root.schemas.latest().id if snapshot is None or newest_schema else snapshot.schema_id
+    files = _files(root, branch, snapshot, begin if isinstance(begin, str) else None, newest)
     _check_remains(root, branch, {path for path, _ in files})
     for number, (path, data) in enumerate(files):
         if number == len(files) - 1 and snapshot is not None and not is_kept(root, snapshot):
@@ -85,10 +92,11 @@ def _left(path: str, name: str) -> AlreadyExistsError:
     )
 
 
-def _files(root: TableRoot, branch: TableRoot, snapshot: Snapshot | None, tag: str | None) -> list[tuple[str, bytes]]:
-    """What a new branch consists of, in the order in which it is written."""
+def _files(
+    root: TableRoot, branch: TableRoot, snapshot: Snapshot | None, tag: str | None, newest: int
+) -> list[tuple[str, bytes]]:
+    """What a new branch consists of, in the order in which it is written; `newest` is its last schema."""
     source, home, get = root.branch_path, branch.branch_path, root.store.get
-    newest = root.schemas.latest().id if snapshot is None else snapshot.schema_id
     files = [(origin_path(home), origin_to_json(origin_at(root, snapshot)))]
     if snapshot is not None:
         files.append((snapshot_path(home, snapshot.id), snapshot_to_json(snapshot)))

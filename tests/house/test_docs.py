@@ -12,18 +12,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from house import living_pages
+from house.living_pages import blocks
 
 from paimon_py import Catalog
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"(?P<before>[^\n]*)\n+```python\n(?P<code>.*?)```", re.S)
-
-
-def blocks(page: Path) -> list[str]:
-    return [m["code"] for m in BLOCK.finditer(page.read_text()) if not m["before"].startswith("<!-- not run")]
-
-
 RUNNING = [page for page in PAGES if blocks(page)]
 WIDTH = 95
 """What a code host and the site on a screen of 1280 points show without scrolling."""
@@ -49,10 +44,62 @@ def quickstart(directory, *arguments):
     return run(directory, QUICKSTART, ROOT / "docs" / "quickstart.py", *arguments)
 
 
-@pytest.mark.parametrize("page", RUNNING, ids=lambda p: p.relative_to(ROOT).as_posix())
+NUMBERED = ("changes.md", "concepts/snapshots.md", "howto/slow-scan.md", "howto/test-your-code.md")
+"""Pages that show which numbers snapshots have and which files a scan reads, and one with tests in the place of a table."""
+SHARED = [page for page in RUNNING if not page.as_posix().endswith(NUMBERED)]
+
+
+def living(page, directory, *seeds):
+    """The page alone, then among strangers that use its tables between the blocks, for each seed."""
+    code = "import runpy, sys; sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    return run(directory, code, living_pages.__file__, page, *seeds)
+
+
+@pytest.mark.dear(3)
+@pytest.mark.parametrize("page", [page for page in RUNNING if page not in SHARED], ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_python_blocks_run(page, tmp_path):
     done = run(tmp_path, "\n".join(blocks(page)))
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.dear(3)
+@pytest.mark.parametrize("page", SHARED, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_page_ends_with_the_same_rows_whoever_else_uses_its_tables(page, tmp_path, pytestconfig):
+    done = living(page, tmp_path, pytestconfig.option.seed)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("page", SHARED, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_page_ends_with_the_same_rows_for_many_seeds(page, tmp_path):
+    done = living(page, tmp_path, *range(20))
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+LOST = """# A recipe that counts from the end
+
+```python
+import tempfile
+from paimon_py import Catalog, Schema
+
+catalog = Catalog.open(tempfile.mkdtemp())
+catalog.create_database("d")
+t = catalog.create_table("d.t", Schema({"id": "BIGINT NOT NULL", "n": "INT"}), primary_key=["id"])
+t.write_arrow([{"id": 1, "n": 1}])
+t.write_arrow([{"id": 1, "n": 2}])
+```
+
+```python
+t.write_arrow(t.scan(snapshot_id=max(1, t.snapshot().id - 1)).to_arrow())
+```
+"""
+
+
+def test_a_recipe_that_takes_the_commit_before_for_its_own_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(LOST)
+    outcomes = [living(page, tmp_path, seed) for seed in range(4)]
+    assert any(done.returncode == 1 and "with strangers" in done.stderr for done in outcomes), outcomes[0].stderr
 
 
 def test_the_tests_that_a_page_shows_pass(tmp_path):
@@ -62,6 +109,7 @@ def test_the_tests_that_a_page_shows_pass(tmp_path):
     assert done.returncode == 0 and "4 passed" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_pages_and_the_quickstart_run_one_after_the_other_in_one_directory(tmp_path):
     codes = ["\n".join(blocks(page)) for page in RUNNING]
     done = [run(tmp_path, codes[0]), quickstart(tmp_path), *(run(tmp_path, code) for code in codes[1:])]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 import random
 
+import pyarrow as pa
 import pytest
 from unit.maintain.test_expire_snapshots import EVERY_AGE, PATH, TABLES, lived, opened, rows, states
 
 from paimon_py import (
+    AddColumn,
     AlreadyExistsError,
     BranchNotFoundError,
     Catalog,
@@ -66,6 +68,18 @@ def test_a_branch_begins_empty_or_with_a_snapshot_and_has_its_own_schema():
     of_third.write_arrow(rows(99))
     assert 99 in keys(of_third) and 99 not in keys(third)
     assert table.branches() == ["empty", "of-third", "third"]
+
+
+def test_a_branch_of_today_has_the_columns_of_today():
+    table = opened(lived("keyed"))
+    before = table.snapshot().id
+    table.alter(AddColumn("added", "INT"))
+    assert "added" not in table.create_branch("of-then", from_=before).schema.names
+    today = table.create_branch("of-today")
+    row = rows(70).append_column("added", pa.array([7], pa.int32()))
+    today.write_arrow(row)
+    table.fast_forward("of-today")
+    assert table.refresh().scan(where="added = 7").count() == 1
 
 
 def test_names_reach_branches_and_what_is_seen_of_them():
