@@ -14,12 +14,18 @@ from paimon_py.spec.options import Options
 
 
 class ManifestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a table wants its manifests: compression by its option's name, sizes in bytes."""
+    """How a table wants its manifests: format and compression by the names of their options, sizes in bytes."""
 
+    format: str = "avro"
     compression: str = "zstd"
     target_file_size_bytes: int = 8 << 20
     full_compaction_bytes: int = 16 << 20
     merge_min_count: int = 30
+
+    @property
+    def avro_compression(self) -> str:
+        """The compression while a file is in Avro: none for what becomes ORC."""
+        return self.compression if self.format == "avro" else "none"
 
     @classmethod
     def of(cls, options: Options) -> ManifestSettings:
@@ -29,6 +35,7 @@ class ManifestSettings(msgspec.Struct, frozen=True, kw_only=True):
             OptionError: an option's text is not a size or number.
         """
         return cls(
+            format=options.get_enum("manifest.format"),
             compression=options.get_str("manifest.compression"),
             target_file_size_bytes=options.get_memory("manifest.target-file-size"),
             full_compaction_bytes=options.get_memory("manifest.full-compaction-threshold-size"),

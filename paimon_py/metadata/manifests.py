@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from paimon_py.codec.avro import MAGIC
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.codec.manifest.entries import read_manifests, read_with_counts, write_manifest
 from paimon_py.codec.manifest.lists import (
@@ -20,6 +21,7 @@ from paimon_py.codec.manifest.lists import (
     write_index_manifest,
     write_manifest_list,
 )
+from paimon_py.codec.manifest.schemas import INDEX_MANIFEST, MANIFEST, MANIFEST_LIST
 from paimon_py.env import Env
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.metadata.entry_filter import EntryFilter, after_folding, before_folding, wanted_manifests
@@ -80,7 +82,7 @@ class Manifests:
             if size_bytes is not None and len(data) != size_bytes:
                 message = f"{path} has {len(data)} bytes, its snapshot says {size_bytes}"
                 raise CorruptionError(message, path=path, offset=min(len(data), size_bytes))
-            files = tuple(read_manifest_list(data, path))
+            files = tuple(read_manifest_list(_as_avro(data, path, MANIFEST_LIST), path))
             _keep(self._lists, name, files, _LISTS_MAX)
         return list(files)
 
@@ -145,18 +147,18 @@ class Manifests:
             held: takes the file, in place of the store, for `put_all`.
         Cost: one file; 15 µs per entry.
         """
-        data = write_manifest(entries, settings.compression)
-        return self._write(read_manifests([("new manifest", data)]), data, partition_types, held)
+        data = write_manifest(entries, settings.avro_compression)
+        return self._write(read_manifests([("new manifest", data)]), data, partition_types, settings, held)
 
     def write_list(
         self, files: Sequence[ManifestFile], settings: ManifestSettings = _DEFAULT, held: Held | None = None
     ) -> tuple[str, int]:
         """Write a new manifest list. Gives its name and size in bytes. `held`: as for `write_manifest`."""
         name = f"manifest-list-{self._env.ids.uuid()}-0"
-        data = write_manifest_list(files, settings.compression)
-        self._put(name, data, held)
+        data = write_manifest_list(files, settings.avro_compression)
+        size_bytes = self._put(name, _stored(data, MANIFEST_LIST, settings), held)
         _keep(self._lists, name, tuple(read_manifest_list(data, name)), _LISTS_MAX)
-        return name, len(data)
+        return name, size_bytes
 
     def put_all(self, held: Held) -> None:
         """Write the files that were held, at once where requests take their time.
@@ -171,7 +173,7 @@ class Manifests:
         entries = self._indexes.get(name)
         if entries is None:
             path = manifest_path(self._path, name)
-            entries = tuple(read_index_manifest(self._store.get(path), path))
+            entries = tuple(read_index_manifest(_as_avro(self._store.get(path), path, INDEX_MANIFEST), path))
             _keep(self._indexes, name, entries, _INDEXES_MAX)
         return list(entries)
 
@@ -180,9 +182,8 @@ class Manifests:
     ) -> tuple[str, int]:
         """Write a new index manifest. Gives its name and size in bytes. `held`: as for `write_manifest`."""
         name = f"index-manifest-{self._env.ids.uuid()}-0"
-        data = write_index_manifest(entries, settings.compression)
-        self._put(name, data, held)
-        return name, len(data)
+        data = write_index_manifest(entries, settings.avro_compression)
+        return name, self._put(name, _stored(data, INDEX_MANIFEST, settings), held)
 
     def merge(
         self,
@@ -221,7 +222,8 @@ class Manifests:
 
         def fetch(names: Sequence[str]) -> tuple[EntryColumns, list[int]]:
             paths = [manifest_path(self._path, name) for name in names]
-            columns, counts = read_with_counts(list(zip(paths, self._get_all(paths), strict=True)))
+            files = zip(paths, self._get_all(paths), strict=True)
+            columns, counts = read_with_counts([(path, _as_avro(data, path, MANIFEST)) for path, data in files])
             _check_counts([by_name[name] for name in names], columns, counts, paths)
             return columns, counts
 
@@ -232,23 +234,29 @@ class Manifests:
         return self._env.at_once(self._path, [partial(self._store.get, path) for path in paths])
 
     def _write(
-        self, columns: EntryColumns, data: bytes, partition_types: Sequence[DataType], held: Held | None = None
+        self,
+        columns: EntryColumns,
+        data: bytes,
+        partition_types: Sequence[DataType],
+        settings: ManifestSettings,
+        held: Held | None = None,
     ) -> ManifestFile:
         name = f"manifest-{self._env.ids.uuid()}-0"
-        self._put(name, data, held)
+        size_bytes = self._put(name, _stored(data, MANIFEST, settings), held)
         self._cache.hold(name, columns)
-        return describe(columns, name, len(data), partition_types)
+        return describe(columns, name, size_bytes, partition_types)
 
-    def _put(self, name: str, data: bytes, held: Held | None = None) -> None:
-        """Write a new file, durable when this returns, or hold the file.
+    def _put(self, name: str, data: bytes, held: Held | None = None) -> int:
+        """Write a new file, durable when this returns, or hold the file; its size.
 
         Raises: FileMissingError if the directory of the table is gone.
         """
         if held is not None:
             held.append((name, data))
-            return
+            return len(data)
         with new_file(self._store, manifest_path(self._path, name), within=self._path) as sink:
             sink.write(data)
+        return len(data)
 
     def _blamed(self, files: Sequence[ManifestFile], error: CorruptionError) -> CorruptionError:
         """The error, with the path of the first manifest whose names cannot be read on their own."""
@@ -327,10 +335,29 @@ class _Merge:
 
         check_unique(columns)
         files = []
-        for data, part in copy_manifests(columns, self._settings.compression, self._settings.target_file_size_bytes):
-            files.append(self._manifests._write(part, data, self._types))
+        settings = self._settings
+        for data, part in copy_manifests(columns, settings.avro_compression, settings.target_file_size_bytes):
+            files.append(self._manifests._write(part, data, self._types, settings))
             self.written.append(files[-1].name)
         return files
+
+
+def _as_avro(data: bytes, path: str, schema: bytes) -> bytes:
+    """A file in Avro, whatever its table wants: the option may have been another one when the file was written."""
+    if data.startswith(MAGIC):
+        return data
+    from paimon_py.metadata.orc_manifests import as_avro
+
+    return as_avro(data, path, schema)
+
+
+def _stored(data: bytes, schema: bytes, settings: ManifestSettings) -> bytes:
+    """A file in the format that the table wants, which is Avro but for few."""
+    if settings.format == "avro":
+        return data
+    from paimon_py.metadata.orc_manifests import as_orc
+
+    return as_orc(data, schema, settings.compression)
 
 
 def _keep(held: OrderedDict[str, tuple[T, ...]], name: str, values: tuple[T, ...], most: int) -> None:

@@ -66,7 +66,7 @@ _OF_ENGINES = """
     lookup.async-thread-number lookup.bootstrap-parallelism lookup.cache lookup.dynamic-partition
     lookup.dynamic-partition.refresh-interval lookup.dynamic-partition.refresh.async lookup.local-file-type
     lookup.refresh.async lookup.refresh.async.pending-snapshot-count lookup.refresh.full-load-threshold
-    lookup.refresh.time-periods-blacklist manifest.format metadata.iceberg-compatible
+    lookup.refresh.time-periods-blacklist metadata.iceberg-compatible
     metadata.iceberg.compaction.max.file-num metadata.iceberg.compaction.min.file-num metadata.iceberg.database
     metadata.iceberg.delete-after-commit.enabled metadata.iceberg.format-version metadata.iceberg.glue.skip-archive
     metadata.iceberg.hadoop-conf-dir metadata.iceberg.hive-client-class metadata.iceberg.hive-conf-dir

@@ -216,7 +216,7 @@ _FEATURES = (
     Feature(_branch),
     Feature(_switched_on("chain-table.enabled")),
     Feature(_shredded_map),
-    Feature(_in_text("manifest.format", "avro")),
+    Feature(_in_text("manifest.format", "avro", "orc")),
     Feature(_given("scan.bucket"), writable=True),
     Feature(_kept_twice, readable=True, hint="drop the option: rows of the old partition must be deleted"),
     Feature(_index_columns, readable=True),

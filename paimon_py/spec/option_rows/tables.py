@@ -51,6 +51,8 @@ ROWS: tuple[Row, ...] = (
     ("file-index.in-manifest-threshold", SIZE, "500 b",
      "File indexes up to this size are stored in the manifest, larger ones beside the data file."),
     ("file-index.read.enabled", BOOL, "true", "Use file indexes to skip files when reading."),
+    ("manifest.format", "avro|orc|parquet", "avro",
+     "Format of manifests and manifest lists; Java from 2.1 on has Avro alone."),
     ("manifest.compression", TEXT, "zstd", "Compression of manifests and manifest lists."),
     ("manifest.target-file-size", SIZE, "8 mb", "Size at which manifests roll and up to which small ones are merged."),
     ("manifest.full-compaction-threshold-size", SIZE, "16 mb",
