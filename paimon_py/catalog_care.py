@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from paimon_py.catalogs.metastore import Metastore
 from paimon_py.doors import check_flag, check_progress, names_place, way_of
 from paimon_py.env import Env
-from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UsageError
+from paimon_py.errors import CorruptionError, StorageError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py.logs import warn
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.notebook import catalog_page
 from paimon_py.table import Table
@@ -65,6 +66,8 @@ class CatalogCare(ABC):
             DatabaseNotFoundError: there is no such database.
             UsageError: `older_than` is not in the past.
             CorruptionError, StorageError: what a table names cannot be read. All other tables were cleaned before.
+
+        Warns: PaimonWarning for each table that a later release made and that cannot be read; it is left alone.
         """
         from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
 
@@ -83,6 +86,8 @@ class CatalogCare(ABC):
                 )
             except TableNotFoundError:
                 pass
+            except UnsupportedError as error:
+                warn(f"the orphans of {name} were left alone: {error}")
             except (CorruptionError, StorageError) as error:
                 failed = failed or error
             tally.add(1)

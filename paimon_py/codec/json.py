@@ -7,7 +7,7 @@ Source: format.md §3; Java `SchemaSerializer`, `DataField.serializeJson`, Jacks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from paimon_py.codec.flipped import check_names
 from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.spec.schema import KEY_PREFIX, LEVEL, SEQUENCE_NUMBER, VALUE_KIND, TableSchema
-from paimon_py.spec.type_text import UNASSIGNED, contains, parse_field, print_field, sql_type
+from paimon_py.spec.type_text import UNASSIGNED, UnknownTypeError, contains, parse_field, print_field, sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, RowType
 
 CURRENT_VERSION = 3
@@ -104,6 +104,16 @@ def schema_from_json(data: bytes, path: str) -> TableSchema:
         return _schema(decode_object(data, path), path)
 
 
+def schema_options_from_json(data: bytes, path: str) -> dict[str, str]:
+    """The options in a schema file as they stand there, also where later releases have columns that are not known here.
+
+    Raises:
+        CorruptionError: not a schema.
+    """
+    with decoding_metadata(path):
+        return _options(decode_object(data, path), path)
+
+
 def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     version = _number(value, "version", path, missing=1)
     if version > CURRENT_VERSION:
@@ -118,8 +128,10 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     if version <= 2:
         options.setdefault("file.format", _FORMAT_DEFAULT_OF_VERSION_2)
     comment = value.get("comment")
+    fields = _fields(value, path)
     highest = _number(value, "highestFieldId", path)
-    fields = _fields(value, highest, path)
+    if max([field.id for field in fields], default=0) > max(highest, 0):
+        raise CorruptionError(f"{path}: a column has an id above {highest}, the highest one", path=path)
     primary_keys = _keys(value, "primaryKeys", fields, path)
     for field in fields if primary_keys else ():
         name = field.name
@@ -128,7 +140,7 @@ def _schema(value: Mapping[str, Any], path: str) -> TableSchema:
     return TableSchema(
         id=_number(value, "id", path),
         fields=fields,
-        highest_field_id=highest,
+        highest_field_id=max([highest, *_all_ids(fields)]),
         partition_keys=_keys(value, "partitionKeys", fields, path),
         primary_keys=primary_keys,
         options=options,
@@ -175,33 +187,48 @@ def _print(value: Any, indent: str, emit: Any) -> None:
         emit(msgspec.json.encode(value).decode())
 
 
-def _fields(value: Mapping[str, Any], highest: int, path: str) -> tuple[Field, ...]:
+def _fields(value: Mapping[str, Any], path: str) -> tuple[Field, ...]:
     items = value.get("fields")
     if not isinstance(items, list):
         raise CorruptionError(f"{path}: 'fields' is missing or not a list", path=path)
     try:
         fields = tuple(parse_field(item) for item in items)
+    except UnknownTypeError as error:
+        message = f"{path}: {error}, which a later release may know"
+        raise UnsupportedError(message, feature="types", path=path) from error
     except SchemaError as error:
         raise CorruptionError(f"{path}: {error}", path=path) from error
     nested = [field.type for field in fields if not isinstance(field.type, Atomic)]
     if any(field.id == UNASSIGNED for field in fields) or any(contains(kind, _lacks_id) for kind in nested):
         raise CorruptionError(f"{path}: a field has no id", path=path)
-    ids = [field.id for field in fields]
-    for field in fields:
-        if not isinstance(field.type, Atomic):
-            contains(field.type, lambda part: _note_ids(part, ids))
-    if len(set(ids)) < len(ids) or max(ids, default=0) > max(highest, 0):
-        raise CorruptionError(f"{path}: ids of fields are {sorted(ids)}, the highest should be {highest}", path=path)
+    if _repeats_id(fields) or any(contains(kind, _has_repeated_id) for kind in nested):
+        raise CorruptionError(f"{path}: two fields of one row have the same id", path=path)
     if len({field.name for field in fields}) < len(fields):
         raise CorruptionError(f"{path}: two columns have the same name", path=path)
     return fields
 
 
-def _note_ids(data_type: DataType, ids: list[int]) -> bool:
-    """Append the ids of the fields of a ROW; False, so that the walk goes on."""
-    if isinstance(data_type, RowType):
-        ids.extend(field.id for field in data_type.fields)
-    return False
+def _all_ids(fields: Sequence[Field]) -> list[int]:
+    """The ids of the fields and of those inside them; these may repeat others, as old SDKs begin anew in each ROW."""
+    ids = [field.id for field in fields]
+
+    def note(data_type: DataType) -> bool:
+        if isinstance(data_type, RowType):
+            ids.extend(field.id for field in data_type.fields)
+        return False  # so that the walk goes on
+
+    for field in fields:
+        if not isinstance(field.type, Atomic):
+            contains(field.type, note)
+    return ids
+
+
+def _repeats_id(fields: Sequence[Field]) -> bool:
+    return len({field.id for field in fields}) < len(fields)
+
+
+def _has_repeated_id(data_type: DataType) -> bool:
+    return isinstance(data_type, RowType) and _repeats_id(data_type.fields)
 
 
 def _lacks_id(data_type: DataType) -> bool:

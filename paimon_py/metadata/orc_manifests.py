@@ -92,7 +92,7 @@ def _read(data: bytes, path: str, known: Sequence[Field]) -> list[dict[str, Any]
 
 
 def _present(known: Sequence[Field], types: Sequence[OrcType], node: OrcType, path: str) -> list[Field]:
-    """Those of the fields that a file has: earlier releases lack some.
+    """The known fields that a file has: earlier releases lack some.
 
     Raises: UnsupportedError
     """

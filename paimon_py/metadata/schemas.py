@@ -5,12 +5,12 @@ Source: format.md §2, §3; Java `SchemaManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from paimon_py.codec.json import schema_from_json, schema_to_json
+from paimon_py.codec.json import schema_from_json, schema_options_from_json, schema_to_json
 from paimon_py.env import Clock
 from paimon_py.errors import (
     CommitRetriesExhaustedError,
@@ -19,6 +19,7 @@ from paimon_py.errors import (
     StorageError,
     StorageUnknownError,
     TableNotFoundError,
+    UnsupportedError,
 )
 from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
@@ -131,7 +132,15 @@ class Schemas:
         Cost: one list, and a get for each version not read before, as far as it is asked.
         """
         for number in reversed(self.ids()):
-            yield from declared_roots(self.get(number).options.get(PATHS))
+            yield from declared_roots(self._options(number).get(PATHS))
+
+    def _options(self, schema_id: int) -> Mapping[str, str]:
+        """The options of a version, also of one whose columns a later release made. Cost, Raises: as `get`"""
+        try:
+            return self.get(schema_id).options
+        except UnsupportedError:
+            path = schema_path(self._path, schema_id)
+            return schema_options_from_json(self._store.get(path), path)
 
     def of_file(self, schema_id: int, current: TableSchema) -> TableSchema:
         """The version that a file was written with: `current` itself if it is that one, even with other options.

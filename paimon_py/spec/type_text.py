@@ -60,7 +60,12 @@ _DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
 _GEO = {"GEOMETRY": Root.GEOMETRY, "GEOGRAPHY": Root.GEOGRAPHY}
 _GEO_DEFAULTS = {Root.GEOMETRY: ("OGC:CRS84",), Root.GEOGRAPHY: ("OGC:CRS84", "spherical")}
 _NOT_NULL = re.compile(r"\bNOT\s+NULL\b", re.IGNORECASE)
+_HEAD = re.compile(r"\s*[A-Za-z_]+")
 _BARE_CRS = re.compile(r"[^\W\d][^\s<>(),.`']*")
+
+
+class UnknownTypeError(SchemaError):
+    """The name of a type is not known here: a mistake of the user, or a type of a later release in a schema file."""
 
 
 def parse_type(value: str | Mapping[str, Any] | DataType) -> DataType:
@@ -210,8 +215,9 @@ def _parse_object(value: Mapping[str, Any]) -> DataType:
     text = value.get("type")
     if not isinstance(text, str) or not text.strip():
         raise SchemaError(f"a type object needs the key 'type' with a text, got {value!r}")
-    head = text.split(None, 1)[0].upper()
-    nullable = _NOT_NULL.search(text) is None
+    words = _HEAD.match(text)
+    head = words[0].strip().upper() if words is not None else text
+    nullable = _NOT_NULL.search(text, text.rfind(">") + 1) is None  # old SDKs spell the inner types, too
     if head == "ARRAY":
         return ArrayType(_parse(_part(value, "element")), nullable)
     if head == "MULTISET":
@@ -225,7 +231,7 @@ def _parse_object(value: Mapping[str, Any]) -> DataType:
         if not isinstance(fields, Sequence) or isinstance(fields, str):
             raise SchemaError(f"a ROW type needs 'fields', a list, got {value!r}")
         return RowType(tuple(_field(field) for field in fields), nullable)
-    raise SchemaError(f"unknown constructed type {text!r}; known are ARRAY, MAP, MULTISET, ROW, VECTOR")
+    raise UnknownTypeError(f"unknown constructed type {text!r}; known are ARRAY, MAP, MULTISET, ROW, VECTOR")
 
 
 def parse_field(value: Any) -> Field:
@@ -418,7 +424,7 @@ class _Parser:
 
     def constructed(self, word: str) -> DataType:
         if word not in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR"):
-            raise self.error(f"unknown type {self.tokens[self.at - 1][1]!r}")
+            raise UnknownTypeError(f"type {self.text!r}: unknown type {self.tokens[self.at - 1][1]!r}")
         self.expect("<")
         parsed: DataType
         if word == "MAP":

