@@ -5,6 +5,7 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, cast
 
@@ -144,12 +145,25 @@ class ParquetOpenFile:
         if index < 0:
             raise lacking(self._path, field)
         stored = self._schema.field(index)
-        if field.type.nullable and not stored.nullable:
+        if field.type.nullable and not stored.nullable and not self._is_meant_required(stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
         as_is = stored.type.equals(target.type)
         if not as_is:
             check_stored(stored.type, field.type, _stamps)
         return _Column(field, target, as_is)
+
+    def _is_meant_required(self, stored: pa.Field) -> bool:
+        """Whether the writer took a column for NOT NULL though its table does not, as the official SDK does.
+
+        Paimon's own writers never do: of their files, which have ids of fields and no Arrow schema, a column without
+        levels is damage, and its values would be read from the wrong place.
+        """
+        text = (self._file.metadata.metadata or {}).get(b"ARROW:schema")
+        if text is None:
+            return b"PARQUET:field_id" not in (stored.metadata or {})
+        schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
+        index = schema.get_field_index(stored.name)
+        return index >= 0 and not schema.field(index).nullable
 
     def _stored_paths(self, column: _Column) -> list[str]:
         """The part of a column to decode: the wanted fields alone of a ROW."""
