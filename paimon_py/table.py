@@ -387,6 +387,8 @@ class Table(
     ) -> pa.Table:
         """The rows that have these primary keys, in the order of the keys; a key asked twice gives two rows.
 
+        Where the newest file with a key holds the key twice, as those of an old SDK may, all its rows come.
+
         Reads the latest snapshot: of files that may hold a key first the key columns, then of the others what is
         needed. What was decoded is kept for further lookups by this table object, at most
         `lookup.cache-max-memory-size` of it.
@@ -404,7 +406,20 @@ class Table(
             SchemaError: a key of a wrong type, or NULL.
             UnsupportedError: the table uses a feature that paimon_py cannot read; no data file is touched.
         """
-        return self._lookups.rows(self._schema, keys, columns, missing, progress=progress)
+        from paimon_py.lookup.files import RepeatedKeyError
+
+        try:
+            return self._lookups.rows(self._schema, keys, columns, missing, progress=progress)
+        except RepeatedKeyError:
+            from paimon_py.lookup.keys import AskedKeys
+            from paimon_py.lookup.repeated import rows_by_scan
+            from paimon_py.scan.projection import projection_of
+
+            asked, wanted = AskedKeys(self._schema, keys), projection_of(columns, self._schema).fields
+            found = rows_by_scan(
+                lambda where: self.scan(where=where).to_arrow(), asked, with_missing=missing == "null"
+            )
+            return found.select([field.name for field in wanted])
 
     @lazy_property
     def _lookups(self) -> Lookups:

@@ -43,7 +43,7 @@ class TableHealth(OpenedTable):
         idle users.
 
         Args:
-            deep: also read one column of every data file, and so its footer.
+            deep: also read one column of every data file, or its key, and so its footer.
             progress: called with how much is done, how much there is, and what: "files", "snapshots", "tags", and
                 then as by `remove_orphans`.
 

@@ -66,6 +66,17 @@ def damaged_files(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def repeated_keys(facts: Facts) -> Iterator[Finding]:
+    """Check that no file holds a key twice, which only a deep look tells."""
+    if facts.repeated:
+        count = len(facts.repeated)
+        yield Finding(
+            code="repeated-keys", severity=PROBLEM, figure=count, places=facts.repeated[:EXAMPLES],
+            message=f"a key is twice in the same file, in {_many(count, 'file')}, and readers return both rows",
+            mend="table.write_arrow(table.scan().to_reader(), overwrite={}), which keeps the later row",
+        )  # fmt: skip
+
+
 def small_files(facts: Facts) -> Iterator[Finding]:
     """Check that append tables have no more small files than a compaction leaves."""
     worst = _worst(facts.waiting, "file_count", 1)
@@ -274,7 +285,7 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    missing_files, damaged_files, small_files, level_0, read_amplification, skewed_buckets, skewed_keys,
+    missing_files, damaged_files, repeated_keys, small_files, level_0, read_amplification, skewed_buckets, skewed_keys,
     grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks, contradicting_options,
     *HISTORY_CHECKS,
 )  # fmt: skip

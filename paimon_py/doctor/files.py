@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
 
 from paimon_py.codec.manifest.columns import EntryColumns
 from paimon_py.doctor.facts import Broken
 from paimon_py.errors import CorruptionError
+from paimon_py.lsm.search import repeats_rows
 from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
 from paimon_py.tally import Progress, Tally
 
@@ -18,13 +22,21 @@ Expected = tuple[str, int | None]
 
 
 def broken_files(
-    files: TableFiles, entries: EntryColumns, index: list[IndexEntry], progress: Progress | None = None, *, deep: bool
+    files: TableFiles,
+    entries: EntryColumns,
+    index: list[IndexEntry],
+    repeated: list[str],
+    progress: Progress | None = None,
+    *,
+    deep: bool,
 ) -> Iterator[Broken]:
     """The files of a snapshot that are missing, have another size than metadata say, or (`deep`) cannot be read.
 
-    `progress` is told of data files.
+    Args:
+        repeated: takes the paths of files that hold a key twice, if `deep`.
+        progress: told of data files.
 
-    Cost: a list for each directory; `deep` also reads the first column of the key, or of the table, of all files.
+    Cost: a list for each directory; `deep` also reads the key, or the first column of the table, of all files.
     """
     tally = Tally(progress, len(entries), "files", steps=2 if deep else 1)
     yield from _missing(files, [(files.index_path(entry), entry.size_bytes) for entry in index])
@@ -36,7 +48,7 @@ def broken_files(
         tally.add(len(found))
         if deep:
             known = {one.path for one in broken}
-            yield from _unreadable(bucket, [file for file in found if bucket.path(file) not in known], tally)
+            yield from _unreadable(bucket, [file for file in found if bucket.path(file) not in known], repeated, tally)
     tally.end()
 
 
@@ -62,15 +74,31 @@ def _missing(files: TableFiles, expected: Iterable[Expected]) -> Iterator[Broken
                 yield Broken(path, f"it has {found:,} bytes, metadata say {size:,}")
 
 
-def _unreadable(bucket: BucketFiles, found: Iterable[DataFile], tally: Tally) -> Iterator[Broken]:
+def _unreadable(
+    bucket: BucketFiles, found: Iterable[DataFile], repeated: list[str], tally: Tally
+) -> Iterator[Broken]:
     schema = bucket.table.schema
-    fields = [field for field in (schema.key_fields or schema.fields) if field.name not in schema.partition_keys][:1]
+    fields = schema.key_fields or [field for field in schema.fields if field.name not in schema.partition_keys][:1]
     for file in found:
         try:
-            for _ in bucket.reader(file, fields).positions():
-                pass
+            if _repeats_key(bucket, file, fields) and schema.primary_keys:
+                repeated.append(bucket.path(file))
         except CorruptionError as error:
             yield Broken(bucket.path(file), str(error))
         except FileMissingError:
             yield Broken(bucket.path(file))
         tally.add(1)
+
+
+def _repeats_key(bucket: BucketFiles, file: DataFile, fields: Sequence[Field]) -> bool:
+    """Whether a row of a file has the key of the row before it; all of the file is read."""
+    repeats, last = False, None
+    for _, batch in bucket.reader(file, fields).positions():
+        columns = batch.columns
+        if batch.num_rows and bucket.table.schema.primary_keys:
+            if last is not None:
+                firsts = [column[:1] for column in columns]
+                repeats = repeats or repeats_rows([pa.concat_arrays(ends) for ends in zip(last, firsts, strict=True)])
+            repeats = repeats or repeats_rows(columns)
+            last = [column[-1:] for column in columns]
+    return repeats

@@ -51,7 +51,8 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
     except (CorruptionError, FileMissingError) as error:
         broken.append(Broken(error.path or root.path, str(error)))
     files = TableFiles(root, schema)
-    broken += broken_files(files, live, index, progress, deep=deep)
+    repeated = list[str]()
+    broken += broken_files(files, live, index, repeated, progress, deep=deep)
     if broken and latest is not None and root.snapshots.find(latest.id) is None:
         message = f"snapshot {latest.id} of {root.path} expired while its files were looked at: look again"
         raise SnapshotExpiredError(message, snapshot_id=latest.id)
@@ -65,7 +66,8 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
         is_dynamic=bucket_mode(schema) is BucketMode.DYNAMIC, now_millis=root.env.clock.millis(),
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
         buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
-        broken=tuple({one.path: one for one in broken}.values()), manifests=_manifests(root, latest, options),
+        broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
+        manifests=_manifests(root, latest, options),
         snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
         followers=followers, orphans=orphans, history=history,

@@ -22,7 +22,7 @@ from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole,
 from paimon_py.lookup.key_index import Located, Worded, key_words
 from paimon_py.lookup.keys import key_predicate
 from paimon_py.lsm.probe import KeyProbe
-from paimon_py.lsm.search import equal_rows, search
+from paimon_py.lsm.search import equal_rows, repeats_rows, search
 from paimon_py.metadata.bucket_files import BucketFiles
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Field
@@ -36,6 +36,10 @@ _FEW = 64
 _FEW_BATCH_ROWS = 16_384
 _DECODED = 4
 """How many times as large as their file rows are taken to be."""
+
+
+class RepeatedKeyError(CorruptionError):
+    """A file holds a key twice, as those of an old SDK do; whoever asks for a row by its key cannot say for which."""
 
 
 class Hits(NamedTuple):
@@ -320,12 +324,19 @@ class _Taking:
 def _check_order(stretch: Stretch, before: Stretch | None, path: str) -> None:
     """Keys must grow from row to row, or searching them makes no sense.
 
-    Raises: CorruptionError
+    Raises: CorruptionError; RepeatedKeyError if they do not fall.
     """
-    probe = KeyProbe(stretch.rows.columns)
-    ascends = probe.ascends() is not False
-    if ascends and before is not None and before.rows.num_rows:
-        ends = KeyProbe([column.slice(len(column) - 1) for column in before.rows.columns])
-        ascends = ends.key(0) < probe.key(0)
-    if not ascends:
+    columns = stretch.rows.columns
+    probe, repeats = KeyProbe(columns), False
+    falls = probe.ascends(strictly=False) is False
+    if before is not None and before.rows.num_rows:
+        newest = KeyProbe([column.slice(len(column) - 1) for column in before.rows.columns]).key(0)
+        falls, repeats = falls or probe.key(0) < newest, probe.key(0) == newest
+    if falls:
         raise CorruptionError(f"keys do not grow from row to row in {path}", path=path)
+    if repeats or (probe.ascends() is not True and repeats_rows(columns)):
+        raise RepeatedKeyError(
+            f"{path} holds a key twice, as files of an old SDK do; write the table anew:"
+            " table.write_arrow(table.scan().to_reader(), overwrite={})",
+            path=path,
+        )

@@ -1,9 +1,12 @@
 """Sorted runs → windows of complete keys → merged batches, in bounded memory.
 
-Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including
-it every run is complete, since a run holds a key once. The rows of a window are sorted once, an engine picks or
-computes one row per key, and only what it kept is gathered. Where runs may hold a key several times (`Plan.repeats`),
-they are complete below that bound only.
+Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: below it every run is
+complete. The rows of a window are sorted once, an engine picks or computes one row per key, and only what it kept is
+gathered.
+
+A run holds a key once. Runs of a write buffer may hold a key several times, and all its rows are versions of one
+another (`Plan.repeats`). Files of an old SDK do so too, and there Java never merges two rows of one run: the first rows
+that runs have of a key become one row, their second rows another one, and so on.
 
 Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in
 benchmarks/README.md.
@@ -70,7 +73,7 @@ def merge(sources: Sequence[RunSource], plan: Plan) -> Iterator[pa.RecordBatch]:
         order of sequence numbers, `_VALUE_KIND` if a row may be −U or −D; out — `plan.columns` of the results.
     Cost: two windows in memory besides the readers, whatever the size of the runs; 50-250 ns a row on top of decoding.
         With `plan.repeats` a window holds all rows of its keys, however many.
-    Raises: CorruptionError if a run goes backwards, or holds a key twice without `plan.repeats`.
+    Raises: CorruptionError if a run goes backwards.
     """
     budget, least = _first_budget(sources, plan), _least_share(sources, plan)
     total = max(1, sum(source.row_count for source in sources))
@@ -142,19 +145,19 @@ class _Cursor:
 
     def _append(self, batch: pa.RecordBatch) -> None:
         probe = KeyProbe([batch.column(name) for name in self._keys])
-        if self._newest is not None and self._falls(self._newest, probe.key(0)):
+        if self._newest is not None and probe.key(0) < self._newest:
             raise _backwards(self._source.name)
         ascends = probe.ascends(strictly=not self._repeats)
-        if ascends is False:
+        if ascends is False and (self._repeats or probe.ascends(strictly=False) is False):
             raise _backwards(self._source.name)
-        self.is_proven = self.is_proven and bool(ascends)
+        self.is_proven = self.is_proven and bool(ascends) and not self._repeats_newest(probe)
         self._newest = probe.key(len(probe) - 1)
         self._pieces.append((batch, probe))
         self._rows += batch.num_rows
 
-    def _falls(self, before: Key, key: Key) -> bool:
-        """Whether a key may not follow another in this run."""
-        return key < before if self._repeats else key <= before
+    def _repeats_newest(self, probe: KeyProbe) -> bool:
+        """Whether rows go on with the key of the last one, which makes it a key that is there twice."""
+        return not self._repeats and self._newest is not None and probe.key(0) == self._newest
 
     def read_on(self) -> None:
         """Buffer one more batch, if there is one."""
@@ -169,13 +172,12 @@ class _Cursor:
         return None if self.finished else self._newest
 
     def take(self, bound: Key | None) -> list[pa.RecordBatch]:
-        """Hand over the rows up to and including `bound` (None: all), or below it in a run that repeats keys."""
+        """Hand over the rows below `bound` (None: all)."""
         taken = []
         while self._pieces:
             batch, probe = self._pieces[0]
-            newest = probe.key(len(probe) - 1)
-            whole = bound is None or (newest < bound if self._repeats else newest <= bound)
-            count = len(probe) if whole else probe.count_up_to(bound or (), included=not self._repeats)
+            whole = bound is None or probe.key(len(probe) - 1) < bound
+            count = len(probe) if whole else probe.count_up_to(bound or (), included=False)
             if count:
                 taken.append(batch.slice(0, count))
                 self._rows -= count
@@ -201,7 +203,7 @@ class _Cursor:
 
     def _keep(self, rest: pa.RecordBatch, before: Key) -> None:
         probe = KeyProbe([rest.column(name) for name in self._keys])
-        if self._falls(before, probe.key(0)):
+        if probe.key(0) < before:
             raise _backwards(self._source.name)
         self._pieces[0] = (rest, probe)
 
@@ -251,7 +253,7 @@ def _reduce(
     columns = dict(zip(table.column_names, table.columns, strict=True))
     order, starts = sort_batch(plan.order, columns, runs_sorted=True)
     if unproven is not None:
-        _check_runs(order, starts, slices, unproven, repeats=plan.repeats)
+        order, starts = _checked(order, starts, slices, unproven, repeats=plan.repeats)
     merged = plan.engine(Groups(order, starts), columns)
     keep = _additions(merged, columns) if plan.drop_deletes else None
     rows = merged.rows if keep is None else merged.rows[keep]
@@ -277,23 +279,49 @@ def _additions(merged: Merged, columns: dict[str, pa.ChunkedArray]) -> Mask | No
     return None if adds.all() else adds
 
 
-def _check_runs(
+def _checked(
     order: Ints,
     starts: Mask,
     slices: Sequence[Sequence[pa.RecordBatch]],
     sources: Sequence[RunSource],
     *,
     repeats: bool,
-) -> None:
-    """Within every run keys must grow from row to row, or not fall where they may repeat."""
-    group = np.empty(len(order), np.int32)
-    group[order] = np.cumsum(starts, dtype=np.int32)
-    back = group[1:] < group[:-1] if repeats else group[1:] <= group[:-1]
+) -> tuple[Ints, Mask]:
+    """The order and where groups begin in it; rows of one run that share a key are in different groups.
+
+    Raises: CorruptionError if the keys of a run fall.
+    """
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(starts)
     ends = np.cumsum([sum(batch.num_rows for batch in part) for part in slices])
-    borders = ends[(ends > 0) & (ends < len(order))]
-    back[borders - 1] = False
+    borders = ends[(ends > 0) & (ends < len(order))] - 1
+    back = group[1:] < group[:-1]
+    back[borders] = False
     if back.any():
         raise _backwards(sources[int(np.searchsorted(ends, int(np.argmax(back)), side="right"))].name)
+    same = group[1:] == group[:-1]
+    same[borders] = False
+    if repeats or not same.any():
+        return order, starts
+    return _in_rounds(order, group, same)
+
+
+def _in_rounds(order: Ints, group: Ints, same: Mask) -> tuple[Ints, Mask]:
+    """Groups of rows that come at the same turn in their runs.
+
+    Keys of three runs: `a a b`, `a c` and `a a` have the groups (a, a, a), (a, a), (b), (c).
+
+    Args:
+        group: the number of each row's key.
+        same: whether the next row in the run of a row, from the first row on, has the same key.
+    """
+    numbers = np.arange(len(group))
+    follows = np.concatenate(([False], same))
+    turn = numbers - np.maximum.accumulate(np.where(follows, 0, numbers))
+    key = group[order] * (int(turn.max()) + 1) + turn[order]
+    places = np.argsort(key, kind="stable")
+    starts = np.concatenate(([True], key[places][1:] != key[places][:-1]))
+    return order[places], starts
 
 
 def _backwards(name: str) -> CorruptionError:

@@ -69,6 +69,11 @@ def equal_rows(rows: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Mask:
     return equal
 
 
+def repeats_rows(rows: Sequence[pa.Array]) -> bool:
+    """Whether a row is the one before it. Shapes: columns without nulls."""
+    return bool(equal_rows([column[1:] for column in rows], [column[:-1] for column in rows]).any())
+
+
 def _joined(columns: Sequence[Compare]) -> Compare:
     """The comparison of whole keys."""
     if len(columns) == 1:
