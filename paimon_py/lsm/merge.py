@@ -1,12 +1,13 @@
 """Sorted runs → windows of complete keys → merged batches, in bounded memory.
 
-Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: below it every run is
-complete. The rows of a window are sorted once, an engine picks or computes one row per key, and only what it kept is
-gathered.
+Every run is read a share at a time. The smallest of the runs' last buffered keys bounds a window: up to and including
+it every run is complete. The rows of a window are sorted once, an engine picks or computes one row per key, and only
+what it kept is gathered.
 
 A run holds a key once. Runs of a write buffer may hold a key several times, and all its rows are versions of one
-another (`Plan.repeats`). Files of an old SDK do so too, and there Java never merges two rows of one run: the first rows
-that runs have of a key become one row, their second rows another one, and so on.
+another (`Plan.repeats`): they are complete below that bound only. Files of an old SDK hold a key several times, too,
+and there Java never merges two rows of one run: the first rows that runs have of a key become one row, their second
+rows another one, and so on. Of the key at the bound a window takes the first row of each run.
 
 Source: Paimon "Primary Key Table / Merge Engine"; Java `SortMergeReader`; measurements in
 benchmarks/README.md.
@@ -172,22 +173,30 @@ class _Cursor:
         return None if self.finished else self._newest
 
     def take(self, bound: Key | None) -> list[pa.RecordBatch]:
-        """Hand over the rows below `bound` (None: all)."""
+        """Hand over the rows below `bound` (None: all) and, but in a run that repeats keys, the first one at it."""
         taken = []
         while self._pieces:
             batch, probe = self._pieces[0]
-            whole = bound is None or probe.key(len(probe) - 1) < bound
-            count = len(probe) if whole else probe.count_up_to(bound or (), included=False)
+            count = len(probe) if bound is None else self._count_up_to(probe, bound)
             if count:
                 taken.append(batch.slice(0, count))
                 self._rows -= count
-            if whole:
-                self._pieces.popleft()
-                continue
-            if count:
-                self._keep(batch.slice(count), probe.key(count - 1))
-            break
+            if count < len(probe):
+                if count:
+                    self._keep(batch.slice(count), probe.key(count - 1))
+                break
+            self._pieces.popleft()
+            if bound is not None and probe.key(count - 1) == bound:
+                break
         return taken
+
+    def _count_up_to(self, probe: KeyProbe, bound: Key) -> int:
+        """How many rows of a piece belong to the window that ends at `bound`."""
+        if probe.key(len(probe) - 1) < bound:
+            return len(probe)
+        count = probe.count_up_to(bound, included=False)
+        at_bound = not self._repeats and count < len(probe) and probe.key(count) == bound
+        return count + at_bound
 
     def take_piece_below(self, limit: Key | None, rows: int) -> pa.RecordBatch | None:
         """Hand over the first buffered batch, read if need be, if all its keys lie below `limit` (None: no limit)."""
