@@ -101,6 +101,8 @@ def _floating(value: object, kind: pa.DataType) -> object:
     number = float(value)  # type: ignore[arg-type]
     if pa.types.is_float32(kind) and _FLOAT_MAX < abs(number) < math.inf:
         raise ValueError(f"{value} is out of range")
+    if isinstance(value, Integral) and int(np.float32(number) if pa.types.is_float32(kind) else number) != value:
+        raise ValueError(f"{value} has more digits than the column keeps")
     return number
 
 

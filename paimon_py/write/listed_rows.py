@@ -59,7 +59,7 @@ def rows_of(items: Sequence[object], fields: Sequence[Field]) -> pa.Table:
     for name in names:
         values = [item.get(name) for item in items]  # type: ignore[attr-defined]
         try:
-            columns[name] = _column(name, [None if is_na(value) else value for value in values], known.get(name))
+            columns[name] = column_of(name, [None if is_na(value) else value for value in values], known.get(name))
         except SchemaError as error:
             problems.append(error)
     if len(problems) > 1:
@@ -109,7 +109,7 @@ def _shown(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
-def _column(name: str, values: list[object], field: Field | None) -> pa.Array:
+def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
     """Values in the type of their column; or in the one that Arrow finds, so that others say what does not fit.
 
     Raises: SchemaError with the first value that the column cannot take, if Arrow finds no type either.
@@ -137,11 +137,20 @@ def _column(name: str, values: list[object], field: Field | None) -> pa.Array:
 
 
 def _found(values: list[object]) -> pa.Array | None:
-    """What Arrow makes of the values, None if that is nothing."""
+    """What Arrow makes of the values; None if that is nothing, or if it would cut off the nanoseconds of pandas."""
     try:
-        return pa.array(values)
+        return None if any(map(_has_nanoseconds, values)) else pa.array(values)
     except _ERRORS:
         return None
+
+
+def _has_nanoseconds(value: object) -> bool:
+    """Whether a time of pandas, alone or in lists and mappings, has digits that Python's times do not have."""
+    if isinstance(value, Mapping):
+        return any(map(_has_nanoseconds, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_nanoseconds, value))
+    return bool(getattr(value, "nanosecond", 0))
 
 
 def _first_misfit(values: Sequence[object], kind: pa.DataType) -> tuple[int, str]:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
-from paimon_py.spec.types import Field
+from paimon_py.spec.type_text import contains
+from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.tally import Tally, counted
 
 _PIECE_ROWS = 262_144
@@ -93,13 +94,42 @@ def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
             " frame.reset_index()"
         )
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+        return _with_nested_times(frame, pa.Table.from_pandas(frame, preserve_index=False), fields).to_reader()
     except (pa.ArrowException, OverflowError):
         if not fields or not all(isinstance(name, str) for name in frame.columns):
             raise
     from paimon_py.write.listed_rows import rows_of
 
     return rows_of(frame.to_dict("records"), fields).to_reader()  # says which value does not fit, or takes them all
+
+
+def _with_nested_times(frame: Any, table: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """The columns of a frame with times inside lists and mappings anew: Arrow cuts off the nanoseconds of these.
+
+    Raises: SchemaError with the first value that its column cannot take.
+    """
+    for field in fields:
+        place = table.schema.get_field_index(field.name)
+        if place >= 0 and pa.types.is_nested(table.schema.field(place).type) and contains(field.type, _is_time):
+            from paimon_py.write.listed_rows import column_of
+
+            table = table.set_column(place, field.name, column_of(field.name, frame[field.name].tolist(), field))
+    return table
+
+
+def _is_time(kind: DataType) -> bool:
+    return isinstance(kind, Atomic) and kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
+
+
+def _open_objects(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
+    """The rows of a frame of polars with columns of Python objects, which polars hands to Arrow as addresses."""
+    from paimon_py.write.listed_rows import rows_of
+
+    return rows_of(frame.to_dicts(), fields).to_reader()
+
+
+def _has_objects(schema: Mapping[str, object]) -> bool:
+    return any(str(kind) == "Object" for kind in schema.values())
 
 
 def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader:
@@ -110,7 +140,9 @@ def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader
     if library == "pandas" and type(data).__name__ == "DataFrame":
         return _open_frame(data, fields)
     if library == "polars" and type(data).__name__ == "LazyFrame":
-        return _open_lazy(data)
+        return _open_lazy(data, fields)
+    if library == "polars" and type(data).__name__ == "DataFrame" and _has_objects(data.schema):  # type: ignore[attr-defined]
+        return _open_objects(data, fields)
     if _is_dataset(data):
         from paimon_py.write.datasets import open_dataset
 
@@ -127,8 +159,10 @@ def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader
     )
 
 
-def _open_lazy(frame: Any) -> pa.RecordBatchReader:
+def _open_lazy(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
     """A LazyFrame of polars, computed in batches where polars can."""
+    if _has_objects(frame.collect_schema()):
+        return _open_objects(frame.collect(), fields)
     if not hasattr(frame, "collect_batches"):
         return pa.RecordBatchReader.from_stream(frame.collect())
     schema = frame.collect_schema().to_frame().to_arrow().schema

@@ -115,4 +115,3 @@ def test_an_error_of_a_generator_is_the_callers_and_nothing_is_written(keyed):
     with pytest.raises(LookupError, match="no more pages"):
         keyed.write_arrow(failing())
     assert keyed.snapshot() is None
-
