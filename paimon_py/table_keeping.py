@@ -34,13 +34,49 @@ class TableKeeping(OpenedTable):
         """
         from paimon_py.maintain.tags import make_tag
 
+        value = self._to_tag(name, snapshot_id, retain)
+        return Tag(self._root, make_tag(self._root, self._newest, name, value, retain))
+
+    def replace_tag(self, name: str, snapshot_id: int | None = None, *, retain: timedelta | None = None) -> Tag:
+        """Let a tag name another snapshot (default: the latest), in one step for readers.
+
+        If the snapshot that it named has expired, the files that only the tag kept are deleted.
+
+        Args:
+            snapshot_id, retain: as of `create_tag`; how long the old tag was kept does not matter.
+
+        Raises:
+            TagNotFoundError: there is no such tag.
+            SnapshotNotFoundError: there is no such snapshot.
+            UsageError: as `create_tag`
+        """
+        from paimon_py.maintain.tags import replace_tag
+
+        value = self._to_tag(name, snapshot_id, retain)
+        return Tag(self._root, replace_tag(self._root, self._newest, name, value, retain))
+
+    def rename_tag(self, name: str, new_name: str) -> Tag:
+        """Give a tag another name. If the process ends on the way, the tag may have both: call again.
+
+        Raises:
+            TagNotFoundError: there is no tag `name`.
+            AlreadyExistsError: there is another tag `new_name`.
+            UsageError: a hostile name.
+        """
+        from paimon_py.maintain.tags import rename_tag
+
+        check_name("tag", new_name)
+        return Tag(self._root, rename_tag(self._root, self._newest, name, new_name))
+
+    def _to_tag(self, name: str, snapshot_id: int | None, retain: timedelta | None) -> Snapshot:
+        """The snapshot that is to have a name."""
         check_name("tag", name)
         value = self._root.latest() if snapshot_id is None else self._kept(snapshot_id)
         if value is None:
             raise UsageError(f"{self._root.path} has no snapshot to tag yet")
         if retain is not None and (not isinstance(retain, timedelta) or retain <= timedelta(0)):
             raise UsageError(f"retain is how long the tag is kept, a timedelta above 0, not {retain!r}")
-        return Tag(self._root, make_tag(self._root, self._newest, name, value, retain))
+        return value
 
     @reads
     def tags(self) -> list[Tag]:

@@ -66,23 +66,41 @@ def expire(
 
 @click.command()
 @takes_table
-@click.argument("action", type=click.Choice(["list", "create", "delete"]), default="list")
+@click.argument("action", type=click.Choice(["list", "create", "replace", "rename", "delete"]), default="list")
 @click.argument("name", required=False)
-@click.option("--snapshot", type=click.IntRange(1), help="The snapshot that a new tag keeps; else the latest.")
-@click.option("--retain", type=age, metavar="AGE", help="How long a new tag is kept; else as the table's options say.")
+@click.argument("new_name", required=False)
+@click.option("--snapshot", type=click.IntRange(1), help="The snapshot that the tag is to name; else the latest.")
+@click.option("--retain", type=age, metavar="AGE", help="How long the tag is kept; else as the table's options say.")
 @takes_yes
 @takes_format
 def tag(
-    table: Table, action: str, name: str | None, snapshot: int | None, retain: timedelta | None, yes: bool, form: str
+    table: Table,
+    action: str,
+    name: str | None,
+    new_name: str | None,
+    snapshot: int | None,
+    retain: timedelta | None,
+    yes: bool,
+    form: str,
 ) -> None:
-    """List the tags of a table, make one, or delete one and the files that only it kept."""
+    """List the tags of a table, make one, let one name another snapshot, rename one, or delete one.
+
+    The files that only a deleted or replaced tag kept are deleted, too.
+    """
     if action == "list":
         show_table(_tags(table, name), form)
         return
     if name is None:
         raise click.UsageError(f"tag TABLE {action} needs the NAME of a tag")
-    if action == "create":
-        made = table.create_tag(name, snapshot, retain=retain)
+    if (action == "rename") != (new_name is not None):
+        raise click.UsageError("a NEW_NAME goes with: tag TABLE rename NAME NEW_NAME")
+    if new_name is not None:
+        made = table.rename_tag(name, new_name)
+        show_record({"tag_name": made.name, "snapshot_id": made.snapshot_id}, form)
+        return
+    if action in ("create", "replace"):
+        make = table.create_tag if action == "create" else table.replace_tag
+        made = make(name, snapshot, retain=retain)
         show_record({"tag_name": made.name, "snapshot_id": made.snapshot_id}, form)
         return
     found = _tags(table, name)

@@ -5,7 +5,7 @@ Source: format.md §16.3; Java `TagManager`, `TagDeletion`, `TagTimeExpire`, `Su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta, timezone
 
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
@@ -42,25 +42,81 @@ def make_tag(
         CorruptionError: the success file of an older tag of this name is damaged.
         else as `Tags.create`
     """
-    options = Options(schema.options)
-    if retain is None:
-        millis = options.find_duration("tag.default-time-retained")
-        retain = None if millis is None else timedelta(milliseconds=millis)
-    now = datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
-    tag = root.tags.create(name, snapshot, now=now, time_retained=retain)
+    tag = root.tags.create(name, snapshot, now=_now(root), time_retained=_retained(schema, retain))
     if not is_kept(root, snapshot, but=name):
         root.tags.delete(name)
         raise SnapshotExpiredError(
             f"snapshot {snapshot.id} of {root.path} expired while the tag {name!r} was made of it{PINNING}",
             path=root.path, snapshot_id=snapshot.id,
         )  # fmt: skip
+    _tell_made(root, schema, name)
+    return tag
+
+
+def rename_tag(root: TableRoot, schema: TableSchema, name: str, new_name: str) -> Tag:
+    """Give a tag another name. The tag has both names for a moment, and a call that ended between can be repeated.
+
+    Raises:
+        TagNotFoundError: there is no tag `name`.
+        AlreadyExistsError: `new_name` is the name of another tag.
+    """
+    tag = root.tags.rename(name, new_name)
+    _tell_made(root, schema, new_name)
+    _tell_gone(root, schema, name)
+    return tag
+
+
+def replace_tag(
+    root: TableRoot, schema: TableSchema, name: str, snapshot: Snapshot, retain: timedelta | None = None
+) -> Tag:
+    """Let a tag name another snapshot, in one step for readers; then files go that only the old one kept.
+
+    Raises:
+        TagNotFoundError: there is no such tag.
+        SnapshotExpiredError: the snapshot went meanwhile; the tag is as it was.
+        else as `delete_tags`
+    """
+    old = root.tags.get(name)
+    tag = root.tags.replace(name, snapshot, now=_now(root), time_retained=_retained(schema, retain))
+    if snapshot.mark != old.snapshot.mark and not is_kept(root, snapshot, but=name):
+        root.tags.put(old)
+        raise SnapshotExpiredError(
+            f"snapshot {snapshot.id} of {root.path} expired while the tag {name!r} was made to name it{PINNING}",
+            path=root.path, snapshot_id=snapshot.id,
+        )  # fmt: skip
+    _let_go(root, schema, [old], lambda: None)
+    _tell_made(root, schema, name)
+    return tag
+
+
+def _now(root: TableRoot) -> datetime:
+    """The clock on the wall."""
+    return datetime.fromtimestamp(root.env.clock.local_millis() / 1000, timezone.utc)
+
+
+def _retained(schema: TableSchema, retain: timedelta | None) -> timedelta | None:
+    """How long a new tag stays."""
+    millis = Options(schema.options).find_duration("tag.default-time-retained") if retain is None else None
+    return retain if millis is None else timedelta(milliseconds=millis)
+
+
+def _tell_made(root: TableRoot, schema: TableSchema, name: str) -> None:
+    """Do what follows a new tag."""
     root.upkeep.tags_look = None
-    if options.get_bool("tag.create-success-file"):
+    if Options(schema.options).get_bool("tag.create-success-file"):
         mark_success(root, tag_success_path(root.branch_path, name))
     keeper = keeper_of(root)
     if keeper is not None:
         keeper.tag_made(root, name)
-    return tag
+
+
+def _tell_gone(root: TableRoot, schema: TableSchema, name: str) -> None:
+    """Do what follows the end of a tag."""
+    if Options(schema.options).get_bool("tag.create-success-file"):
+        root.store.delete(tag_success_path(root.branch_path, name))
+    keeper = keeper_of(root)
+    if keeper is not None:
+        keeper.tag_gone(root, name)
 
 
 def is_kept(root: TableRoot, snapshot: Snapshot, *, but: str | None = None) -> bool:
@@ -88,7 +144,26 @@ def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> N
     Raises:
         StorageError, CorruptionError: something that may name a file cannot be read; nothing was deleted.
     """
+
+    def delete() -> None:
+        for tag in going:
+            root.store.delete(tag_path(root.branch_path, tag.name))
+
     names = {tag.name for tag in going}
+    _let_go(root, schema, going, delete, names)
+    for tag in going:
+        _tell_gone(root, schema, tag.name)
+
+
+def _let_go(
+    root: TableRoot, schema: TableSchema, going: Sequence[Tag], delete: Callable[[], None], names: Collection[str] = ()
+) -> None:
+    """Delete the files that only some tags kept. Raises: as `delete_tags`
+
+    Args:
+        delete: makes the tags go, once it is known which files they kept.
+        names: of the tags that `delete` makes go.
+    """
     others = [one.snapshot for one in root.tags.list() if one.name not in names]
     freed, doomed = _only_tagged(root, [tag.snapshot for tag in going], others), Doomed(root, schema)
     if freed:
@@ -103,20 +178,12 @@ def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> N
             changelog = root.changelogs.find(number) if number <= freed[-1].id else None
             if changelog is not None:
                 doomed.spare_written(changelog)
-    for tag in going:
-        root.store.delete(tag_path(root.branch_path, tag.name))
+    delete()
     if freed:
         later = kept_beside(root, freed)
         doomed.spare(one for old in freed if (one := root.snapshots.find(old.id)) is not None and one.mark == old.mark)
         doomed.spare([*later.branches, *(one for one in later.tags if one not in others)])
-    for tag in going:
-        if Options(schema.options).get_bool("tag.create-success-file"):
-            root.store.delete(tag_success_path(root.branch_path, tag.name))
     doomed.delete()
-    keeper = keeper_of(root)
-    if keeper is not None:
-        for tag in going:
-            keeper.tag_gone(root, tag.name)
 
 
 def _only_tagged(root: TableRoot, going: Sequence[Snapshot], others: Sequence[Snapshot]) -> list[Snapshot]:

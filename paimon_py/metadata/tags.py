@@ -10,16 +10,18 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
+import msgspec
+
 from paimon_py.codec.snapshot_json import tag_from_json, tag_to_json
 from paimon_py.errors import AlreadyExistsError, TagNotFoundError
 from paimon_py.spec.layout import CUT, TAG_PREFIX, tag_directory, tag_path
 from paimon_py.spec.snapshot import Snapshot, Tag
-from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, PutNew, Stat
+from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, List, Put, PutNew, Stat
 
 _LIKE_A_DAY = re.compile(r"\d{4}-\d")
 
 
-class TagStore(Get, PutNew, List, Stat, Delete, Protocol):
+class TagStore(Get, Put, PutNew, List, Stat, Delete, Protocol):
     """What this module asks of a store."""
 
 
@@ -88,20 +90,40 @@ class Tags:
             UsageError: not a name for a tag.
             StorageUnknownError: the store did not say whether the tag was created.
         """
-        tag = Tag(name=name, snapshot=snapshot)
-        if time_retained is not None:
-            if now is None:
-                raise TypeError("a tag with a retention needs the time it is created")
-            tag = Tag(
-                name=name,
-                snapshot=snapshot,
-                create_time=(now.year, now.month, now.day, now.hour, now.minute, now.second, now.microsecond * 1000),
-                time_retained_seconds=time_retained.total_seconds(),
-            )
-        path = tag_path(self._path, name)
-        if not self._store.put_new(path, tag_to_json(tag), within=self._path):
-            raise AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=path)
+        tag = _made(name, snapshot, now, time_retained)
+        if not self._put_new(tag):
+            raise self._taken(name)
         return tag
+
+    def rename(self, name: str, new_name: str) -> Tag:
+        """Give a tag another name: first it has both. Done again, it goes on where it ended.
+
+        Raises:
+            TagNotFoundError: there is none of that name.
+            AlreadyExistsError: the new name is that of another tag.
+        """
+        tag = msgspec.structs.replace(self.get(name), name=new_name)
+        if name == new_name or (not self._put_new(tag) and self.get(new_name) != tag):
+            raise self._taken(new_name)
+        self._store.delete(tag_path(self._path, name))
+        return tag
+
+    def replace(
+        self, name: str, snapshot: Snapshot, *, now: datetime, time_retained: timedelta | None = None
+    ) -> Tag:
+        """Let a tag name another snapshot, in one step. Raises: as the store"""
+        return self.put(_made(name, snapshot, now, time_retained))
+
+    def put(self, tag: Tag) -> Tag:
+        """Write the file of a tag, also over another one. Raises: as the store"""
+        self._store.put(tag_path(self._path, tag.name), tag_to_json(tag), within=self._path)
+        return tag
+
+    def _put_new(self, tag: Tag) -> bool:
+        return self._store.put_new(tag_path(self._path, tag.name), tag_to_json(tag), within=self._path)
+
+    def _taken(self, name: str) -> AlreadyExistsError:
+        return AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=tag_path(self._path, name))
 
     def delete(self, name: str) -> None:
         """Delete the file of a tag; what only the tag kept alive becomes orphaned.
@@ -129,6 +151,20 @@ class Tags:
         elif _LIKE_A_DAY.match(name):
             way = "; a time is a datetime or a date, and a text names a tag"
         return TagNotFoundError(f"no tag {name!r} in {self._path}{way}", path=self._path)
+
+
+def _made(name: str, snapshot: Snapshot, now: datetime | None, time_retained: timedelta | None) -> Tag:
+    """A tag as it is written; when it was made matters only where it does not stay for ever."""
+    if time_retained is None:
+        return Tag(name=name, snapshot=snapshot)
+    if now is None:
+        raise TypeError("a tag with a retention needs the time it is created")
+    return Tag(
+        name=name,
+        snapshot=snapshot,
+        create_time=(now.year, now.month, now.day, now.hour, now.minute, now.second, now.microsecond * 1000),
+        time_retained_seconds=time_retained.total_seconds(),
+    )
 
 
 def _is_tag(status: FileStatus) -> bool:

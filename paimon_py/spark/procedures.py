@@ -108,6 +108,16 @@ class Procedures:
         """Keep a snapshot, or the latest, under a name."""
         return self._of(table).create_tag(tag, snapshot, retain=time_retained)
 
+    def replace_tag(
+        self, table: str, tag: str, *, snapshot: int | None = None, time_retained: timedelta | None = None
+    ) -> Tag:
+        """Let a tag name another snapshot, or the latest."""
+        return self._of(table).replace_tag(tag, snapshot, retain=time_retained)
+
+    def rename_tag(self, table: str, tag: str, target_tag: str) -> Tag:
+        """Give a tag another name."""
+        return self._of(table).rename_tag(tag, target_tag)
+
     def delete_tag(self, table: str, tag: str) -> None:
         """Remove tags, given as 'a' or 'a,b'."""
         found = self._of(table)

@@ -53,7 +53,8 @@ _RULES = frozenset(
 _RULE_PREFIXES = ("changelog-producer.", FIELDS_PREFIX, "partial-update.", "aggregation.")
 
 _ONLY_ON = ("ignore-delete", "ignore-update-before")
-_NAMES_IN_VALUE = ("bucket-key", "sequence.field", "clustering.columns", "sink.clustering.by-columns")
+_NAMES_IN_VALUE = ("bucket-key", "sequence.field", "clustering.columns", "sink.clustering.by-columns",
+                   "changelog-producer.row-deduplicate-ignore-fields")  # fmt: skip
 _NAME_IN_KEY = (
     "aggregate-function",
     "ignore-retract",

@@ -35,6 +35,8 @@ VERBS = {
     "delete a branch": lambda table: table.delete_branch("b"),
     "create a tag": lambda table: table.create_tag("mine", 4),
     "delete a tag": lambda table: table.delete_tag("old"),
+    "rename a tag": lambda table: table.rename_tag("kept", "renamed"),
+    "replace a tag": lambda table: table.replace_tag("old"),
     "expire tags": lambda table: table.expire_tags(older_than=timedelta(minutes=1)),
     "expire snapshots": lambda table: table.expire_snapshots(**EVERYTHING),
     "remove orphans": lambda table: table.remove_orphans(dry_run=False),

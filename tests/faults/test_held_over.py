@@ -55,6 +55,8 @@ VERBS = {
     "delete_branch": lambda table, _: table.delete_branch("b"),
     "delete_consumer": lambda table, _: table.delete_consumer("c"),
     "delete_tag": lambda table, _: table.delete_tag("one"),
+    "rename_tag": lambda table, _: table.rename_tag("one", "two"),
+    "replace_tag": lambda table, _: table.replace_tag("one"),
     "drop_partitions": lambda table, _: table.drop_partitions([{"p": "a"}]),
     "expire_changelogs": lambda table, _: table.expire_changelogs(retain_min=1, retain_max=1),
     "expire_consumers": lambda table, _: table.expire_consumers(older_than=AGE),

@@ -244,6 +244,8 @@ AFTER_A_DROP = {
     "delete_branch": lambda t, _: t.delete_branch("b"),
     "delete_consumer": lambda t, _: t.delete_consumer("c"),
     "delete_tag": lambda t, _: t.delete_tag("x"),
+    "rename_tag": lambda t, _: t.rename_tag("x", "y"),
+    "replace_tag": lambda t, _: t.replace_tag("x"),
     "doctor": lambda t, _: t.doctor(),
     "drop_partitions": lambda t, _: t.drop_partitions([{"p": 1}]),
     "expire_changelogs": lambda t, _: t.expire_changelogs(retain_min=1, retain_max=1),

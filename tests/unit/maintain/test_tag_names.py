@@ -1,0 +1,120 @@
+"""Tags that get another name or name another snapshot."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from paimon_py import AlreadyExistsError, Catalog, Schema, SnapshotNotFoundError, TagNotFoundError, UsageError
+from paimon_py.storage.memory_store import MemoryStore
+from paimon_py.testing.fault_store import for_each_fault
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Snapshots 1 to 5; the tags `first` of 1, which expires when the test says so, and `third`."""
+    catalog = Catalog.open(tmp_path)
+    catalog.create_database("d")
+    options = {"bucket": "1", "write-only": "true"}
+    table = catalog.create_table("d.t", Schema({"k": "INT NOT NULL"}), primary_key=["k"], options=options)
+    for number in range(1, 6):
+        table.write_arrow([{"k": number}])
+    table.compact(full=True)
+    table.create_tag("first", 1)
+    table.create_tag("third", 3, retain=timedelta(days=3))
+    return table
+
+
+def rows(table, tag):
+    return sorted(table.scan(tag=tag).to_arrow()["k"].to_pylist())
+
+
+def names(table):
+    return [tag.name for tag in table.tags()]
+
+
+def test_a_renamed_tag_is_what_it_was(table):
+    before = table.system("tags").scan(where="tag_name = 'third'").to_arrow().drop_columns(["tag_name"])
+    assert table.rename_tag("third", "good").name == "good"
+    assert names(table) == ["first", "good"] and rows(table, "good") == [1, 2, 3]
+    assert table.system("tags").scan(where="tag_name = 'good'").to_arrow().drop_columns(["tag_name"]) == before
+
+
+def test_a_replaced_tag_names_the_latest_or_another_snapshot(table):
+    assert table.replace_tag("first").snapshot_id == 6 and rows(table, "first") == [1, 2, 3, 4, 5]
+    assert table.replace_tag("first", 4).snapshot_id == 4 and rows(table, "first") == [1, 2, 3, 4]
+    assert table.replace_tag("third", 2, retain=timedelta(days=1)).snapshot_id == 2 and rows(table, "third") == [1, 2]
+    assert table.expire_tags() == [] and names(table) == ["first", "third"]
+
+
+def test_files_that_only_the_old_tag_kept_go(table):
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert rows(table, "first") == [1] and rows(table, "third") == [1, 2, 3]
+    table.replace_tag("third", 1)
+    assert rows(table, "third") == [1]
+    table.replace_tag("third")
+    table.replace_tag("first")
+    assert table.remove_orphans(older_than=timedelta(milliseconds=1), dry_run=False).files == 0
+    assert rows(table, "first") == rows(table, "third") == [1, 2, 3, 4, 5]
+
+
+def test_a_tag_that_alone_keeps_its_snapshot_may_be_replaced_by_itself(table):
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    table.replace_tag("first", 1, retain=timedelta(days=1))
+    assert rows(table, "first") == [1]
+
+
+def test_what_cannot_be_is_refused_and_changes_nothing(table):
+    with pytest.raises(AlreadyExistsError, match="'third'"):
+        table.rename_tag("first", "third")
+    with pytest.raises(AlreadyExistsError):
+        table.rename_tag("first", "first")
+    for verb in (lambda: table.rename_tag("none", "x"), lambda: table.replace_tag("none")):
+        with pytest.raises(TagNotFoundError, match="'none'"):
+            verb()
+    with pytest.raises(SnapshotNotFoundError):
+        table.replace_tag("first", 99)
+    for hostile in ("", "a/b", None):
+        with pytest.raises(UsageError):
+            table.rename_tag("first", hostile)
+    with pytest.raises(UsageError, match="retain"):
+        table.replace_tag("first", retain=timedelta(0))
+    assert names(table) == ["first", "third"] and rows(table, "first") == [1]
+
+
+def lived():
+    store = MemoryStore()
+    catalog = Catalog(store, "/w")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", Schema({"k": "INT NOT NULL"}), primary_key=["k"], options={"bucket": "1", "write-only": "true"})
+    for number in range(1, 4):
+        table.write_arrow([{"k": number}])
+    table.create_tag("a", 1)
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    return store
+
+
+VERBS = {"rename": lambda table: table.rename_tag("a", "b"), "replace": lambda table: table.replace_tag("a")}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_wherever_the_store_fails_the_call_can_be_repeated(verb):
+    """Before, in between and afterwards every tag can be read."""
+    original = lived()
+
+    def opened(store):
+        return Catalog(store, "/w").table("d.t")
+
+    def check(store, outcome):
+        seen = {tag.name: rows(opened(store), tag.name) for tag in opened(store).tags()}
+        assert seen and all(found in ([1], [1, 2, 3]) for found in seen.values()), (seen, outcome)
+        try:
+            VERBS[verb](opened(store))
+        except TagNotFoundError:
+            assert verb == "rename"
+        assert {tag.name: rows(opened(store), tag.name) for tag in opened(store).tags()} == (
+            {"b": [1]} if verb == "rename" else {"a": [1, 2, 3]}
+        )
+
+    assert for_each_fault(original.copy, lambda store: VERBS[verb](opened(store)), check) > 5
