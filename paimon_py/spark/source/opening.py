@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Union, cast
 
 import msgspec
+import pyarrow as pa
 
 from paimon_py.catalog import Catalog
 from paimon_py.errors import UsageError
-from paimon_py.spark.source.options import BRANCH, CHANGELOG, SourceOptions, place_of
+from paimon_py.expr.predicate import Predicate
+from paimon_py.spark.meaning import Meaning
+from paimon_py.spark.source.options import BRANCH, CHANGELOG, ZONE, SourceOptions, place_of
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
@@ -51,6 +54,16 @@ def read_from(asked: SourceOptions) -> Source:
     if not isinstance(found, Table):
         raise UsageError(f"{CHANGELOG} shows the changes of a table, not of the system table {found.name}")
     return found.system("audit_log")
+
+
+def where_of(asked: SourceOptions, schema: pa.Schema) -> Predicate | None:
+    """The condition that rows have to meet, as Spark means it; None for all rows.
+
+    Spark does not tell its data sources where the session's clocks are: an option does.
+
+    Raises: UsageError for no condition, and a time whose zone nobody says.
+    """
+    return None if asked.where is None else Meaning(asked.own.get(ZONE)).condition_on(asked.where, schema)
 
 
 def write_to(asked: SourceOptions) -> Table:

@@ -12,7 +12,7 @@ from paimon_py.errors import SchemaError, SnapshotNotFoundError, UsageError
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.scan import Scan
 from paimon_py.spark.convert import fit
-from paimon_py.spark.source.opening import Source, read_from
+from paimon_py.spark.source.opening import Source, read_from, where_of
 from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of
 from paimon_py.spark.types import arrow_schema, spark_schemas
 from paimon_py.system.made_scan import MadeScan
@@ -50,7 +50,8 @@ def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[bytes]
 
 
 def _scan(source: Source, asked: SourceOptions, names: Sequence[str] | None) -> Scan | MadeScan:
-    return source.scan(columns=names, where=asked.where, options=asked.table or None)
+    where = None if asked.where is None else where_of(asked, source.scan(options=asked.table or None).schema)
+    return source.scan(columns=names, where=where, options=asked.table or None)
 
 
 def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:

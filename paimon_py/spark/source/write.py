@@ -15,6 +15,8 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.errors import OptionError, PaimonError, UsageError
+from paimon_py.spark.case_rule import CaseRule
+from paimon_py.spark.replays import QUERY
 from paimon_py.spark.source.merging import SchemaMerging, merged
 from paimon_py.spark.source.opening import with_options, write_to
 from paimon_py.spark.source.options import (
@@ -30,7 +32,7 @@ from paimon_py.spark.source.options import (
     asked_of,
 )  # fmt: skip
 from paimon_py.spark.types import arrow_schema
-from paimon_py.spark.write import QUERY, Overwrite, WriteRows, nothing, taken_columns, target_of
+from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
@@ -61,7 +63,7 @@ def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool
         table = _evolved(table, asked, given)
     elif asked.flag(WIDEN) or asked.flag(CAST):
         raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
-    return WriteTask(WriteRows(table, taken_columns(table.schema, given, overwrite), overwrite, 0))
+    return WriteTask(WriteRows(table, taken_columns(table.schema, given, overwrite, CaseRule()), overwrite, 0))
 
 
 class WriteTask:
@@ -192,7 +194,7 @@ def _evolved(table: Table, asked: SourceOptions, given: pa.Schema) -> Table:
         raise UsageError(f"{CAST} says how types are widened: set {WIDEN} as well")
     columns = [
         (field.name, from_arrow_type(field.type))
-        for field in target_of(table.schema, given)
+        for field in target_of(table.schema, given, CaseRule())
         if field.name != ROW_KIND_COLUMN
     ]
     changes: Any = merged(table.schema.fields, columns, SchemaMerging(asked.flag(WIDEN), asked.flag(CAST)))
