@@ -17,7 +17,7 @@ from paimon_py.spark.care import require_table
 from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import mapped
-from paimon_py.spark.types import arrow_schema, spark_schemas
+from paimon_py.spark.types import spark_schemas
 from paimon_py.spark.write import target_of
 from paimon_py.spec.snapshot import Snapshot
 
@@ -48,7 +48,7 @@ def lookup(
     loose = st.StructType([st.StructField(field.name, field.dataType, True) for field in shown])
     latest = table._root.latest()
     work = _LookUp(
-        table, latest, target_of(schema, arrow_schema(df.schema), read), [df.columns.index(names[k]) for k in names],
+        table, latest, target_of(schema, df.schema, read), [df.columns.index(names[k]) for k in names],
         list(names), wanted, pa.schema([field.with_nullable(True) for field in target]),
     )  # fmt: skip
     numbered = df.toDF(*map(str, range(len(df.columns))))  # mapInArrow cannot find columns with dots in their names

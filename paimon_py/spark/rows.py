@@ -20,6 +20,7 @@ from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.scan.split import Split
+from paimon_py.spark.assignment import assigned
 from paimon_py.spark.care import require_table
 from paimon_py.spark.jobs import Failed, Results, gathered, new_job, run_tasks
 from paimon_py.spark.meaning import Meaning
@@ -27,7 +28,6 @@ from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import TaskNumbers, placed, places, tasks_of
 from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
-from paimon_py.spark.types import arrow_schema
 from paimon_py.spark.write import target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
@@ -85,7 +85,9 @@ def _merged(
 ) -> RowsResult:
     schema = table.schema
     meaning = Meaning.of(source.sparkSession)
-    target = target_of(schema, arrow_schema(source.schema), meaning.names)
+    job = new_job()
+    source = assigned(source, schema, meaning.names, job)
+    target = target_of(schema, source.schema, meaning.names)
     on = meaning.keys(on, schema.names, target.names)
     names = {key: field.name for key, field in join_keys(schema, on)}
     asked = meaning.clauses(asked, schema.fields, target)
@@ -95,7 +97,6 @@ def _merged(
         slots = TaskNumbers(schema, tasks_of(schema, wanted) if routed else 1)
         plain = source.toDF(*map(str, range(len(target))))
         renamed = pa.schema([field.with_name(names.get(field.name, f"source.{field.name}")) for field in target])
-        job = new_job()
         rows = placed(plain, schema, renamed, slots.tasks, job)
         by_source = asked.by_source_update is not None or asked.by_source_delete is not None
 

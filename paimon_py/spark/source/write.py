@@ -31,7 +31,6 @@ from paimon_py.spark.source.options import (
     SourceOptions,
     asked_of,
 )  # fmt: skip
-from paimon_py.spark.types import arrow_schema
 from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
@@ -58,12 +57,11 @@ def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool
     if use == BATCH_WRITES:
         _label_of(asked)
     table = write_to(asked)
-    given = arrow_schema(schema)
     if asked.flag(MERGE):
-        table = _evolved(table, asked, given)
+        table = _evolved(table, asked, schema)
     elif asked.flag(WIDEN) or asked.flag(CAST):
         raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
-    return WriteTask(WriteRows(table, taken_columns(table.schema, given, overwrite, CaseRule()), overwrite, 0))
+    return WriteTask(WriteRows(table, taken_columns(table.schema, schema, overwrite, CaseRule()), overwrite, 0))
 
 
 class WriteTask:
@@ -185,7 +183,7 @@ def _discard(table: Table, written: Sequence[Changes]) -> None:
         discard(table._root, table.schema, changes)
 
 
-def _evolved(table: Table, asked: SourceOptions, given: pa.Schema) -> Table:
+def _evolved(table: Table, asked: SourceOptions, given: st.StructType) -> Table:
     """The table with the columns of the data.
 
     Raises: SchemaError, UsageError
