@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.catalog import Catalog
-from paimon_py.errors import UsageError
+from paimon_py.errors import OptionError, UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.source.options import BRANCH, CHANGELOG, ZONE, SourceOptions, place_of
@@ -17,6 +17,8 @@ from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 from paimon_py.table import Table
+
+_PRIMARY_KEY, _PARTITION = "primary-key", "partition"
 
 Source = Union[Table, SystemTable, MadeTable]
 
@@ -74,7 +76,23 @@ def write_to(asked: SourceOptions) -> Table:
     found = opened(asked)
     if not isinstance(found, Table):
         raise UsageError(f"{found.name} is a system table, which nobody writes to")
-    return with_options(found, asked.table)
+    return with_options(found, _without_keys(found, asked.table))
+
+
+def _without_keys(table: Table, options: Mapping[str, str]) -> Mapping[str, str]:
+    """Options without the keys that a table has anyway, which whoever creates the table names.
+
+    Raises: OptionError for other keys.
+    """
+    there = {_PRIMARY_KEY: table.schema.primary_keys, _PARTITION: table.schema.partition_keys}
+    for name, keys in there.items():
+        given = options.get(name)
+        if given is not None and tuple(one.strip() for one in given.split(",")) != tuple(keys):
+            raise OptionError(
+                f"option {name} is {given!r}, and the table has {', '.join(keys) or 'none'}: keys never change",
+                option=name, value=given,
+            )  # fmt: skip
+    return {name: text for name, text in options.items() if name not in there}
 
 
 def with_options(table: Table, options: Mapping[str, str]) -> Table:
