@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from paimon_py.codec.arrow_types import to_arrow_type
@@ -62,8 +62,8 @@ def assigned(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> D
     if not casts:
         return df
     plain = df.toDF(*map(str, range(len(df.columns))))
-    columns = [functions.expr(casts.get(place, f"`{place}`")).alias(str(place)) for place in range(len(df.columns))]
-    return plain.select(*columns).toDF(*df.columns)
+    columns = [f"{casts.get(place, f'`{place}`')} AS `{place}`" for place in range(len(df.columns))]
+    return plain.selectExpr(*columns).toDF(*df.columns)
 
 
 def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Iterator[Unlike]:

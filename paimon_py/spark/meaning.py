@@ -73,12 +73,15 @@ class Meaning(msgspec.Struct, frozen=True):
     Attributes:
         zone: where its clocks are; None: not known.
         names: how it finds columns.
+        unwraps: whether a column of wall times beside an instant is compared with what clocks show then, as Spark 4
+            does (its optimizer takes the cast away), and not by the instants that the wall times mean.
         walls: whether a literal `TIMESTAMP '…'` is a wall time and not an instant.
         ansi: whether it is in ANSI mode. Else IN compares the texts of times, and whole numbers beside FLOAT are FLOAT.
     """
 
     zone: str | None
     names: CaseRule = CaseRule()
+    unwraps: bool = True
     walls: bool = False
     ansi: bool = True
 
@@ -88,6 +91,7 @@ class Meaning(msgspec.Struct, frozen=True):
         return Meaning(
             zone=spark.conf.get(ZONE),
             names=CaseRule.of(spark),
+            unwraps=int(str(spark.version).partition(".")[0]) >= 4,
             walls=str(spark.conf.get(_LITERALS)).upper() == "TIMESTAMP_NTZ",
             ansi=str(spark.conf.get(_ANSI)).lower() == "true",
         )
@@ -263,7 +267,8 @@ class _Reader:
                 f"{column} is compared with texts by IN, which outside of ANSI mode compares what Spark prints of "
                 "times: write DATE '…' or TIMESTAMP '…'"
             )
-        parts = [self._compare(column, kind, "==", literal) for literal in found.literals]
+        one = len({*found.literals, *([None] if found.has_null else [])}) == 1
+        parts = [self._compare(column, kind, "==", literal, unwraps=one) for literal in found.literals]
         if all(isinstance(part, Compare) and part.operator == "==" for part in parts):
             literals = tuple(part.literal for part in parts if isinstance(part, Compare))
             return msgspec.structs.replace(found, column=column, literals=literals)
@@ -271,7 +276,10 @@ class _Reader:
         either = joined(Or, [*parts, *rest])
         return Not(either) if found.negated else either
 
-    def _compare(self, column: Ref, kind: DataType | None, operator: Operator, literal: LiteralValue) -> Predicate:
+    def _compare(
+        self, column: Ref, kind: DataType | None, operator: Operator, literal: LiteralValue, *, unwraps: bool = True
+    ) -> Predicate:
+        """A comparison; `unwraps`: not one of several in IN, which Spark's optimizer leaves alone."""
         plain = Compare(column, operator, literal)
         if not isinstance(kind, Atomic):
             return plain
@@ -284,17 +292,22 @@ class _Reader:
             day = _DAY_OF_TEXT.match(literal)
             return plain if day is None else Compare(column, operator, day[1])
         if kind.root in _TIMES and isinstance(literal, TimestampValue):
-            return self._beside_instant(column, kind, operator, literal)
+            return self._beside_instant(column, kind, operator, literal, unwraps and self._meaning.unwraps)
         return plain
 
-    def _beside_instant(self, column: Ref, kind: Atomic, operator: Operator, literal: TimestampValue) -> Predicate:
+    def _beside_instant(
+        self, column: Ref, kind: Atomic, operator: Operator, literal: TimestampValue, unwraps: bool
+    ) -> Predicate:
         """A date or a wall time beside a literal TIMESTAMP: both are compared as instants."""
         is_wall = self._meaning.walls and not literal.zoned
         if self._clocks is None or is_wall:
             return Compare(column, operator, literal)
         instant = _cut(literal if literal.zoned else self._clocks.instant(literal), kind)
-        beside = _days if kind.root is Root.DATE else _walls
-        return beside(self._clocks, column, operator, instant)
+        if kind.root is Root.DATE:
+            return _days(self._clocks, column, operator, instant)
+        if unwraps:
+            return Compare(column, operator, self._clocks.wall(instant, self._clocks.ahead(instant.seconds)))
+        return _walls(self._clocks, column, operator, instant)
 
     def _moment(self, literal: LiteralValue | None) -> TimestampValue | None:
         """The instant of a literal that names a time without zone; None for any other literal."""
