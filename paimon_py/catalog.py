@@ -205,7 +205,8 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
 
         Args:
             name: `database.table`.
-            schema: columns as a pyarrow schema or a `Schema`, which can say every Paimon type.
+            schema: columns as a pyarrow schema or a `Schema`, which can say every Paimon type; or a DataFrame of Spark,
+                pandas or polars, or a table of pyarrow, whose columns the table gets, and no rows.
             primary_key: columns whose values identify a row; they become NOT NULL.
             partition_by: columns whose values are directories.
             options: table options by Paimon's names, as text.
@@ -225,7 +226,7 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         check_flag("exist_ok", exist_ok)
         first = self._new_schema(schema, primary_key, partition_by, options, comment)
         self._require_database(full.database)
-        root = self._metastore.create_table(full, first, partial(_check_new, first))
+        root = self._metastore.create_table(full, first, partial(check_new, first))
         if root is not None:
             return Table(root, first if root.registration is None else root.schemas.latest(), name)
         if not exist_ok:
@@ -321,8 +322,6 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         options: Mapping[str, str] | None,
         comment: str | None,
     ) -> TableSchema:
-        from paimon_py.spec.validation import validate
-
         if options is not None and not isinstance(options, Mapping):
             raise UsageError(f"options map names to texts, got a {type(options).__name__}")
         spec = TableSpec(
@@ -331,16 +330,11 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
             options={**self._table_defaults, **(options or {})},
             comment=comment,
         )
-        check_names(spec.options)
-        check_values(spec.options)
         kind = str(self._metastore.options.get(METASTORE, "")).lower()
         for option in ("path", "auto-create"):
             if spec.options.get(option, "false") != "false" and (option, kind) not in _PLACED:
                 raise OptionError(f"option {option!r} is not for tables of a catalog", option=option)
-        schema = new_table_schema(_as_schema(columns), spec, time_millis=self._env.clock.millis())
-        validate(schema)
-        check_writable(schema)
-        return schema
+        return first_schema(_as_schema(columns), spec, self._env.clock.millis())
 
     def _check_database(self, name: str) -> None:
         if check_name("database", name) == SYSTEM_DATABASE:
@@ -423,6 +417,19 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
         return Schema(from_arrow_schema(columns))
     if hasattr(columns, "__arrow_c_schema__") and not isinstance(columns, (pa.DataType, pa.Field)):
         return Schema(from_arrow_schema(pa.schema(columns)))
+    library = type(columns).__module__.partition(".")[0]
+    if library == "pyspark":
+        struct = getattr(columns, "schema", columns)
+        if hasattr(struct, "jsonValue") and hasattr(struct, "fields"):
+            from paimon_py.spec.spark_types import columns_of_spark
+
+            return Schema(columns_of_spark(struct.jsonValue()))
+    if isinstance(columns, (pa.Table, pa.RecordBatch)):
+        return Schema(from_arrow_schema(columns.schema))
+    if library in ("pandas", "polars") and type(columns).__name__ == "DataFrame":
+        from paimon_py.write.streams import open_stream
+
+        return Schema(from_arrow_schema(open_stream(columns).schema))
     way = ""
     if isinstance(columns, TableSchema):
         way = "; Schema(schema.fields) has its columns"
@@ -435,7 +442,22 @@ def _as_schema(columns: Schema | pa.Schema | Iterable[object]) -> Schema:
     raise UsageError(f"a table's schema is a pyarrow.Schema or a paimon_py.Schema, not {type(columns).__name__}{way}")
 
 
-def _check_new(schema: TableSchema, root: TableRoot) -> None:
+def first_schema(columns: Schema, spec: TableSpec, time_millis: int) -> TableSchema:
+    """The first schema of a table, by all rules for new ones.
+
+    Raises: SchemaError, OptionError, UnsupportedError
+    """
+    from paimon_py.spec.validation import validate
+
+    check_names(spec.options)
+    check_values(spec.options)
+    schema = new_table_schema(columns, spec, time_millis=time_millis)
+    validate(schema)
+    check_writable(schema)
+    return schema
+
+
+def check_new(schema: TableSchema, root: TableRoot) -> None:
     """Refuse options that name branches which are not there, and warn of what a new table does not do."""
     from paimon_py.metadata.idle_warning import warn_of_idle_options, warn_of_keys_of_partitions
 

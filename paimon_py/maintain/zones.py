@@ -25,11 +25,15 @@ def wall_in(zone: str | None, millis: int) -> int:
     """
     if zone is None:
         return wall_millis(millis)
-    moment = datetime.fromtimestamp(millis // 1000, _rules(zone))
+    moment = datetime.fromtimestamp(millis // 1000, zone_rules(zone))
     return millis + (moment.utcoffset() or timedelta()) // timedelta(milliseconds=1)
 
 
-def _rules(text: str) -> tzinfo:
+def zone_rules(text: str) -> tzinfo:
+    """The rules of a zone by its id.
+
+    Raises: UsageError: a zone that this machine does not know.
+    """
     if text in _UTC:
         return timezone.utc
     offset = _OFFSET.fullmatch(text)

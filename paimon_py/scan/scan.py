@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from paimon_py.scan.view import AsIs, View, WithKinds
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
+from paimon_py.spec.types import Field
 
 if TYPE_CHECKING:
     from paimon_py.scan.top_n import OrderColumn, TopN
@@ -421,6 +422,16 @@ class Scan(Rows):
             scan._columns = tuple(columns)
         if where is not None and self._takes_conditions:
             scan._where = where if self._where is None else self._where & where
+        return scan
+
+    def _read_as(self, meaning: Callable[[Predicate, Sequence[Field]], Predicate]) -> Scan:
+        """The same scan, with its condition as somebody else means it on these columns."""
+        if self._where is None:
+            return self
+        _ = self._resolved
+        scan = object.__new__(type(self))
+        scan.__dict__.update(self.__getstate__())
+        scan._where = meaning(self._where, self._view.shown(self._state_schema).fields)
         return scan
 
     def _seen_plan(self) -> dict[str, object]:

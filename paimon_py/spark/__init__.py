@@ -20,7 +20,6 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.maintain.expired import ExpiredSnapshots, RemovedOrphans
 from paimon_py.rows.result import RowsResult
-from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.statistics import Statistics
 from paimon_py.table import Table
 
@@ -38,7 +37,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def convert_to_spark(source: object, spark: SparkSession | None = None, *, truncate_nanos: bool = False) -> DataFrame:
+def convert_to_spark(
+    source: object,
+    spark: SparkSession | None = None,
+    *,
+    truncate_nanos: bool = False,
+    where: Predicate | str | None = None,
+) -> DataFrame:
     """A Spark DataFrame over a scan, a table, a step of a stream, or anything with an Arrow C stream.
 
     A scan (or table: its latest snapshot; `table.changes(…)` is a scan, too) is planned here, once; its splits are read
@@ -51,12 +56,14 @@ def convert_to_spark(source: object, spark: SparkSession | None = None, *, trunc
         spark: the session; None takes the active one or makes one.
         truncate_nanos: cut timestamps to the microseconds that Spark can hold. Without it a value with finer digits
             fails the read.
+        where: of a table, only the rows for which this condition is true. The session says what the condition means,
+            as it does for the condition of a scan: see `delete_spark`.
 
     Raises:
         UsageError: `source` is none of these, or PySpark is not installed.
         UnsupportedError: a column has a type that Spark does not have.
     """
-    frame: DataFrame = _module("convert").frame_of(source, spark, truncate_nanos=truncate_nanos)
+    frame: DataFrame = _module("convert").frame_of(source, spark, where=where, truncate_nanos=truncate_nanos)
     return frame
 
 
@@ -126,13 +133,19 @@ def delete_spark(
 ) -> RowsResult:
     """Do `Table.delete` on executors: one task for each bucket or split that may hold such rows, and one commit.
 
+    The condition means what it means in Spark's WHERE: times without zone are read in `spark.sql.session.timeZone`,
+    names in any case unless `spark.sql.caseSensitive` is true, −0.0 is 0.0, and a FLOAT beside a literal is a DOUBLE.
+
     Args:
-        where, user, identifier: as in `Table.delete`.
+        where: which rows, as in `Table.delete`.
+        user, identifier: make the call repeatable, as in `write_spark`. In `foreachBatch` the identifier is the number
+            of the batch, and without a user it is the query's own number for each of the verbs: of several calls of one
+            verb on one table in a batch each needs a user.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.delete`.
     """
-    done: RowsResult = _module("rows").delete(table, where, CommitLabel(user, identifier), spark)
+    done: RowsResult = _module("rows").delete(table, where, (user, identifier), spark)
     return done
 
 
@@ -148,12 +161,14 @@ def update_spark(
     """Do `Table.update` on executors: one task for each bucket or split that may hold such rows, and one commit.
 
     Args:
-        where, values, user, identifier: as in `Table.update`; functions travel to the executors.
+        where, user, identifier: as in `delete_spark`.
+        values: as in `Table.update`; functions travel to the executors. Times without zone are read in the session's
+            zone.
         spark: the session; None takes the active one or makes one.
 
     Returns, Raises: as `Table.update`.
     """
-    done: RowsResult = _module("rows").update(table, where, values, CommitLabel(user, identifier), spark)
+    done: RowsResult = _module("rows").update(table, where, values, (user, identifier), spark)
     return done
 
 
@@ -179,7 +194,8 @@ def merge_spark(  # noqa: PLR0913
     Args:
         source: a DataFrame. Its query runs again if others change the table meanwhile: cache what is not the same
             every time.
-        on, when_…, user, identifier: as in `Table.merge`.
+        on, when_…: as in `Table.merge`; conditions and times without zone as in `delete_spark`.
+        user, identifier: as in `delete_spark`.
         tasks: how many tasks merge; None takes `spark.sql.shuffle.partitions`, at most the number of buckets.
 
     Returns, Raises: as `Table.merge`.
@@ -190,7 +206,7 @@ def merge_spark(  # noqa: PLR0913
         matched_update=when_matched_update, matched_delete=when_matched_delete, insert=when_not_matched_insert,
         by_source_update=when_not_matched_by_source_update, by_source_delete=when_not_matched_by_source_delete,
     )  # fmt: skip
-    done: RowsResult = _module("rows").merge(table, source, on, asked, CommitLabel(user, identifier), tasks)
+    done: RowsResult = _module("rows").merge(table, source, on, asked, (user, identifier), tasks)
     return done
 
 
@@ -210,7 +226,7 @@ def compact_spark(
     Rows that wait in postponed buckets are published by this process before.
 
     Args:
-        full, partitions, where, order_by, strategy: as in `Table.compact`.
+        full, partitions, where, order_by, strategy: as in `Table.compact`; the condition as in `delete_spark`.
         progress: called once, when all tasks are done, with rows as in `Table.compact`. Spark hands results to the
             driver together; meanwhile the page of the job in Spark shows the tasks that are done.
         spark: the session; None takes the active one or makes one.

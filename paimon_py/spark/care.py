@@ -27,6 +27,7 @@ from paimon_py.maintain.retention import retention_of
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import Failed, run_tasks
+from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spec.statistics import Statistics
 from paimon_py.spec.types import Field
@@ -65,6 +66,7 @@ def compact(
     """See `compact_spark`."""
     require_table(table, "compact_spark", Table.compact)
     rules = table._rules
+    where = None if where is None else Meaning.of(session(spark)).condition(where, table.schema.fields)
 
     def carry(tasks: Sequence[CompactionTask]) -> list[Carried]:
         try:

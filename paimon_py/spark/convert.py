@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_py import Scan, Step, Table
+from paimon_py import Predicate, Scan, Step, Table
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.scan.split import Split
 from paimon_py.spark.jobs import TellingErrors, errors_as_ours, mapped, new_job, numbered_tasks
+from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.session import session
 from paimon_py.spark.sharing import shares
 from paimon_py.spark.types import arrow_schema, spark_schemas
@@ -23,10 +24,20 @@ _ROWS_PER_BATCH = 65_536
 _BLOB_BYTES = 16 << 20
 
 
-def frame_of(source: object, spark: SparkSession | None, *, truncate_nanos: bool) -> DataFrame:
+def frame_of(
+    source: object, spark: SparkSession | None, *, where: Predicate | str | None = None, truncate_nanos: bool
+) -> DataFrame:
     """See `convert_to_spark`."""
     if isinstance(source, (Table, SystemTable, MadeTable)):
-        source = source.scan()
+        whole = source.scan()
+        meant = None if where is None else Meaning.of(session(spark)).condition_on(where, whole.schema)
+        source = whole if meant is None else source.scan(where=meant)
+    elif where is not None:
+        raise UsageError("where= goes with a table: give a scan or a stream its own where")
+    elif isinstance(source, Scan):
+        source = source._read_as(Meaning.of(session(spark)).condition)
+    elif isinstance(source, Step):
+        _require_plain(source, Meaning.of(session(spark)))
     if isinstance(source, Step) or (isinstance(source, Scan) and not source.is_ordered):
         return _scan_to_spark(source, session(spark), truncate_nanos)
     if hasattr(source, "__arrow_c_stream__"):
@@ -35,6 +46,19 @@ def frame_of(source: object, spark: SparkSession | None, *, truncate_nanos: bool
         "convert_to_spark takes a scan, a table, a step of a stream or an Arrow stream (pyarrow, polars, DuckDB), "
         f"not {type(source).__name__}"
     )
+
+
+def _require_plain(step: Step, meaning: Meaning) -> None:
+    """Refuse a step whose rows were chosen by a condition that says something else in Spark.
+
+    Raises: UsageError
+    """
+    where = step._reading._where
+    if where is not None and meaning.condition(where, step._reading._table_schema.fields) != where:
+        raise UsageError(
+            f"the stream's condition {where} chooses other rows in this session of Spark: write times with their zone "
+            "(TIMESTAMP '2024-07-01 00:00:00Z') and names as they are, or filter the DataFrame"
+        )
 
 
 def reader_of(df: DataFrame) -> pa.RecordBatchReader:

@@ -128,12 +128,12 @@ class TellingErrors:
         try:
             yield from self.work(batches)
         except PaimonError as error:
-            raise _told(error, self.job) from error
+            raise RuntimeError(error_text(error, self.job)) from error
 
 
-def _told(error: PaimonError, job: str) -> RuntimeError:
-    """An error that tells the driver which error of ours it stands for."""
-    return RuntimeError(f"{error} (paimon-error {job} {base64.b64encode(error_bytes(error)).decode()})")
+def error_text(error: PaimonError, job: str) -> str:
+    """The text of an error that tells the driver which error of ours it stands for."""
+    return f"{error} (paimon-error {job} {base64.b64encode(error_bytes(error)).decode()})"
 
 
 @contextlib.contextmanager

@@ -14,9 +14,10 @@ from paimon_py.codec.columns import combine, from_numpy, validity_mask
 from paimon_py.errors import UsageError
 from paimon_py.lookup.lookups import Lookups
 from paimon_py.spark.care import require_table
+from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import mapped
-from paimon_py.spark.types import arrow_schema, spark_schemas
+from paimon_py.spark.types import spark_schemas
 from paimon_py.spark.write import target_of
 from paimon_py.spec.snapshot import Snapshot
 
@@ -29,22 +30,25 @@ def lookup(
     if not hasattr(df, "mapInArrow"):
         raise UsageError(f"lookup_spark takes a DataFrame of Spark, not {type(df).__name__}; see Table.lookup")
     schema = table.schema
-    names = dict(on or {name: name for name in schema.primary_keys})
+    read = CaseRule.of(df.sparkSession)
+    given = dict(on or {name: name for name in schema.primary_keys})
+    names = {read.one_of(key, schema.primary_keys): read.one_of(name, df.columns) for key, name in given.items()}
     missing = [name for name in names.values() if name not in df.columns]
     if not schema.primary_keys or set(names) != set(schema.primary_keys) or missing:
         raise UsageError(
             f"lookup_spark finds rows by the whole primary key {list(schema.primary_keys)}: the DataFrame needs "
             f'columns of these names, or say on={{"key": "column"}}; it has {df.columns}'
         )
-    wanted = [name for name in schema.names if name not in schema.primary_keys] if columns is None else list(columns)
-    twice = sorted(set(wanted) & set(df.columns))
+    others = [name for name in schema.names if name not in schema.primary_keys]
+    wanted = others if columns is None else [read.one_of(name, schema.names) for name in columns]
+    twice = sorted(name for name in wanted if read.one_of(name, df.columns) in df.columns)
     if twice:
         raise UsageError(f"both the DataFrame and the table have {', '.join(twice)}; rename them, or name columns=[…]")
     target, shown = spark_schemas(table.scan(columns=wanted).schema, df.sparkSession)
     loose = st.StructType([st.StructField(field.name, field.dataType, True) for field in shown])
     latest = table._root.latest()
     work = _LookUp(
-        table, latest, target_of(schema, arrow_schema(df.schema)), [df.columns.index(names[k]) for k in names],
+        table, latest, target_of(schema, df.schema, read), [df.columns.index(names[k]) for k in names],
         list(names), wanted, pa.schema([field.with_nullable(True) for field in target]),
     )  # fmt: skip
     numbered = df.toDF(*map(str, range(len(df.columns))))  # mapInArrow cannot find columns with dots in their names

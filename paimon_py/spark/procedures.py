@@ -18,6 +18,7 @@ from paimon_py import Catalog, CommitResult, Consumer, ExpiredSnapshots, Predica
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import RemovedOrphans
 from paimon_py.spark import care
+from paimon_py.spark.meaning import Meaning
 
 Moment = Union[datetime, timedelta, int]
 Partitions = Sequence[Mapping[str, object]]
@@ -73,7 +74,9 @@ class Procedures:
 
     def rewrite_file_index(self, table: str, *, where: Predicate | str | None = None) -> CommitResult:
         """Give old files the file indexes that options ask for."""
-        return self._of(table).rewrite_file_index(where=where)
+        found = self._of(table)
+        meant = None if where is None else Meaning.of(self._spark).condition(where, found.schema.fields)
+        return found.rewrite_file_index(where=meant)
 
     def compact_manifest(self, table: str) -> CommitResult:
         """Merge the manifests of a table."""

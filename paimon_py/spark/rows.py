@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any, Union
 
 import msgspec
 import pyarrow as pa
@@ -19,12 +20,14 @@ from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.scan.split import Split
+from paimon_py.spark.assignment import assigned
 from paimon_py.spark.care import require_table
 from paimon_py.spark.jobs import Failed, Results, gathered, new_job, run_tasks
+from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import TaskNumbers, placed, places, tasks_of
+from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import session, shuffle_tasks
-from paimon_py.spark.types import arrow_schema
 from paimon_py.spark.write import target_of
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
@@ -32,27 +35,43 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Snapshot
 from paimon_py.table_writing import discard
 
+Asked = tuple[Union[str, None], Union[int, None]]
+"""The user and identifier that a call names."""
 
-def delete(table: Table, where: Predicate | str, label: CommitLabel, spark: SparkSession | None) -> RowsResult:
+
+def delete(table: Table, where: Predicate | str, asked: Asked, spark: SparkSession | None) -> RowsResult:
     """See `delete_spark`."""
     require_table(table, "delete_spark")
-    return _once(table, label, lambda: _by_splits(table, _Delete(where), label, spark))
+    meant = _meant(where, table, spark)
+    label = label_of("delete_spark", table, session(spark), *asked)
+    return _once(table, label, lambda: _by_splits(table, _Delete(meant), label, spark))
 
 
 def update(
-    table: Table, where: Predicate | str, values: Mapping[str, object], label: CommitLabel, spark: SparkSession | None
+    table: Table, where: Predicate | str, values: Mapping[str, object], asked: Asked, spark: SparkSession | None
 ) -> RowsResult:
     """See `update_spark`."""
     require_table(table, "update_spark")
-    return _once(table, label, lambda: _by_splits(table, _Update(where, values), label, spark))
+    meant = _meant(where, table, spark)
+    set_to: Any = Meaning.of(session(spark)).values(values, table.schema.fields)
+    label = label_of("update_spark", table, session(spark), *asked)
+    return _once(table, label, lambda: _by_splits(table, _Update(meant, set_to), label, spark))
 
 
 def merge(
-    table: Table, source: DataFrame, on: object, asked: MergeClauses, label: CommitLabel, tasks: int | None
+    table: Table, source: DataFrame, on: object, clauses: MergeClauses, asked: Asked, tasks: int | None
 ) -> RowsResult:
     """See `merge_spark`."""
     require_table(table, "merge_spark")
-    return _once(table, label, lambda: _merged(table, source, on, asked, label, tasks))
+    if not hasattr(source, "mapInArrow"):
+        raise UsageError(f"merge_spark takes a DataFrame of Spark, not {type(source).__name__}; see Table.merge")
+    label = label_of("merge_spark", table, source.sparkSession, *asked)
+    return _once(table, label, lambda: _merged(table, source, on, clauses, label, tasks))
+
+
+def _meant(where: Predicate | str, table: Table, spark: SparkSession | None) -> Predicate | str:
+    """A condition as its session means it; what is none is left as it is, for the verb to refuse."""
+    return where if where is None else Meaning.of(session(spark)).condition(where, table.schema.fields)
 
 
 def _once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
@@ -64,18 +83,20 @@ def _once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> R
 def _merged(
     table: Table, source: DataFrame, on: object, asked: MergeClauses, label: CommitLabel, tasks: int | None
 ) -> RowsResult:
-    if not hasattr(source, "mapInArrow"):
-        raise UsageError(f"merge_spark takes a DataFrame of Spark, not {type(source).__name__}; see Table.merge")
     schema = table.schema
+    meaning = Meaning.of(source.sparkSession)
+    job = new_job()
+    source = assigned(source, schema, meaning.names, job)
+    target = target_of(schema, source.schema, meaning.names)
+    on = meaning.keys(on, schema.names, target.names)
     names = {key: field.name for key, field in join_keys(schema, on)}
-    target = target_of(schema, arrow_schema(source.schema))
+    asked = meaning.clauses(asked, schema.fields, target)
     with verbs.merge_work(table._root, schema, target.empty_table(), on, asked) as work:
         wanted = tasks or shuffle_tasks(source.sparkSession)
         routed = bucket_mode(schema) is BucketMode.FIXED and set(names.values()) == set(schema.primary_keys)
         slots = TaskNumbers(schema, tasks_of(schema, wanted) if routed else 1)
         plain = source.toDF(*map(str, range(len(target))))
         renamed = pa.schema([field.with_name(names.get(field.name, f"source.{field.name}")) for field in target])
-        job = new_job()
         rows = placed(plain, schema, renamed, slots.tasks, job)
         by_source = asked.by_source_update is not None or asked.by_source_delete is not None
 

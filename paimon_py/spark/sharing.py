@@ -10,21 +10,32 @@ from collections.abc import Sequence
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from paimon_py.env import usable_cores
 from paimon_py.scan.split import Split
 from paimon_py.spark.session import shuffle_tasks
 from paimon_py.spec.options import parse_size
 
 _TASK_BYTES = "spark.sql.files.maxPartitionBytes"
 _OPEN_BYTES = "spark.sql.files.openCostInBytes"
+_OPENING, _LIMIT = 4 << 20, 128 << 20
+"""Spark's own values of these."""
 _TASKS_MIN = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
 
 
 def shares(spark: SparkSession, splits: Sequence[Split]) -> list[list[Split]]:
     """The splits of each task, in their order."""
-    opening = _bytes(spark, _OPEN_BYTES, 4 << 20)
-    limit = _bytes(spark, _TASK_BYTES, 128 << 20)
+    opening, limit = _bytes(spark, _OPEN_BYTES, _OPENING), _bytes(spark, _TASK_BYTES, _LIMIT)
+    return _shared(splits, opening, limit, _tasks_min(spark))
+
+
+def shares_of_source(splits: Sequence[Split]) -> list[list[Split]]:
+    """The same in a process beside the driver, which Spark tells nothing: by its defaults, for the cores here."""
+    return _shared(splits, _OPENING, _LIMIT, usable_cores())
+
+
+def _shared(splits: Sequence[Split], opening: int, limit: int, tasks_min: int) -> list[list[Split]]:
     sizes = [split.size_bytes + len(split.files) * opening for split in splits]
-    return shared(splits, sizes, min(limit, max(opening, sum(sizes) // _tasks_min(spark))))
+    return shared(splits, sizes, min(limit, max(opening, sum(sizes) // tasks_min)))
 
 
 def shared(splits: Sequence[Split], sizes: Sequence[int], limit: int) -> list[list[Split]]:

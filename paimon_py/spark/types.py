@@ -117,27 +117,47 @@ _ARROW: dict[type[st.DataType], pa.DataType] = {
 }
 
 
-def arrow_type(kind: st.DataType) -> pa.DataType:
+def arrow_type(kind: st.DataType, like: pa.DataType | None = None) -> pa.DataType:
     """The Arrow type of a Spark type.
+
+    What `array()` and `map()` hold is VOID in Spark, and never NULL, which Arrow does not have: it may be NULL here. A
+    map has keys of type VOID only if it is empty.
+
+    Args:
+        like: a type whose parts stand for those that are VOID here; else keys are texts, and all others Arrow's null.
 
     Raises:
         UnsupportedError: Arrow, or paimon_py, has no such type (intervals, VARIANT, user-defined types).
     """
+    if isinstance(kind, st.NullType) and like is not None:
+        return like
     if type(kind) in _ARROW:
         return _ARROW[type(kind)]
     if isinstance(kind, st.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, st.ArrayType):
-        return pa.list_(pa.field("element", arrow_type(kind.elementType), kind.containsNull))
+        element = arrow_type(kind.elementType, like.value_type if like is not None and pa.types.is_list(like) else None)
+        return pa.list_(pa.field("element", element, kind.containsNull or _is_void(kind.elementType)))
     if isinstance(kind, st.MapType):
-        return pa.map_(arrow_type(kind.keyType), pa.field("value", arrow_type(kind.valueType), kind.valueContainsNull))
+        known = (like.key_type, like.item_type) if like is not None and pa.types.is_map(like) else (None, None)
+        key, item = arrow_type(kind.keyType, known[0]), arrow_type(kind.valueType, known[1])
+        key = pa.string() if pa.types.is_null(key) else key
+        return pa.map_(key, pa.field("value", item, kind.valueContainsNull or _is_void(kind.valueType)))
     if isinstance(kind, st.StructType):
-        return pa.struct([pa.field(f.name, arrow_type(f.dataType), f.nullable) for f in kind.fields])
+        inner = {field.name: field.type for field in like} if like is not None and pa.types.is_struct(like) else {}
+        return pa.struct([
+            pa.field(f.name, arrow_type(f.dataType, inner.get(f.name)), f.nullable or _is_void(f.dataType))
+            for f in kind.fields
+        ])  # fmt: skip
     if _HAS_TIME and isinstance(kind, st.TimeType):
         return pa.time64("us")
     raise UnsupportedError(f"no Arrow type for Spark's {kind.simpleString()}", feature=f"Spark {kind.simpleString()}")
 
 
+def _is_void(kind: st.DataType) -> bool:
+    return isinstance(kind, st.NullType)
+
+
 def arrow_schema(kind: st.StructType) -> pa.Schema:
     """The Arrow schema of a DataFrame."""
-    return pa.schema([pa.field(f.name, arrow_type(f.dataType), f.nullable) for f in kind.fields])
+    return pa.schema(list(arrow_type(kind)))

@@ -12,6 +12,7 @@ from paimon_py import Catalog, Predicate, Table
 from paimon_py.doors import listed
 from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.spark.convert import frame_of
+from paimon_py.spark.meaning import Meaning
 from paimon_py.spark.procedures import Procedures
 
 
@@ -69,7 +70,8 @@ class SparkCatalog:
 
         Args:
             name: `db.t`, `db.t$snapshots` or `db.t$branch_b1`; the view has this name, which SQL has in backticks.
-            snapshot_id, tag, timestamp, columns, where, options: as in `Table.scan`.
+            snapshot_id, tag, timestamp, columns, where, options: as in `Table.scan`; the condition as in
+                `delete_spark`.
             as_: another name for the view.
 
         Raises:
@@ -85,7 +87,9 @@ class SparkCatalog:
         shown = name if as_ is None else as_
         if not isinstance(shown, str) or not shown:
             raise UsageError(f"as_ is the name of a view, not {as_!r}")
-        scan = source.scan(columns=columns, where=where, **asked)
+        meaning = Meaning.of(self._spark)
+        meant = None if where is None else meaning.condition_on(where, source.scan(**asked).schema)
+        scan = source.scan(columns=columns, where=meant, **asked)
         frame = frame_of(scan, self._spark, truncate_nanos=False)
         frame.createOrReplaceTempView("`{}`".format(shown.replace("`", "``")))
         return frame

@@ -7,24 +7,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Union
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import types as st
 
 from paimon_py import Changes, CommitResult, Table
+from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.overwrite import overwrite_of
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.doors import as_python
 from paimon_py.errors import UsageError
+from paimon_py.spark.assignment import assigned
+from paimon_py.spark.case_rule import CaseRule
 from paimon_py.spark.convert import fit
 from paimon_py.spark.jobs import Failed, Results, gathered, new_job
 from paimon_py.spark.parcels import opened
 from paimon_py.spark.placing import placed, places, tasks_of
+from paimon_py.spark.replays import label_of
 from paimon_py.spark.session import shuffle_tasks
-from paimon_py.spark.types import arrow_schema
+from paimon_py.spark.types import arrow_type
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
-from paimon_py.spec.commit_label import CommitLabel
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_writable
 from paimon_py.spec.types import Atomic, Root
 from paimon_py.table_writing import discard
@@ -32,10 +35,6 @@ from paimon_py.write.align import Alignment
 from paimon_py.write.session import Writer
 
 Overwrite = Union[Mapping[str, object], str, None]
-
-QUERY = "sql.streaming.queryId"
-"""The property in which Spark keeps the id of the streaming query that runs."""
-_BATCH = "streaming.sql.batchId"
 
 _MODES: dict[str, Overwrite] = {"append": None, "overwrite": {}, "dynamic": "dynamic"}
 
@@ -47,61 +46,18 @@ def write(
     """See `write_spark`."""
     overwrite = _overwrite(mode)
     tasks = as_python(tasks)
-    target = _checked(table, df, overwrite, tasks)
-    label = _label_of(df, user, identifier)
-    _require_replay(table, df, label)
+    _check(table, df, tasks)
+    names, job = CaseRule.of(df.sparkSession), new_job()
+    df = assigned(df, table.schema, names, job)
+    target = taken_columns(table.schema, df.schema, overwrite, names)
+    label = label_of("write_spark", table, df.sparkSession, user, identifier)
     known = committed_before(table._root, table.schema, label)
     if known is not None:
         return known
-    done = _written(table, df, target, overwrite, tasks)
+    done = _written(table, df, target, overwrite, tasks, job)
     changes = Changes.concat([Changes.from_bytes(one) for one in done] or [nothing(table, overwrite)])
     with uncommitted(lambda: discard(table._root, table.schema, changes)):
         return table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
-
-
-def _label_of(df: DataFrame, user: str | None, identifier: int | None) -> CommitLabel:
-    """Who commits: the user that is given, or else the streaming query that runs now, if there is a number to count.
-
-    Spark keeps the id of a query in its checkpoint, so that the query has the same one when it comes back.
-
-    Raises: UsageError for a number without a user.
-    """
-    if identifier is None or user is not None:
-        return CommitLabel(user, identifier)
-    query = _told_by_query(df, QUERY)
-    if query is None:
-        raise UsageError(
-            "identifier=… counts the commits of one user, and no streaming query runs here that Spark tells of: give"
-            " user=…, a name of its own for each pipeline that writes to the table"
-        )
-    return CommitLabel(f"write_spark-{query}", identifier)
-
-
-def _told_by_query(df: DataFrame, name: str) -> str | None:
-    """A property of the streaming query that runs now; None if none runs, and on Spark Connect."""
-    try:
-        told: str | None = df.sparkSession.sparkContext.getLocalProperty(name)
-    except (PySparkException, AttributeError):  # Spark Connect
-        return None
-    return told
-
-
-def _require_replay(table: Table, df: DataFrame, label: CommitLabel) -> None:
-    """Take a batch whose number was committed for a replay only where Spark replays: a query's last batch alone.
-
-    Raises: UsageError for an earlier batch, which may hold other rows than what was committed under its number
-    """
-    user, identifier = label.user, label.identifier
-    if user is None or identifier is None or _told_by_query(df, _BATCH) != str(identifier):
-        return
-    last = table.committed(user)
-    if last is not None and identifier < last:
-        raise UsageError(
-            f"{user!r} committed batch {last}, and now comes batch {identifier}: the checkpoint of the query is lost, "
-            "or older than the table, and its batches may hold other rows than those that were committed. Bring the "
-            "newest checkpoint back; or let the source begin after what the table has, under a new name as user=. A "
-            "table with a primary key that keeps the last row takes all batches again, under a new name"
-        )
 
 
 def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:
@@ -115,37 +71,46 @@ def _overwrite(mode: Mapping[str, object] | str) -> Overwrite:
     return _MODES[mode]
 
 
-def _checked(table: Table, df: DataFrame, overwrite: Overwrite, tasks: int | None) -> pa.Schema:
-    """The columns of `df` as the table takes them; what can be refused is refused before anything runs."""
+def _check(table: Table, df: DataFrame, tasks: int | None) -> None:
+    """Refuse what is not what it should be, before anything runs."""
     if not isinstance(table, Table):
         raise UsageError(f"write_spark writes to a Table, not {type(table).__name__}")
     if not hasattr(df, "mapInArrow"):
         raise UsageError(f"write_spark takes a DataFrame of Spark, not {type(df).__name__}; see Table.write_arrow")
     if tasks is not None and (not isinstance(tasks, int) or isinstance(tasks, bool) or tasks < 1):
         raise UsageError(f"tasks is how many tasks write, at least 1, not {tasks!r}")
-    return taken_columns(table.schema, arrow_schema(df.schema), overwrite)
 
 
-def taken_columns(schema: TableSchema, given: pa.Schema, overwrite: Overwrite) -> pa.Schema:
+def taken_columns(schema: TableSchema, given: st.StructType, overwrite: Overwrite, names: CaseRule) -> pa.Schema:
     """The columns of a DataFrame as a table takes them.
 
     Raises: SchemaError, UsageError, UnsupportedError for what can be refused before there are rows.
     """
     check_writable(schema)
     overwrite_of(schema, overwrite)
-    target = target_of(schema, given)
+    target = target_of(schema, given, names)
     Alignment(schema, target)
     return target
 
 
-def target_of(schema: TableSchema, given: pa.Schema) -> pa.Schema:
-    """The columns of a DataFrame, with TIME where Spark has none and holds milliseconds of the day."""
+def target_of(schema: TableSchema, given: st.StructType, names: CaseRule) -> pa.Schema:
+    """The columns of a DataFrame by the table's names; TIME where Spark has none and holds milliseconds of the day.
+
+    Raises:
+        UsageError: two columns are one of the table.
+        UnsupportedError: a column has a type that Arrow does not have.
+    """
+    known = names.renamed(given.fieldNames(), [*schema.names, ROW_KIND_COLUMN])
+    wanted = pa.struct(list(to_arrow_schema(schema.fields)))
+    renamed = st.StructType([
+        st.StructField(name, field.dataType, field.nullable) for name, field in zip(known, given, strict=True)
+    ])  # fmt: skip
     times = {
         field.name for field in schema.fields if isinstance(field.type, Atomic) and field.type.root is Root.TIME
     }
     return pa.schema([
         field.with_type(pa.time32("ms")) if field.name in times and pa.types.is_int32(field.type) else field
-        for field in given
+        for field in arrow_type(renamed, wanted)
     ])  # fmt: skip
 
 
@@ -156,14 +121,14 @@ def nothing(table: Table, overwrite: Overwrite) -> Changes:
 
 
 def _written(
-    table: Table, df: DataFrame, target: pa.Schema, overwrite: Overwrite, tasks: int | None
+    table: Table, df: DataFrame, target: pa.Schema, overwrite: Overwrite, tasks: int | None, job: str
 ) -> list[bytes]:
     """What all tasks wrote; if one failed by an error of ours, what the others wrote is deleted.
 
     Raises: PaimonError
     """
     plain = df.toDF(*map(str, range(len(target))))  # mapInArrow cannot find columns with dots in their names
-    count, job = 0, new_job()
+    count = 0
     if bucket_mode(table.schema) not in (BucketMode.NONE, BucketMode.POSTPONED):
         count = tasks_of(table.schema, tasks or shuffle_tasks(df.sparkSession))
         plain = placed(plain, table.schema, target, count, job)

@@ -398,6 +398,77 @@ def test_batches_of_a_stream_commit_once_and_their_query_is_the_user(spark, db, 
     assert table.committed(f"write_spark-{query.id}") == 1
 
 
+def streamed(spark, place, each):
+    """Run what is there through a query, batch by batch, and return the query."""
+    stream = spark.readStream.schema("p int, k bigint, v string").option("maxFilesPerTrigger", "1")
+    stream = stream.parquet(str(place / "in")).writeStream.foreachBatch(each)
+    query = stream.option("checkpointLocation", str(place / "check")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
+
+
+def fed(spark, place, start, end):
+    numbers(spark, start, end).select("p", "k", "v").coalesce(1).write.mode("append").parquet(str(place / "in"))
+
+
+@pytest.mark.parametrize("verb", ["merge", "update", "delete"])
+def test_a_batch_that_spark_runs_again_changes_rows_once(spark, db, tmp_path, verb):
+    table = db.create_table("db.t", Schema([("k", "BIGINT NOT NULL"), ("n", "BIGINT")]), primary_key=["k"], options={"bucket": "1"})
+    table.write_arrow(pa.table({"k": range(10), "n": [0] * 10}))
+    fails = [True]
+
+    def each(df, number):
+        if verb == "merge":
+            paimon_py.merge_spark(
+                table, df.selectExpr("k", "1L AS w"), ["k"], identifier=number,
+                when_matched_update={"n": paimon_py.sql("target.n + source.w")},
+            )  # fmt: skip
+        if verb == "update":
+            paimon_py.update_spark(table, "k < 5", {"n": paimon_py.sql("n + 1")}, identifier=number, spark=spark)
+        if verb == "delete":
+            paimon_py.delete_spark(table, "k < 5", identifier=number, spark=spark)
+            Table.open(table.location).write_arrow(pa.table({"k": [1], "n": [7]}))
+        if fails.pop() if fails else False:
+            raise RuntimeError("the driver fails after its commit")
+
+    fed(spark, tmp_path, 0, 5)
+    with pytest.raises(Exception, match="the driver fails"):
+        streamed(spark, tmp_path, each)
+    query = streamed(spark, tmp_path, each)
+    rows = dict(zip(*table.refresh().to_arrow().sort_by("k").to_pydict().values(), strict=True))
+    assert table.committed(f"{verb}_spark-{query.id}") == 0
+    assert rows == ({1: 7} if verb == "delete" else dict.fromkeys(range(5), 1)) | dict.fromkeys(range(5, 10), 0)
+
+
+def test_numbers_of_verbs_need_a_query_or_a_user_and_lost_checkpoints_are_noticed(spark, db, tmp_path):
+    table = filled(db, "t", "fixed")
+    source = numbers(spark, 0, 4, "m").select("p", "k", "v")
+    verbs = {
+        "delete": lambda **named: paimon_py.delete_spark(table, "k = 39", spark=spark, **named),
+        "update": lambda **named: paimon_py.update_spark(table, "k = 38", {"v": "u"}, spark=spark, **named),
+        "merge": lambda **named: paimon_py.merge_spark(table, source, ["p", "k"], when_matched_update=True, **named),
+    }
+    for name, verb in verbs.items():
+        with pytest.raises(UsageError, match="give user="):
+            verb(identifier=1)
+        assert not verb(identifier=1, user=name).already_committed
+        assert verb(identifier=1, user=name).already_committed
+
+    def each(df, number):
+        for name, verb in verbs.items():
+            verb(identifier=number, user=f"{name} pipe")
+
+    for start in (0, 10, 20):
+        fed(spark, tmp_path, start, start + 10)
+    paimon_py.write_spark(table, numbers(spark, 38, 40))
+    streamed(spark, tmp_path, each)
+    before = len(table.snapshots())
+    shutil.rmtree(tmp_path / "check")
+    with pytest.raises(Exception, match="committed batch [12], and now comes batch 0: the checkpoint"):
+        streamed(spark, tmp_path, each)
+    assert len(table.snapshots()) == before
+
+
 # -- care -----------------------------------------------------------------------------------------------------------
 
 

@@ -254,8 +254,8 @@ def filled(table, start=0, end=40):
 
 
 def write(spark, table):
-    assert paimon_py.write_spark(table, numbers(spark, 0, 60), identifier=5).row_count == 60
-    assert paimon_py.write_spark(table, numbers(spark, 0, 60), identifier=5).already_committed
+    assert paimon_py.write_spark(table, numbers(spark, 0, 60), identifier=5, user="job").row_count == 60
+    assert paimon_py.write_spark(table, numbers(spark, 0, 60), identifier=5, user="job").already_committed
     if table.options.get("bucket") == "-2":
         table.compact(full=True)
 

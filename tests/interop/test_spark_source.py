@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_py
-from paimon_py import Catalog, Schema
+from paimon_py import Catalog, Schema, Table
 
 pytest.importorskip("pyspark.sql.datasource", reason="Spark has data sources in Python from 4.0 on")
 pytestmark = [
@@ -275,15 +275,89 @@ def test_rows_of_one_bucket_from_several_tasks_have_numbers_of_their_own(spark, 
 
 
 @pytest.mark.parametrize("options", [{"bucket": "-1"}, {}], ids=["dynamic", "moving"])
-def test_keys_that_one_writer_places_are_refused_from_several_tasks(spark, catalog, options):
+def test_keys_that_one_writer_places_come_from_several_tasks(spark, catalog, options):
     schema = Schema([("p", "INT NOT NULL"), ("k", "BIGINT NOT NULL"), ("v", "STRING")])
     keys = ["p", "k"] if options else ["k"]
+    options = {**options, "dynamic-bucket.target-row-num": "7"}
     table = catalog.create_table("db.t", schema, primary_key=keys, partition_by=["p"], options=options)
     df = frame(spark, 0, 30).selectExpr("cast(k % 2 as int) p", "k", "v")
-    assert "paimon_py.write_spark" in refused(lambda: saved(df, table))
-    assert table.snapshot() is None
+    for _ in range(2):  # the same keys keep their buckets
+        table = saved(df.repartition(5), table)
+        assert content(table) == numbered(0, 30)
+        assert no_orphans(table)
+    assert len({split.bucket for split in table.scan().splits()}) > 1
+    removed = df.where("k < 10").selectExpr("p", "k", "v", "'-D' AS _row_kind").repartition(3)
+    assert content(saved(removed, table)) == numbered(10, 30)
+    if "bucket" not in options:  # a key that moves to another partition leaves the first one
+        moved = saved(df.selectExpr("1 - p AS p", "k", "v").where("k >= 20").repartition(3), table)
+        assert content(moved) == numbered(10, 30)
+    assert content(saved(frame(spark, 40, 44).selectExpr("1 p", "k", "v"), table, "overwrite")) == numbered(40, 44)
+    assert content(saved(df.where("k < 0"), table, "overwrite")) == {}
     assert no_orphans(table)
-    assert content(saved(df.coalesce(1), table)) == numbered(0, 30)
+
+
+def test_small_splits_share_a_task(spark, catalog, tmp_path):
+    table = catalog.create_table("db.t", Schema([("p", "INT"), ("k", "BIGINT")]), partition_by=["p"])
+    table.write_arrow(pa.table({"p": pa.array(range(100), pa.int32()), "k": range(100)}))
+    df = loaded(spark, table)
+    assert len(table.scan().splits()) == 100
+    assert df.rdd.getNumPartitions() < 30
+    assert sorted(row.k for row in df.collect()) == list(range(100))
+    target = catalog.create_table("db.into", Schema([("p", "INT"), ("k", "BIGINT")]))
+    streamed(followed(spark, table), target, tmp_path / "check")
+    assert sorted(target.refresh().to_arrow()["k"].to_pylist()) == list(range(100))
+    assert target.system("files").scan().count() < 30
+
+
+def test_what_sql_knows_no_type_of_is_written(spark, catalog):
+    nested = [("k", "BIGINT"), ("a", {"type": "ARRAY", "element": "INT"}), ("m", {"type": "MAP", "key": "DATE NOT NULL", "value": "INT"})]
+    table = catalog.create_table("db.t", Schema(nested))
+    saved(spark.range(2).selectExpr("id AS K", "array() AS A", "map() AS m"), table)
+    assert table.refresh().to_arrow().sort_by("k").to_pylist() == [{"k": k, "a": [], "m": []} for k in range(2)]
+
+
+def test_a_condition_is_read_where_the_option_says_that_the_clocks_are(spark, catalog):
+    table = catalog.create_table("db.t", Schema([("k", "INT"), ("ts", "TIMESTAMP(6) WITH LOCAL TIME ZONE")]))
+    paimon_py.write_spark(table, spark.sql("SELECT CAST(id AS INT) k, timestamp_seconds(1719784800 + 3600 * id) ts FROM range(12)"))
+    text = "ts < TIMESTAMP '2024-07-01 00:00:00'"
+    assert "timeZone" in refused(lambda: loaded(spark, table, where=text).count())
+    for zone, count in (("UTC", 2), ("America/New_York", 6), ("Asia/Shanghai", 0)):
+        assert loaded(spark, table, where=text, timeZone=zone).count() == count
+    assert loaded(spark, table, where="K < 3").count() == 3
+
+
+def test_a_write_to_a_new_place_makes_the_table(spark, catalog, tmp_path):
+    place = tmp_path / "new" / "t"
+    df = spark.sql("SELECT id AS k, CAST(id % 2 AS INT) AS p, 'a' AS v, TIMESTAMP '2024-07-01 00:00:00' AS ts, array(1) AS xs FROM range(10)")
+    options = {"primary-key": "p,k", "partition": "p", "bucket": "2"}
+    for _ in range(2):  # the same job again
+        df.write.format("paimon").mode("append").options(**options).save(str(place))
+    table = Table.open(str(place))
+    assert (table.schema.primary_keys, table.schema.partition_keys, table.options["bucket"]) == (("p", "k"), ("p",), "2")
+    assert {field.name: str(field.type) for field in table.scan().schema} == {
+        "k": "int64", "p": "int32", "v": "string", "ts": "timestamp[us, tz=UTC]", "xs": "list<element: int32>",
+    }  # fmt: skip
+    assert table.scan().count() == 10
+    assert loaded(spark, table).where("k = 3").count() == 1
+    said = refused(lambda: df.write.format("paimon").mode("append").option("primary-key", "k").save(str(place)))
+    assert "keys never change" in said
+    named = {"warehouse": catalog.warehouse, "table": "db.plain"}
+    df.write.format("paimon").mode("overwrite").options(**named).save()
+    assert catalog.table("db.plain").scan().count() == 10
+    bad = refused(lambda: df.selectExpr("k", "null AS n").write.format("paimon").mode("append").save(str(tmp_path / "bad")))
+    assert "void" in bad
+    assert not (tmp_path / "bad").exists()
+    stream = followed(spark, table).writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "check"))
+    stream.trigger(availableNow=True).start(str(tmp_path / "streamed")).awaitTermination()
+    assert Table.open(str(tmp_path / "streamed")).scan().count() == 10
+
+
+def test_a_frame_is_a_schema_for_a_new_table(spark, catalog):
+    df = spark.sql("SELECT 1 AS k, 'a' AS v, CAST(1 AS DECIMAL(10, 2)) AS n, named_struct('x', map('a', DATE '2024-01-01')) AS r")
+    table = catalog.create_table("db.t", df, primary_key=["k"])
+    paimon_py.write_spark(table, df)
+    assert table.to_arrow().to_pylist()[0]["v"] == "a"
+    assert catalog.create_table("db.u", df.schema).schema.fields[1:] == table.schema.fields[1:]
 
 
 def test_overwrites_replace_what_was_asked_for(spark, catalog):

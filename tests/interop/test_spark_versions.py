@@ -47,7 +47,7 @@ def test_all_that_holds_on_one_version_holds_on_the_others(version):
     said = run(version, "-c", "import pyspark; print(pyspark.__version__)")
     assert said.split() == [version]
     asked = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "full or not full", "-k", "not javas_connector"]
-    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark.py", *asked)
+    assert " skipped" not in run(version, "-m", "pytest", "tests/interop/test_spark.py", "tests/interop/test_spark_meaning.py", "tests/interop/test_spark_assignment.py", *asked)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -70,8 +70,8 @@ schema = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), 
 table = catalog.create_table("db.t", schema, primary_key=["p", "k"], partition_by=["p"], options={"bucket": "2"})
 paimon_py.ship(spark)
 df = spark.range(0, 40).selectExpr("cast(id % 2 as int) p", "id k", "concat('v', id) v")
-assert paimon_py.write_spark(table, df, identifier=3).row_count == 40
-assert paimon_py.write_spark(table, df, identifier=3).already_committed
+assert paimon_py.write_spark(table, df, identifier=3, user='job').row_count == 40
+assert paimon_py.write_spark(table, df, identifier=3, user='job').already_committed
 try:
     paimon_py.write_spark(table, df.selectExpr("p", "if(k = 3, null, k) k"))
 except SchemaError as error:

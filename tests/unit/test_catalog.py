@@ -18,7 +18,9 @@ from paimon_py.errors import (
     UsageError,
 )
 from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.spark_types import columns_of_spark
 from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, Root
 from paimon_py.storage.memory_store import MemoryStore
 
 COLUMNS = pa.schema(
@@ -261,3 +263,37 @@ def test_a_path_without_a_warehouse_is_refused_where_none_may_be_made(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
     Catalog.open(tmp_path / "here")
     assert Catalog.open(tmp_path / "here", create=False).databases() == []
+
+
+def test_frames_are_schemas_of_new_tables(tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    catalog = Catalog.open(str(tmp_path))
+    catalog.create_database("d")
+    rows = {"k": [1, 2], "v": ["a", None]}
+    frames = [pandas.DataFrame(rows), polars.DataFrame(rows), pa.table(rows), pa.RecordBatch.from_pydict(rows)]
+    for number, frame in enumerate(frames):
+        table = catalog.create_table(f"d.t{number}", frame)
+        assert [sql_type(field.type) for field in table.schema.fields] == ["BIGINT", "STRING"]
+        assert table.scan().count() == 0
+        table.write_arrow(frame)
+        assert table.refresh().to_arrow().sort_by("k").to_pydict() == rows
+
+
+def test_columns_of_spark_are_read_from_its_json():
+    def of(kind, **metadata):
+        return columns_of_spark({"fields": [{"name": "c", "type": kind, "nullable": False, "metadata": metadata}]})[0]
+
+    texts = {
+        "integer": "INT", "decimal(10,2)": "DECIMAL(10, 2)", "timestamp": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+        "timestamp_ntz": "TIMESTAMP(6)", "byte": "TINYINT", "varchar(7)": "VARCHAR(7)", "char(3)": "CHAR(3)",
+        "time(6)": "TIME(3)",
+    }  # fmt: skip
+    for kind, text in texts.items():
+        assert sql_type(of(kind)[1]) == text
+    assert of("string", __CHAR_VARCHAR_TYPE_STRING="varchar(5)", comment="why") == ("c", Atomic(Root.VARCHAR, length=5), "why")
+    inner = {"type": "struct", "fields": [{"name": "x", "type": "long", "nullable": False, "metadata": {}}]}
+    nested = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": inner, "containsNull": True}}
+    assert sql_type(of(nested)[1]) == "MAP<STRING NOT NULL, ARRAY<ROW<x BIGINT>>>"
+    for kind in ("void", "interval day to second", "variant", "decimal(3,-2)", {"type": "udt"}):
+        with pytest.raises(SchemaError, match="column 'c'"):
+            of(kind)

@@ -25,7 +25,6 @@ from paimon_py.spark.entry import travelling
 from paimon_py.spark.source import read, stream, write
 from paimon_py.spark.source.options import BATCH_WRITES, SINKS
 
-Read = Callable[[bytes], Iterator[pa.RecordBatch]]
 Options = Mapping[str, str]
 
 _ARROW_SINK = getattr(datasource, "DataSourceStreamArrowWriter", None)
@@ -74,16 +73,16 @@ def source_class(name: str) -> type[Any]:
 
 def planned(options: Options, schema: st.StructType) -> DataSourceReader:
     """Runs beside the driver: the reader of a batch read."""
-    splits, of_split = read.plan(options, schema)
-    read_split = travelling(of_split)
+    tasks, of_task = read.plan(options, schema)
+    read_splits = travelling(of_task)
 
     class PaimonReader(DataSourceReader):  # type: ignore[misc]
         def partitions(self) -> Sequence[InputPartition]:
-            return [InputPartition(split) for split in splits]
+            return [InputPartition(task) for task in tasks]
 
         def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-            split = None if partition is None else partition.value
-            return iter(()) if split is None else read_split(split)  # None is what Spark makes of no partitions
+            task = None if partition is None else partition.value
+            return iter(()) if task is None else read_splits(task)  # None is what Spark makes of no partitions
 
     return PaimonReader()
 
@@ -117,8 +116,8 @@ def follower(options: Options, schema: st.StructType) -> DataSourceStreamReader:
             return [InputPartition(part) for part in self.query.parts(start, end)]
 
         def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            read, split = partition.value
-            return iter(read(split))
+            read, splits = partition.value
+            return iter(read(splits))
 
         def commit(self, end: dict[str, Any]) -> None:
             self.query.done(end)

@@ -17,7 +17,7 @@ from paimon_py.metadata.consumers import Consumer
 from paimon_py.scan.split import Split
 from paimon_py.spark.source.limits import BatchLimits, Size
 from paimon_py.spark.source.offsets import NEW_CHECKPOINT, Offset, all_of, mark_of
-from paimon_py.spark.source.opening import read_from
+from paimon_py.spark.source.opening import read_from, where_of
 from paimon_py.spark.source.options import SourceOptions
 from paimon_py.spec.layout import check_name
 from paimon_py.spec.options import Options
@@ -60,6 +60,7 @@ class Follower:
         self._schema = source._schema
         self._source = _without_consumer(source)
         self._asked = asked
+        self._where = where_of(asked, source.scan().schema)
         self.columns: Sequence[str] | None = None
         """Columns of the table that are read, None: all. Their kinds come with them."""
         stored = Options({**self._schema.options, **asked.table})
@@ -216,7 +217,7 @@ class Follower:
     ) -> Stream:
         others = {name: text for name, text in self._asked.table.items() if name not in _STARTS}
         return self._source.stream(
-            from_=from_, columns=self.columns, where=self._asked.where, until=until,
+            from_=from_, columns=self.columns, where=self._where, until=until,
             options={**others, **(options or {})},
         )  # fmt: skip
 

@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from typing import Union, cast
 
 import msgspec
+import pyarrow as pa
 
 from paimon_py.catalog import Catalog
-from paimon_py.errors import UsageError
-from paimon_py.spark.source.options import BRANCH, CHANGELOG, SourceOptions, place_of
+from paimon_py.errors import OptionError, UsageError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.spark.meaning import Meaning
+from paimon_py.spark.source.options import BRANCH, CHANGELOG, ZONE, SourceOptions, place_of
 from paimon_py.spec.option_changes import check_dynamic
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 from paimon_py.table import Table
+
+_PRIMARY_KEY, _PARTITION = "primary-key", "partition"
 
 Source = Union[Table, SystemTable, MadeTable]
 
@@ -53,6 +58,16 @@ def read_from(asked: SourceOptions) -> Source:
     return found.system("audit_log")
 
 
+def where_of(asked: SourceOptions, schema: pa.Schema) -> Predicate | None:
+    """The condition that rows have to meet, as Spark means it; None for all rows.
+
+    Spark does not tell its data sources where the session's clocks are: an option does.
+
+    Raises: UsageError for no condition, and a time whose zone nobody says.
+    """
+    return None if asked.where is None else Meaning(asked.own.get(ZONE)).condition_on(asked.where, schema)
+
+
 def write_to(asked: SourceOptions) -> Table:
     """The table to write to, with the options that count for this write.
 
@@ -61,7 +76,23 @@ def write_to(asked: SourceOptions) -> Table:
     found = opened(asked)
     if not isinstance(found, Table):
         raise UsageError(f"{found.name} is a system table, which nobody writes to")
-    return with_options(found, asked.table)
+    return with_options(found, _without_keys(found, asked.table))
+
+
+def _without_keys(table: Table, options: Mapping[str, str]) -> Mapping[str, str]:
+    """Options without the keys that a table has anyway, which whoever creates the table names.
+
+    Raises: OptionError for other keys.
+    """
+    there = {_PRIMARY_KEY: table.schema.primary_keys, _PARTITION: table.schema.partition_keys}
+    for name, keys in there.items():
+        given = options.get(name)
+        if given is not None and tuple(one.strip() for one in given.split(",")) != tuple(keys):
+            raise OptionError(
+                f"option {name} is {given!r}, and the table has {', '.join(keys) or 'none'}: keys never change",
+                option=name, value=given,
+            )  # fmt: skip
+    return {name: text for name, text in options.items() if name not in there}
 
 
 def with_options(table: Table, options: Mapping[str, str]) -> Table:

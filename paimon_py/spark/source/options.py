@@ -19,14 +19,14 @@ from paimon_py.spec.options import OPTIONS
 from paimon_py.storage.store_options import FAMILIES
 
 PATH, TABLE, BRANCH = "path", "table", "branch"
-COLUMNS, WHERE, TRUNCATE = "columns", "where", "truncate-nanos"
+COLUMNS, WHERE, TRUNCATE, ZONE = "columns", "where", "truncate-nanos", "timeZone"
 CHANGELOG, KINDS = "read.changelog", "read.row-kinds"
 MERGE, WIDEN, CAST = "write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast"
 MODE, SPARK_MODE = "overwrite-mode", "partitionOverwriteMode"
 USER, IDENTIFIER, CHECKPOINT = "commit-user", "commit-identifier", "checkpointLocation"
 
 _PLACE = (PATH, TABLE, "database", BRANCH)
-_READ = (COLUMNS, WHERE, "filter", TRUNCATE, CHANGELOG)
+_READ = (COLUMNS, WHERE, "filter", TRUNCATE, CHANGELOG, ZONE)
 _WRITE = (MERGE, WIDEN, CAST, USER)
 BATCH_READS, BATCH_WRITES = "batch reads", "batch writes"
 STREAMS, SINKS = "streaming reads", "streaming writes"

@@ -12,7 +12,8 @@ from paimon_py.errors import SchemaError, SnapshotNotFoundError, UsageError
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD
 from paimon_py.scan.scan import Scan
 from paimon_py.spark.convert import fit
-from paimon_py.spark.source.opening import Source, read_from
+from paimon_py.spark.sharing import shares_of_source
+from paimon_py.spark.source.opening import Source, read_from, where_of
 from paimon_py.spark.source.options import BATCH_READS, COLUMNS, KINDS, TRUNCATE, SourceOptions, asked_of
 from paimon_py.spark.types import arrow_schema, spark_schemas
 from paimon_py.system.made_scan import MadeScan
@@ -33,8 +34,8 @@ def columns(options: Mapping[str, str]) -> st.StructType:
     return spark_schemas(found, None)[1]
 
 
-def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[bytes], ReadSplit]:
-    """The splits of a batch read as bytes, and what reads one.
+def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[list[bytes]], ReadSplits]:
+    """The splits of each task of a batch read as bytes, and what reads them.
 
     Args:
         wanted: the columns that Spark takes, in order: those of `columns`, or of the schema that the user gave.
@@ -46,11 +47,14 @@ def plan(options: Mapping[str, str], wanted: st.StructType) -> tuple[list[bytes]
     source = read_from(asked)
     names = projection(_scan(source, asked, asked.columns).schema, wanted)
     scan = _scan(source, asked, names)
-    return [bytes(split) for split in scan.splits()], ReadSplit(scan, wanted, asked.flag(TRUNCATE))
+    shares = [[split] for split in scan.splits()] if isinstance(scan, MadeScan) else shares_of_source(scan.splits())
+    tasks = [[bytes(split) for split in share] for share in shares]
+    return tasks, ReadSplits(scan, wanted, asked.flag(TRUNCATE))
 
 
 def _scan(source: Source, asked: SourceOptions, names: Sequence[str] | None) -> Scan | MadeScan:
-    return source.scan(columns=names, where=asked.where, options=asked.table or None)
+    where = None if asked.where is None else where_of(asked, source.scan(options=asked.table or None).schema)
+    return source.scan(columns=names, where=where, options=asked.table or None)
 
 
 def projection(there: pa.Schema, wanted: st.StructType) -> list[str]:
@@ -100,14 +104,15 @@ def _loose(kind: st.DataType) -> st.DataType:
     return kind
 
 
-class ReadSplit:
-    """Runs on an executor: a split in, its rows out."""
+class ReadSplits:
+    """Runs on an executor: the splits of a task in, their rows out."""
 
     def __init__(self, scan: Readable, wanted: st.StructType, truncate_nanos: bool) -> None:
         self.scan: Any = scan
         self.target = arrow_schema(wanted)
         self.truncate_nanos = truncate_nanos
 
-    def __call__(self, split: bytes) -> Iterator[pa.RecordBatch]:
-        for batch in self.scan.read(split):
-            yield from fit(batch, self.target, self.truncate_nanos)
+    def __call__(self, splits: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+        for split in splits:
+            for batch in self.scan.read(split):
+                yield from fit(batch, self.target, self.truncate_nanos)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql import types as st
 from paimon_py.errors import UsageError
 from paimon_py.spark.convert import fit
 from paimon_py.spark.entry import travelling
+from paimon_py.spark.sharing import shares_of_source
 from paimon_py.spark.source.following import Follower
 from paimon_py.spark.source.limits import LIMITS, BatchLimits
 from paimon_py.spark.source.offsets import Offset
@@ -22,7 +24,7 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.stream.reading import Reading
 
 Json = dict[str, Any]
-Part = tuple[Callable[[bytes], Iterator[pa.RecordBatch]], bytes]
+Part = tuple[Callable[[Sequence[bytes]], Iterator[pa.RecordBatch]], list[bytes]]
 
 
 class Query:
@@ -77,10 +79,10 @@ class Query:
         self._until = self._following.now()
 
     def parts(self, start: Json, end: Json) -> list[Part]:
-        """What tasks read of a batch: the function that reads, and the split that it takes."""
+        """What tasks read of a batch: the function that reads, and the splits that it takes."""
         splits = self._following.between(Offset.of(start), Offset.of(end))
         read = travelling(self._read)
-        return [(read, bytes(split)) for split in splits]
+        return [(read, list(map(bytes, share))) for share in shares_of_source(splits)]
 
     def done(self, end: Json) -> None:
         """Note for the consumer that a batch is done."""
@@ -88,17 +90,17 @@ class Query:
 
 
 class ReadChanges:
-    """Runs on an executor: a split in, its rows out, with their kinds where those are wanted."""
+    """Runs on an executor: the splits of a task in, their rows out, with their kinds where those are wanted."""
 
     def __init__(self, reading: Reading, wanted: st.StructType, truncate_nanos: bool) -> None:
         self.reading = reading
         self.target = arrow_schema(wanted)
         self.truncate_nanos = truncate_nanos
 
-    def __call__(self, split: bytes) -> Iterator[pa.RecordBatch]:
+    def __call__(self, splits: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
         names = self.target.names
         drops = ROW_KIND_COLUMN in self.reading.schema.names and ROW_KIND_COLUMN not in names
-        for batch in self.reading.batches(split):
+        for batch in chain.from_iterable(map(self.reading.batches, splits)):
             rows = _without_kinds(batch) if drops else batch
             yield from fit(rows.select(names), self.target, self.truncate_nanos)
 

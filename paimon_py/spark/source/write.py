@@ -15,6 +15,9 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.commit import committed_before
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.errors import OptionError, PaimonError, UsageError
+from paimon_py.spark.case_rule import CaseRule
+from paimon_py.spark.replays import QUERY
+from paimon_py.spark.source.creation import written_to
 from paimon_py.spark.source.merging import SchemaMerging, merged
 from paimon_py.spark.source.opening import with_options, write_to
 from paimon_py.spark.source.options import (
@@ -29,9 +32,8 @@ from paimon_py.spark.source.options import (
     SourceOptions,
     asked_of,
 )  # fmt: skip
-from paimon_py.spark.types import arrow_schema
-from paimon_py.spark.write import QUERY, Overwrite, WriteRows, nothing, taken_columns, target_of
-from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spark.source.staging import placed, stage, waits
+from paimon_py.spark.write import Overwrite, WriteRows, nothing, taken_columns, target_of
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.table import Table
@@ -55,13 +57,12 @@ def prepared(options: Mapping[str, str], schema: st.StructType, overwrites: bool
     overwrite = _overwrite(asked, overwrites)
     if use == BATCH_WRITES:
         _label_of(asked)
-    table = write_to(asked)
-    given = arrow_schema(schema)
+    table = written_to(asked, schema)
     if asked.flag(MERGE):
-        table = _evolved(table, asked, given)
+        table = _evolved(table, asked, schema)
     elif asked.flag(WIDEN) or asked.flag(CAST):
         raise UsageError(f"{WIDEN} and {CAST} say how schemas are merged: set {MERGE} as well")
-    return WriteTask(WriteRows(table, taken_columns(table.schema, given, overwrite), overwrite, 0))
+    return WriteTask(WriteRows(stage(table), taken_columns(table.schema, schema, overwrite, CaseRule()), overwrite, 0))
 
 
 class WriteTask:
@@ -86,8 +87,7 @@ def publish(
         batch: of a stream, its number. A batch that was committed before is not again; its new files are deleted.
 
     Raises:
-        UsageError: several tasks wrote to a table that one has to write to, or the user has committed a larger number;
-            nothing was committed, no file is left.
+        UsageError: the user has committed a larger number; nothing was committed, no file is left.
         CommitConflictError, CommitUnknownError: as `Table.commit`.
     """
     asked = asked_of(options)
@@ -95,7 +95,6 @@ def publish(
     handed = [msgspec.json.decode(message, type=Handed) for message in messages]
     written = [Changes.from_bytes(one.changes) for one in handed if one.changes is not None]
     try:
-        _require_one_writer(table, written)
         label = _label_of(asked) if batch is None else CommitLabel(_user_of(asked, handed), batch)
         known = committed_before(table._root, table.schema, label)
     except PaimonError:
@@ -104,7 +103,7 @@ def publish(
     if known is not None:
         _discard(table, written)
         return
-    changes = Changes.concat(written or [nothing(table, overwrite)])
+    changes = _changes(table, written, overwrite)
     with uncommitted(lambda: discard(table._root, table.schema, changes)):
         table.commit(changes, user=label.user, identifier=label.identifier, overwrite=overwrite)
 
@@ -164,18 +163,17 @@ def _user_of(asked: SourceOptions, handed: Sequence[Handed]) -> str:
     return user
 
 
-def _require_one_writer(table: Table, written: Sequence[Changes]) -> None:
-    """Refuse rows of several tasks where one has to know where all keys are.
+def _changes(table: Table, written: Sequence[Changes], overwrite: Overwrite) -> Changes:
+    """What is committed of what tasks wrote.
 
-    Raises: UsageError
+    Raises: as `placed`; then no file is left.
     """
-    several = sum(not changes.is_empty for changes in written) > 1
-    if several and bucket_mode(table.schema) in (BucketMode.DYNAMIC, BucketMode.MOVING):
-        raise UsageError(
-            f"the keys of {table.name} get their buckets from one writer, and several tasks wrote: use "
-            "paimon_py.write_spark(table, df), which sends each key to one task (in a stream by foreachBatch), or "
-            "df.coalesce(1); nothing was committed"
-        )
+    if not waits(table):
+        return Changes.concat(written or [nothing(table, overwrite)])
+    try:
+        return placed(table, written, overwrite)
+    finally:
+        _discard(table, written)
 
 
 def _discard(table: Table, written: Sequence[Changes]) -> None:
@@ -183,7 +181,7 @@ def _discard(table: Table, written: Sequence[Changes]) -> None:
         discard(table._root, table.schema, changes)
 
 
-def _evolved(table: Table, asked: SourceOptions, given: pa.Schema) -> Table:
+def _evolved(table: Table, asked: SourceOptions, given: st.StructType) -> Table:
     """The table with the columns of the data.
 
     Raises: SchemaError, UsageError
@@ -192,7 +190,7 @@ def _evolved(table: Table, asked: SourceOptions, given: pa.Schema) -> Table:
         raise UsageError(f"{CAST} says how types are widened: set {WIDEN} as well")
     columns = [
         (field.name, from_arrow_type(field.type))
-        for field in target_of(table.schema, given)
+        for field in target_of(table.schema, given, CaseRule())
         if field.name != ROW_KIND_COLUMN
     ]
     changes: Any = merged(table.schema.fields, columns, SchemaMerging(asked.flag(WIDEN), asked.flag(CAST)))

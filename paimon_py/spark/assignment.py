@@ -1,0 +1,130 @@
+"""Columns of a DataFrame whose types are not those of the table: cast as INSERT would, or refused in Spark's words.
+
+What the core takes by itself it takes, and looks at every value. Of the rest Spark's ANSI store assignment says what
+may be cast, by Spark itself: DECIMAL to DOUBLE, DATE to TIMESTAMP, INT to STRING. An instant and a wall time are not
+taken for each other, nor are structs cast, whose fields Spark would match by their places.
+
+Source: Spark `Cast.canANSIStoreAssign`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as st
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.errors import SchemaError
+from paimon_py.spark.case_rule import CaseRule
+from paimon_py.spark.jobs import error_text
+from paimon_py.spark.types import arrow_type, spark_form
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.misfits import place_of
+
+_TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
+_OF_TIMES = ((st.DateType, st.TimestampType), (st.DateType, st.TimestampNTZType), (st.TimestampType, st.DateType),
+             (st.TimestampNTZType, st.DateType))  # fmt: skip
+
+
+class Unlike(NamedTuple):
+    """A column that the core does not take as it is."""
+
+    place: int
+    field: Field
+    given: st.DataType
+    wanted: st.DataType
+
+
+def assigned(df: DataFrame, schema: TableSchema, names: CaseRule, job: str) -> DataFrame:
+    """A DataFrame with the types that a table takes.
+
+    Args:
+        job: the job that the rows are for; a value that its column cannot hold fails the job.
+
+    Raises: SchemaError that lists the columns whose types do not go together.
+    """
+    problems, casts = [], dict[int, str]()
+    for unlike in _unlike(df.schema, schema, names):
+        if _may(unlike.given, unlike.wanted):
+            casts[unlike.place] = _cast(unlike, job)
+        else:
+            problems.append((unlike.field.name, _refused(unlike)))
+    if problems:
+        lines = "".join(f"\n  {text}" for _, text in problems)
+        raise SchemaError(f"the data do not fit the table:{lines}", fields=tuple(name for name, _ in problems))
+    if not casts:
+        return df
+    plain = df.toDF(*map(str, range(len(df.columns))))
+    columns = [f"{casts.get(place, f'`{place}`')} AS `{place}`" for place in range(len(df.columns))]
+    return plain.selectExpr(*columns).toDF(*df.columns)
+
+
+def _unlike(given: st.StructType, schema: TableSchema, names: CaseRule) -> Iterator[Unlike]:
+    known = names.renamed(given.fieldNames(), schema.names)
+    for place, (name, column) in enumerate(zip(known, given, strict=True)):
+        field = schema.field(name) if name in schema.names else None
+        if field is None or isinstance(column.dataType, st.NullType) or _is_time(field):
+            continue
+        wanted = to_arrow_type(field.type)
+        if isinstance(plan(arrow_type(column.dataType, wanted), field.type, place_of(name)), Refusal):
+            yield Unlike(place, field, column.dataType, _spark_type(wanted))
+
+
+def _is_time(field: Field) -> bool:
+    """Whether a column is one of TIME, for which Spark has whole numbers."""
+    return isinstance(field.type, Atomic) and field.type.root is Root.TIME
+
+
+def _spark_type(kind: pa.DataType) -> st.DataType:
+    return spark_form(kind, times=False)[1]
+
+
+def _may(given: st.DataType, wanted: st.DataType) -> bool:
+    """Whether Spark assigns values of one type to columns of another."""
+    if isinstance(given, st.ArrayType) and isinstance(wanted, st.ArrayType):
+        return _may_inside(given.elementType, wanted.elementType) and wanted.containsNull >= given.containsNull
+    if isinstance(given, st.MapType) and isinstance(wanted, st.MapType):
+        inside = _may_inside(given.keyType, wanted.keyType) and _may_inside(given.valueType, wanted.valueType)
+        return inside and wanted.valueContainsNull >= given.valueContainsNull
+    if isinstance(wanted, st.StringType):
+        return isinstance(given, (st.NumericType, st.BooleanType, st.BinaryType, *_TIMES))
+    if isinstance(given, st.NumericType) and isinstance(wanted, st.NumericType):
+        return True
+    return (type(given), type(wanted)) in _OF_TIMES
+
+
+def _may_inside(given: st.DataType, wanted: st.DataType) -> bool:
+    """The same inside of arrays and maps, where a value that does not fit could not be told from NULL."""
+    return given == wanted or (_may(given, wanted) and not _may_overflow(given, wanted))
+
+
+def _may_overflow(given: st.DataType, wanted: st.DataType) -> bool:
+    """Whether a value may lie beyond the other type."""
+    return isinstance(wanted, (st.IntegralType, st.DecimalType)) and isinstance(given, st.NumericType)
+
+
+def _cast(unlike: Unlike, job: str) -> str:
+    """The SQL of a cast that fails for a value which the type cannot hold."""
+    column, kind = f"`{unlike.place}`", unlike.wanted.simpleString()
+    if not _may_overflow(unlike.given, unlike.wanted):
+        return f"CAST({column} AS {kind})"
+    said = error_text(SchemaError(_refused(unlike, "a value lies beyond that"), fields=(unlike.field.name,)), job)
+    tried, text = f"TRY_CAST({column} AS {kind})", base64.b64encode(said.encode()).decode()
+    failed = f"CAST(RAISE_ERROR(CAST(UNBASE64('{text}') AS STRING)) AS {kind})"
+    return f"CASE WHEN {column} IS NOT NULL AND {tried} IS NULL THEN {failed} ELSE {tried} END"
+
+
+def _refused(unlike: Unlike, why: str | None = None) -> str:
+    name, given = unlike.field.name, unlike.given
+    what = f"{name}: {given.simpleString()} given, {sql_type(unlike.field.type)} needed"
+    if why is not None:
+        return f"{what}; {why}"
+    quoted = name if name.isidentifier() else "`{}`".format(name.replace("`", "``"))
+    return f"{what}; cast({quoted} as {unlike.wanted.simpleString()}) in Spark makes one of the other"

@@ -1,0 +1,71 @@
+"""Names as a session of Spark reads them: in any case, unless `spark.sql.caseSensitive` says otherwise. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from paimon_py.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CASE = "spark.sql.caseSensitive"
+
+
+class CaseRule(msgspec.Struct, frozen=True):
+    """How a session finds columns: `matter`, whether A and a are two names."""
+
+    matter: bool = False
+
+    @staticmethod
+    def of(spark: SparkSession) -> CaseRule:
+        """How a session finds columns now."""
+        return CaseRule(str(spark.conf.get(CASE)).lower() == "true")
+
+    def one_of(self, name: str, known: Collection[str]) -> str:
+        """The name that is meant; the same where none is.
+
+        Raises: UsageError where two are meant.
+        """
+        found = self.path_of((name,), ((one,) for one in known))
+        return name if found is None else found[0]
+
+    def path_of(self, path: tuple[str, ...], known: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+        """The path of those that are known that is meant; None where none is.
+
+        Raises: UsageError where two are meant.
+        """
+        alike = [one for one in known if _folded(one) == _folded(path)]
+        if self.matter or path in alike:
+            return path if path in alike else None
+        if len(alike) > 1:
+            shown = " and ".join(repr(".".join(one)) for one in alike)
+            raise UsageError(
+                f"{'.'.join(path)!r} may be {shown}, which are one name in this session: write the name as it is"
+            )
+        return alike[0] if alike else None
+
+
+    def renamed(self, given: Sequence[str], known: Collection[str]) -> list[str]:
+        """The columns of a DataFrame by the names of those of a table that they are; others keep their names.
+
+        Raises: UsageError where two columns are one of the table.
+        """
+        found = [self.one_of(name, known) for name in given]
+        for at, name in enumerate(found):
+            alike = [given[one] for one, other in enumerate(found) if other == name]
+            if len(alike) > 1 and given[at] != name and name in alike:
+                found[at] = given[at]
+            elif len(alike) > 1 and name not in alike:
+                raise UsageError(
+                    f"{' and '.join(map(repr, alike))} are both the column {name!r} of the table in this session: "
+                    "leave one out, or rename one"
+                )
+        return found
+
+
+def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(step.lower() for step in path)
