@@ -12,6 +12,7 @@ import msgspec
 from paimon_py.cdc.computed import type_of
 from paimon_py.cdc.event import Bad, Change, Event, SourceColumn
 from paimon_py.cdc.mapping import mapped
+from paimon_py.cdc.opening import KindedRows, updated
 from paimon_py.cdc.routes import METADATA, Routes
 from paimon_py.errors import UsageError
 
@@ -49,7 +50,7 @@ class Shaping:
             return plan
         if plan.same:
             return change
-        rows = change.rows
+        rows = change.rows if keys == change.keys else _moved(change.rows, keys)
         if plan.gone:
             rows = tuple(
                 (kind, {name: value for name, value in row.items() if name not in plan.gone}) for kind, row in rows
@@ -98,6 +99,16 @@ def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete
     if lacking and not is_delete:
         raise UsageError(f"computed column {lacking[0]}: the event has no column {lacking[0].field!r}")
     return found
+
+
+def _moved(rows: KindedRows, keys: tuple[str, ...]) -> KindedRows:
+    """Updates as a delete and an insert where they move the key of the table, which is not that of the event."""
+    found = list(rows)
+    for place in range(len(rows) - 1):
+        (first, before), (second, after) = rows[place : place + 2]
+        if (first, second) == ("-U", "+U"):
+            found[place : place + 2] = updated(before, after, keys)
+    return tuple(found)
 
 
 def _metadata(what: str, change: Change, event: Event) -> Any:

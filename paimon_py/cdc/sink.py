@@ -15,19 +15,18 @@ from paimon_py.catalog import Catalog
 from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
 from paimon_py.cdc.evolve import changes_for
+from paimon_py.cdc.fitting import fitting
 from paimon_py.cdc.routes import Routes
-from paimon_py.cdc.rows import rows_of
+from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
 from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
-from paimon_py.spec.schema import ROW_KINDS
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
-from paimon_py.write.align import KindRules, kind_rules
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
     "debezium-json": debezium.decode, "canal-json": canal.decode, "maxwell-json": maxwell.decode,
@@ -134,9 +133,9 @@ class Sink:
         ready: dict[str, tuple[Table, pa.Table]] = {}
         altered: dict[str, int] = {}
         for name, changes in taken.items():
-            table, fitting, altered[name] = self._prepared(name, changes, letters)
+            table, fit, altered[name] = self._prepared(name, changes, letters)
             if table is not None:
-                ready[name] = table, self._rows(table, name, fitting, letters)
+                ready[name] = table, self._rows(table, name, fit, letters)
         self._require_same_step([table for table, data in ready.values() if data.num_rows], step)
         if letters:
             self._bury(letters, step)
@@ -188,7 +187,7 @@ class Sink:
         """The table in a schema that holds the rows, the changes that it can hold, and how often it was altered."""
         refused: dict[tuple[SourceColumn, ...], str] = {}
         known: set[tuple[SourceColumn, ...]] = set()
-        table, altered, fitting = None, 0, []
+        table, asks, altered, taken = None, None, 0, []
         for item in changes:
             shape = item.change.columns
             if shape not in known:
@@ -202,13 +201,14 @@ class Sink:
             kind = item.change.rows[0][0]
             if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
                 reason = f"the table has no primary key: no place for rows of kind {kind}"
-            if reason is None and table is not None and table.schema.primary_keys:
-                reason = _refused(item.change, kind_rules(table.schema))
+            if reason is None and table is not None:
+                asks = asks or fitting(table.schema)
+                reason = asks.refused(item.change) if asks else None
             if reason is None:
-                fitting.append(item)
+                taken.append(item)
             else:
                 letters.append(_Letter(item.event, name, reason))
-        return table, fitting, altered
+        return table, taken, altered
 
     def _shaped(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
         """The table after what the columns of a change ask for, and the number of changes to its schema.
@@ -244,7 +244,7 @@ class Sink:
         )  # fmt: skip
 
     def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
-        found = rows_of(table.schema.fields, [item.change for item in taken])
+        found = rows_for(table.schema.fields, [item.change for item in taken], fitting(table.schema))
         letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
         return found.data if table.schema.primary_keys else found.data.drop_columns(["_row_kind"])
 
@@ -268,12 +268,6 @@ class Sink:
             return 0
         done = table.write_arrow(data, user=self.user, identifier=step)
         return 0 if done.already_committed else int(data.num_rows)
-
-
-def _refused(change: Change, rules: KindRules) -> str | None:
-    """Why the merge engine of a table could never merge a change; None: it can, or its options drop what it cannot."""
-    takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
-    return rules.refused if takes_back - set(rules.dropped) else None
 
 
 def _digest(events: Iterable[Event]) -> str:
