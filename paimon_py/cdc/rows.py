@@ -42,7 +42,7 @@ def rows_for(fields: Sequence[Field], changes: Sequence[Change], asks: Fitting |
     shapes: dict[tuple[SourceColumn, ...], list[int]] = {}
     for number, change in enumerate(changes):
         shapes.setdefault(change.columns, []).append(number)
-    bad: dict[int, str] = {}
+    bad = {number: next(iter(change.lacking.values())) for number, change in enumerate(changes) if change.lacking}
     tables, orders = [], []
     for columns, numbers in shapes.items():
         owners = [number for number in numbers for _ in changes[number].rows]

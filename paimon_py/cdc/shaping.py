@@ -48,6 +48,9 @@ class Shaping:
             plan = self._plans[shape] = self._planned(change, keys, is_delete)
         if isinstance(plan, Bad):
             return plan
+        lost = [reason for name, reason in change.lacking.items() if name not in plan.gone]
+        if lost:
+            return Bad(lost[0])
         if plan.same:
             return change
         rows = change.rows if keys == change.keys else _moved(change.rows, keys)
@@ -58,7 +61,7 @@ class Shaping:
         if plan.added:
             more = {name: _metadata(what, change, event) for what, name in plan.added}
             rows = tuple((kind, {**row, **more}) for kind, row in rows)
-        return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows)
+        return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows, lacking={})
 
     def _planned(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
         routes = self._routes
@@ -67,6 +70,10 @@ class Shaping:
             raise UsageError(f"table {change.table!r} has its primary key {list(keys)} left out in part")
         modes = frozenset(routes.types)
         columns = [mapped(column, modes) for column in change.columns if column.name not in gone]
+        refused = [column for column in columns if column.refused]
+        if refused:
+            out = f"{change.table}.{refused[0].name}"
+            return Bad(f"{refused[0].refused}: Routes(without=[{out!r}]) leaves it out")
         added = tuple(routes.metadata.items())
         columns += [SourceColumn(name, *METADATA[what]) for what, name in added]
         try:

@@ -5,6 +5,7 @@ Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from paimon_py.catalog import Catalog
 from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
-from paimon_py.cdc.evolve import changes_for
+from paimon_py.cdc.evolve import changes_for, to_nanoseconds
 from paimon_py.cdc.fitting import fitting
 from paimon_py.cdc.routes import Routes
 from paimon_py.cdc.rows import rows_for
@@ -22,6 +23,7 @@ from paimon_py.cdc.shaping import Shaping
 from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
 from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
+from paimon_py.expr.predicate import col
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.type_text import sql_type, with_nullability
@@ -29,7 +31,7 @@ from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
-    "debezium-json": debezium.decode, "canal-json": canal.decode, "maxwell-json": maxwell.decode,
+    "debezium-json": debezium.decode_parts, "canal-json": canal.decode_parts, "maxwell-json": maxwell.decode,
 }  # fmt: skip
 DEAD_LETTERS = Schema(
     [
@@ -66,6 +68,7 @@ class _Taken(msgspec.Struct, frozen=True):
     change: Change
 
 
+_NANOS_FROM, _NANOS_TO = map(datetime.datetime.fromisoformat, ("1678-01-01", "2261-12-31"))
 _NAMED = {"database": "database", "dead_letters": "table in the database"}
 
 
@@ -164,6 +167,11 @@ class Sink:
         skipped: dict[str, int] = {}
         for event in events:
             decoded = self._decode(event)
+            if not isinstance(decoded, (Change, Bad, NoChange)):
+                raise UsageError(
+                    f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
+                    f" as of the one at {event.position!r} of topic {event.topic!r}"
+                )
             if isinstance(decoded, Bad):
                 letters.append(_Letter(event, "", decoded.reason))
                 continue
@@ -225,6 +233,13 @@ class Sink:
             raise UsageError(asked.reason)
         if not asked:
             return table, 0
+        for name in to_nanoseconds(table.schema.fields, asked):
+            outside = (col(name) < _NANOS_FROM) | (col(name) > _NANOS_TO)
+            if table.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
+                raise UsageError(
+                    f"column {name!r} holds years before {_NANOS_FROM.year} or after {_NANOS_TO.year}, which a"
+                    " TIMESTAMP(9) does not hold: nanoseconds cannot be kept beside them"
+                )
         table.alter(*asked)
         return self._catalog.table(full), len(asked)
 
