@@ -22,7 +22,15 @@ from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
-from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
+from paimon_py.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CorruptionError,
+    DatabaseNotFoundError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
 from paimon_py.expr.predicate import col
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
@@ -107,6 +115,7 @@ class Sink:
         self.dead_letters = dead_letters
         self._shaping = Shaping(self.routes)
         self._catalog, self._database = catalog, database
+        self._asked: int | None = None
         self._decode = format if callable(format) else DECODERS[format]
 
     def write(self, events: object, *, identifier: int) -> Synced:
@@ -119,11 +128,11 @@ class Sink:
         Args:
             events: what `events_of` takes.
         Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
-            another schema.
+            another schema. The first call looks at the latest snapshot of every table in the database.
         Raises:
             UsageError: what is no event, or a source table named like the one for dead letters.
-            UsageError, CommitConflictError: a table has committed a larger identifier, or other events under this one:
-                the place in the source was lost. No row is written.
+            UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user, or
+                other events under this one: the place in the source was lost. Nothing is created, altered or written.
             PaimonError: errors of storage and of commits as they are.
         """
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
@@ -131,35 +140,64 @@ class Sink:
         given = list(events_of(events))
         step = StepNumber(identifier, _digest(given))
         taken, letters, skipped = self._sorted(given)
+        known = self._known(step, taken) if taken or letters else {}
         if taken or letters:
             self._catalog.create_database(self._database, exist_ok=True)
         ready: dict[str, tuple[Table, pa.Table]] = {}
         altered: dict[str, int] = {}
         for name, changes in taken.items():
-            table, fit, altered[name] = self._prepared(name, changes, letters)
+            table, fit, altered[name] = self._prepared(known.get(name), name, changes, letters)
             if table is not None:
                 ready[name] = table, self._rows(table, name, fit, letters)
-        self._require_same_step([table for table, data in ready.values() if data.num_rows], step)
         if letters:
             self._bury(letters, step)
         rows = {name: self._commit(table, data, step) for name, (table, data) in ready.items()}
         return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
 
-    def _require_same_step(self, tables: Iterable[Table], step: StepNumber) -> None:
-        """Refuse a step that is not the one that a table has committed under its number, before any row is written.
+    def _known(self, step: StepNumber, targets: Iterable[str]) -> dict[str, Table]:
+        """The tables that are there, after each was asked whether it may get the step; nothing is changed before.
+
+        All tables of the database are asked, unless this sink has written a smaller number before: then those of the
+        step. A table that is not of the step and cannot be read stops no step.
+        Raises: UsageError, CommitConflictError for a step that a table knows otherwise.
+        """
+        wanted = {*targets, self.dead_letters}
+        every = set() if self._asked is not None and self._asked < step else self._listed()
+        found: dict[str, Table] = {}
+        for name in sorted(wanted | every):
+            try:
+                table = self._catalog.table(f"{self._database}.{name}")
+                self._require_same_step(table, step)
+            except (TableNotFoundError, DatabaseNotFoundError):
+                continue
+            except (UnsupportedError, CorruptionError):
+                if name in wanted:
+                    raise
+                continue
+            found[name] = table
+        self._asked = step
+        return found
+
+    def _listed(self) -> set[str]:
+        try:
+            return set(self._catalog.tables(self._database))
+        except DatabaseNotFoundError:
+            return set()
+
+    def _require_same_step(self, table: Table, step: StepNumber) -> None:
+        """Refuse a step that is not the one that a table has committed under its number.
 
         Raises: UsageError, CommitConflictError
         """
-        for table in tables:
-            try:
-                committed_before(table._root, table.schema, CommitLabel(self.user, step))
-            except (UsageError, CommitConflictError) as error:
-                kind = UsageError if isinstance(error, UsageError) else CommitConflictError
-                raise kind(
-                    f"{table.name}: {error}. In a sink this means that the place in the source was lost, or is older"
-                    f" than the tables, and identifier {int(step)} holds other events now. Bring the newest checkpoint"
-                    " back; or let the source begin after what the tables have, under a new name as user="
-                ) from error
+        try:
+            committed_before(table._root, table.schema, CommitLabel(self.user, step))
+        except (UsageError, CommitConflictError) as error:
+            kind = UsageError if isinstance(error, UsageError) else CommitConflictError
+            raise kind(
+                f"{table.name}: {error}. In a sink this means that the place in the source was lost, or is older"
+                f" than the tables, and identifier {int(step)} holds other events now. Bring the newest checkpoint"
+                " back; or let the source begin after what the tables have, under a new name as user="
+            ) from error
 
     def _sorted(self, events: Iterable[Event]) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
         taken: dict[str, list[_Taken]] = {}
@@ -190,12 +228,12 @@ class Sink:
         return taken, letters, skipped
 
     def _prepared(
-        self, name: str, changes: Sequence[_Taken], letters: list[_Letter]
+        self, table: Table | None, name: str, changes: Sequence[_Taken], letters: list[_Letter]
     ) -> tuple[Table | None, list[_Taken], int]:
         """The table in a schema that holds the rows, the changes that it can hold, and how often it was altered."""
         refused: dict[tuple[SourceColumn, ...], str] = {}
         known: set[tuple[SourceColumn, ...]] = set()
-        table, asks, altered, taken = None, None, 0, []
+        asks, altered, taken = None, 0, []
         for item in changes:
             shape = item.change.columns
             if shape not in known:
@@ -275,7 +313,6 @@ class Sink:
             "reason": [letter.reason for letter in letters], "key": [letter.event.key for letter in letters],
             "value": [letter.event.value for letter in letters],
         }  # fmt: skip
-        self._require_same_step([table], step)
         self._commit(table, pa.table(columns), step)
 
     def _commit(self, table: Table, data: pa.Table, step: StepNumber) -> int:

@@ -181,7 +181,7 @@ def test_mapped_types_of_mysql(catalog):
 
 
 def test_everything_as_text(catalog):
-    target = Sink(catalog, "lake", user="u", format="canal-json", routes=Routes(types=("to-string",)))
+    target = Sink(catalog, "lake", user="canal", format="canal-json", routes=Routes(types=("to-string",)))
     assert target.write([of_canal(ROW, MYSQL), of_canal({**ROW, "b": "\u00ff"}, MYSQL)], identifier=1).dead == 1
     assert set(types(catalog).values()) == {"STRING", "STRING NOT NULL"}
     assert rows(catalog) == [{**ROW, "b": "ä"}]
