@@ -20,11 +20,16 @@ _OF_EVENTS = ("topic", "partition", "offset", "timestamp")
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What becomes of all changes of one shape. `added`: metadata by the names of their columns. `same`: nothing."""
+    """What becomes of all changes of one shape.
+
+    `added`: metadata by the names of their columns. `renamed`: the names here of columns that have others.
+    `same`: nothing.
+    """
 
     columns: tuple[SourceColumn, ...]
     gone: frozenset[str]
     added: tuple[tuple[str, str], ...]
+    renamed: dict[str, str]
     same: bool
 
 
@@ -58,9 +63,13 @@ class Shaping:
             rows = tuple(
                 (kind, {name: value for name, value in row.items() if name not in plan.gone}) for kind, row in rows
             )
+        if plan.renamed:
+            here = plan.renamed
+            rows = tuple((kind, {here.get(name, name): value for name, value in row.items()}) for kind, row in rows)
         if plan.added:
             more = {name: _metadata(what, change, event) for what, name in plan.added}
             rows = tuple((kind, {**row, **more}) for kind, row in rows)
+        keys = tuple(map(self._routes.named, keys))
         return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows, lacking={})
 
     def _planned(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
@@ -74,7 +83,9 @@ class Shaping:
         if refused:
             out = f"{change.table}.{refused[0].name}"
             return Bad(f"{refused[0].refused}: Routes(without=[{out!r}]) leaves it out")
-        added = tuple(routes.metadata.items())
+        renamed = {column.name: routes.named(column.name) for column in columns}
+        columns = [msgspec.structs.replace(column, name=renamed[column.name]) for column in columns]
+        added = tuple((what, routes.named(name)) for what, name in routes.metadata.items())
         columns += [SourceColumn(name, *METADATA[what]) for what, name in added]
         try:
             columns += _computed(routes, change.table, columns, is_delete)
@@ -83,8 +94,10 @@ class Shaping:
         names = [column.name for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            return Bad(f"columns {twice} are there twice: in the source, computed or as metadata")
-        return _Plan(tuple(columns), gone, added, tuple(columns) == change.columns and keys == change.keys)
+            return Bad(f"columns {twice} are there twice: in the source (in another case), computed or as metadata")
+        renamed = {name: here for name, here in renamed.items() if name != here}
+        same = tuple(columns) == change.columns and keys == change.keys
+        return _Plan(tuple(columns), gone, added, renamed, same)
 
 
 def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete: bool) -> list[SourceColumn]:
@@ -93,7 +106,11 @@ def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete
     Raises: UsageError for a column that a row has to have and lacks, and for a type that the function does not take.
     """
     known = {column.name: column for column in columns}
-    waiting = [one for one in routes.computations if one.table in ("", table)]
+    waiting = [
+        msgspec.structs.replace(one, name=routes.named(one.name), field=routes.named(one.field))
+        for one in routes.computations
+        if one.table in ("", table)
+    ]
     found: list[SourceColumn] = []
     while ready := [one for one in waiting if not one.field or one.field in known]:
         for one in ready:

@@ -283,7 +283,7 @@ class Sink:
 
     def _created(self, full: str, change: Change) -> Table:
         known = [column.name for column in change.columns]
-        parts = tuple(self.routes.partitions.get(change.table, ()))
+        parts = tuple(map(self.routes.named, self.routes.partitions.get(change.table, ())))
         for what, names in (("key", change.keys), ("partition key", parts)):
             if not set(names) <= set(known):
                 raise UsageError(f"the {what} {list(names)} is not among the columns {known}")
