@@ -34,6 +34,7 @@ from paimon_py.errors import (
 from paimon_py.expr.predicate import col
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.schema_changes import UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
@@ -271,6 +272,13 @@ class Sink:
             raise UsageError(asked.reason)
         if not asked:
             return table, 0
+        for each in asked:
+            if isinstance(each, UpdateColumnType) and each.column in table.schema.primary_keys:
+                raise UsageError(
+                    f"column {each.column!r} of the primary key is {sql_type(each.type)} in the event, and a key"
+                    " keeps its type: copy the table into one with the wider key, as docs/cdc.md shows under"
+                    " 'A key that widens', and write the dead letters again"
+                )
         for name in to_nanoseconds(table.schema.fields, asked):
             outside = (col(name) < _NANOS_FROM) | (col(name) > _NANOS_TO)
             if table.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:

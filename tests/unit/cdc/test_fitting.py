@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from paimon_py import Catalog, Schema
+from paimon_py import Catalog, Schema, SetOption
 from paimon_py.cdc import Change, Event, Routes, Sink, SourceColumn
 from paimon_py.spec.type_text import parse_type
 
@@ -159,3 +159,29 @@ def test_several_updates_in_one_event_move_by_the_key_of_routes(catalog):
     )  # fmt: skip
     sink.write([b"x"], identifier=1)
     assert rows(catalog) == [(1, 2), (2, 1)]
+
+
+def test_a_key_that_widens_names_the_way_out(catalog):
+    sink = Sink(catalog, "lake", user="u")
+    sink.write([event("c", None, {"id": 1})], identifier=1)
+    wide = json.loads(event("c", None, {"id": 2}).value)
+    key = {"schema": {"fields": [{"field": "id", "type": "string"}]}, "payload": {"id": "x"}}
+    catalog.drop_table("lake.t")
+    catalog.create_table("lake.t", Schema([("id", "INT NOT NULL"), ("region", "STRING"), ("v", "STRING")]), primary_key=["id"])
+    given = [Event(json.dumps(wide).encode(), json.dumps(key).encode())]
+    assert sink.write(given, identifier=2).dead == 1
+    assert "'A key that widens'" in reasons(catalog)[0] and "BIGINT" in reasons(catalog)[0]
+
+
+@pytest.mark.parametrize(("engine", "kept"), [("partial-update", "b"), ("first-row", "a")])
+def test_updates_where_rows_before_are_left_out(catalog, engine, kept):
+    """The way that the reason names: updates go on, deletes are dead letters."""
+    sink = Sink(catalog, "lake", user="u", options={"merge-engine": engine, "bucket": "1"})
+    sink.write([event("c", None, {"id": 1, "v": "a"})], identifier=1)
+    update = event("u", {"id": 1, "v": "a"}, {"id": 1, "v": "b"})
+    assert sink.write([update], identifier=2).dead == 1
+    assert "'ignore-update-before'" in reasons(catalog)[0]
+    catalog.table("lake.t").alter(SetOption("ignore-update-before", "true"))
+    gone, moved = event("d", {"id": 1, "v": "b"}, None), event("u", {"id": 1, "v": "b"}, {"id": 2, "v": "b"})
+    assert sink.write([update, gone, moved], identifier=3).dead == 2
+    assert rows(catalog) == [(1, None, kept)]
