@@ -167,10 +167,10 @@ class Sink:
         found: dict[str, Table] = {}
         for name in sorted(wanted | every):
             try:
-                table = self._catalog.table(f"{self._database}.{name}")
+                table = self._named(name)
+                if table is None:
+                    continue
                 self._require_same_step(table, step)
-            except (TableNotFoundError, DatabaseNotFoundError):
-                continue
             except (UnsupportedError, CorruptionError):
                 if name in wanted:
                     raise
@@ -178,6 +178,14 @@ class Sink:
             found[name] = table
         self._asked = step
         return found
+
+    def _named(self, name: str) -> Table | None:
+        """The table, None where there is none, or none can have the name: its changes become dead letters then."""
+        try:
+            table = self._catalog.table(f"{self._database}.{name}")
+        except (TableNotFoundError, DatabaseNotFoundError, UsageError):
+            return None
+        return table if type(table) is Table else None
 
     def _listed(self) -> set[str]:
         try:
@@ -267,6 +275,8 @@ class Sink:
             table = table or self._catalog.table(full)
         except TableNotFoundError:
             return self._created(full, change), 0
+        if type(table) is not Table:
+            raise UsageError(f"{full!r} is a system table: give the source table another name by names= of Routes")
         asked = changes_for(table.schema.fields, change.columns, self.routes.types)
         if isinstance(asked, Bad):
             raise UsageError(asked.reason)

@@ -109,3 +109,11 @@ def test_what_was_committed_stays_known_when_snapshots_expire(catalog):
     assert sink(catalog).write([event(1)], identifier=0).rows == {"t": 0}
     with pytest.raises(CommitConflictError, match="other events"):
         sink(catalog).write([event(2)], identifier=0)
+
+
+@pytest.mark.parametrize("name", ["../../x", "a b/c", "a$b", "t$files", ".", "x\0y"])
+def test_a_source_table_of_an_impossible_name_is_a_dead_letter(catalog, name):
+    target = sink(catalog)
+    target.write([event(1)], identifier=0)
+    done = target.write([event(2, name), event(3)], identifier=1)
+    assert (done.dead, done.rows.get("t"), ids(catalog)) == (1, 1, [1, 3])
