@@ -22,8 +22,9 @@ from paimon_py.cdc.opening import (
     table_of,
     text_columns,
     updated,
+    whole,
 )
-from paimon_py.spec.types import MAX_LENGTH, STRING, Atomic, Root
+from paimon_py.spec.types import MAX_LENGTH, STRING, ArrayType, Atomic, Root
 
 _TYPE = re.compile(r"\s*([a-z ]+?)\s*(?:\((.*)\))?\s*((?:unsigned|zerofill|\s)*)", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"'((?:[^']|'')*)'")
@@ -33,12 +34,22 @@ _WHOLE = {
     "year": (Root.INT, Root.INT),
 }  # fmt: skip
 _TEXTS = ("tinytext", "text", "mediumtext", "longtext", "json", "enum", "string")
+_NATIONAL = ("nchar", "nvarchar", "national char", "national varchar", "national character")
+_SHAPES = (
+    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection",
+    "geomcollection",
+)  # fmt: skip
 _BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 
 
-@decoder
 def decode(event: Event) -> Decoded:
     """One event → the change it tells of, or why it is none. Never raises for what an event holds."""
+    return whole(decode_parts(event))
+
+
+@decoder
+def decode_parts(event: Event) -> Decoded:
+    """What `decode` tells, also of events with columns that cannot be taken, which routes may leave out."""
     root = as_object(ANY.decode(event.value or b""), "the event")
     kind = root.get("type")
     if kind == "TRUNCATE":
@@ -54,9 +65,6 @@ def decode(event: Event) -> Decoded:
     types = as_object(declared, "'mysqlType'")
     columns = tuple(_column(name, text) for name, text in types.items())
     check_names(rows, columns)
-    enums = {name: text for name, text in types.items() if text[:4].lower() == "enum"}
-    if enums:
-        rows = tuple((row_kind, _named(row, enums)) for row_kind, row in rows)
     return Change(database, table, columns, keys, rows, origin)
 
 
@@ -80,33 +88,26 @@ def _rows(kind: Any, data: list[dict[str, Any]], root: dict[str, Any], keys: tup
     return tuple(row for after, part in zip(data, old, strict=True) for row in updated({**after, **part}, after, keys))
 
 
-def _named(row: dict[str, Any], enums: dict[str, str]) -> dict[str, Any]:
-    """The row with names in place of the numbers that enumerations have in the log."""
-    found = dict(row)
-    for name, text in enums.items():
-        names, value = _QUOTED.findall(text), row[name]
-        if isinstance(value, str) and value not in names and value.isdecimal() and 0 < int(value) <= len(names):
-            found[name] = names[int(value) - 1].replace("''", "'")
-    return found
-
-
 @functools.lru_cache(maxsize=4096)
-def _column(name: str, text: str) -> SourceColumn:
+def _column(name: str, text: Any) -> SourceColumn:
     """The column of a MySQL type, such as `decimal(10,2) unsigned`.
 
-    Raises: Damaged for a type that is not taken.
+    A type that is not taken makes a column that is refused.
     """
     match = _TYPE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
-        raise Damaged(f"column {name!r} has no type of MySQL: {text!r}")
+        return SourceColumn(name, STRING, "string", refused=f"column {name!r} has no type of MySQL: {text!r}")
     base, inner, unsigned = match[1].lower(), match[2], "unsigned" in match[3].lower()
     base = base.removesuffix(" precision")
-    if base == "enum":
-        return SourceColumn(name, STRING, "string")
+    if base in ("enum", "set"):
+        choices = tuple(found.replace("''", "'") for found in _QUOTED.findall(inner or ""))
+        kind = STRING if base == "enum" else ArrayType(STRING)
+        return SourceColumn(name, kind, f"{base} text", choices=choices)
     numbers = [int(part) for part in (inner or "").split(",") if part.strip().isdecimal()]
     found = _number(base, numbers, unsigned) or _other(base, numbers)
     if found is None:
-        raise Damaged(f"column {name!r} has the type {text!r}, which is not taken: leave the column out")
+        reason = f"column {name!r} has the type {text!r}, which is not taken"
+        return SourceColumn(name, STRING, "string", refused=reason)
     return SourceColumn(name, *found, declared=f"{base} unsigned" if unsigned else base)
 
 
@@ -134,8 +135,12 @@ def _other(base: str, numbers: list[int]) -> tuple[Atomic, str] | None:
     if base in ("char", "varchar"):
         root = Root.CHAR if base == "char" else Root.VARCHAR
         return (Atomic(root, length=length) if length else STRING), "string"
-    if base in _TEXTS:
+    if base in _TEXTS or base in _NATIONAL:
         return STRING, "string"
+    if base in _SHAPES:
+        return STRING, "mysql geometry"
+    if base == "bit" and 1 < length <= 64:
+        return Atomic(Root.BINARY, length=(length + 7) // 8), "bit number"
     if base in ("binary", "varbinary") or base in _BLOBS:
         return Atomic(Root.VARBINARY, length=MAX_LENGTH if base in _BLOBS else length or MAX_LENGTH), "latin text"
     if base == "date":

@@ -9,6 +9,7 @@ import base64
 import binascii
 import math
 import re
+import struct
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.cdc.event import SourceColumn
+from paimon_py.cdc.geometry import geo_json, of_mysql
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.files.cast import cast
 from paimon_py.spec.types import MAX_LENGTH
@@ -27,6 +29,8 @@ MISFITS = (ValueError, TypeError, ArithmeticError, RecursionError, binascii.Erro
 
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?", re.ASCII)
 _DIGITS = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+_ZEROS = re.compile(r"(\.[0-9]{6})0+(?![0-9])", re.ASCII)
+_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]", re.ASCII)
 _WIDE = Context(prec=200)
 _JSON = msgspec.json.Encoder(decimal_format="number")
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -37,6 +41,8 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
 
     Raises: one of `MISFITS` if any value does not fit exactly.
     """
+    if column.refused:
+        raise ValueError(column.refused)
     if column.read_as is not None:
         inner = build(msgspec.structs.replace(column, type=column.read_as, read_as=None), raw)
         if pa.types.is_binary(inner.type):
@@ -47,12 +53,14 @@ def build(column: SourceColumn, raw: Sequence[Any]) -> pa.Array:
     arrow = to_arrow_type(column.type)
     if column.encoding in _WHOLE:
         _require(values, {int})
+        _require_of_day(values, column.encoding)
         return pa.array(values, _WHOLE[column.encoding]).cast(arrow)
     if column.encoding in ("micros of day", "clock text"):
         _require(values, {int})
+        _require_of_day(values, column.encoding)
         return pa.array(values, pa.time64("us")).cast(arrow)
     if column.encoding == "instant":
-        return pa.array(values, pa.string()).cast(pa.timestamp("us", "UTC")).cast(arrow)
+        return pa.array(values, pa.string()).cast(pa.timestamp(arrow.unit, "UTC")).cast(arrow)
     if column.encoding == "time text":
         return pa.array(values, pa.string()).cast(arrow)
     if column.encoding == "boolean":
@@ -70,6 +78,12 @@ def _require(values: Sequence[Any], allowed: set[type]) -> None:
     strange = set(map(type, values)) - allowed - {type(None)}
     if strange:
         raise TypeError(f"expected {', '.join(sorted(kind.__name__ for kind in allowed))}")
+
+
+def _require_of_day(values: Sequence[Any], encoding: str) -> None:
+    end = _DAYS.get(encoding)
+    if end is not None and any(value is not None and not 0 <= value < end for value in values):
+        raise ValueError("a TIME is within one day")
 
 
 def _require_lengths(made: pa.Array, length: int) -> None:
@@ -179,6 +193,66 @@ def _clock_text(value: Any, column: SourceColumn) -> int:
     return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + int((match[4] or "").ljust(6, "0"))
 
 
+def _instant(value: Any, column: SourceColumn) -> str:
+    return _ZEROS.sub(r"\1", _string(value, column))
+
+
+def is_finer_than_micros(value: Any) -> bool:
+    """Whether the text of an instant has parts of a microsecond."""
+    return isinstance(value, str) and _FINE.search(value) is not None
+
+
+def _enum_text(value: Any, column: SourceColumn) -> str:
+    """The name, where the log has its number."""
+    text = _string(value, column)
+    if text not in column.choices and _DIGITS.fullmatch(text) and 0 < int(text) <= len(column.choices):
+        return column.choices[int(text) - 1]
+    return text
+
+
+def _set_text(value: Any, column: SourceColumn) -> list[str]:
+    """The names of a set, of which the log has the number whose bits they are."""
+    text = _string(value, column)
+    if _DIGITS.fullmatch(text):
+        number = int(text)
+        if not 0 <= number < 1 << len(column.choices):
+            raise ValueError(f"the set has {len(column.choices)} names")
+        return [name for place, name in enumerate(column.choices) if number >> place & 1]
+    names = text.split(",") if text else []
+    if not set(names) <= set(column.choices):
+        raise ValueError("expected names of the set, or the number of their bits")
+    return names
+
+
+def _set_as_text(value: Any, column: SourceColumn) -> str:
+    return f"[{','.join(_set_text(value, column))}]"
+
+
+def _bit_number(value: Any, column: SourceColumn) -> bytes:
+    """Bits of which the log has the number; base64, as Java reads them, where it is none."""
+    text = _string(value, column)
+    length = getattr(column.type, "length", 0) or 0
+    if _DIGITS.fullmatch(text):
+        return int(text).to_bytes(length, "big")
+    return _bytes(value, column)
+
+
+def _geometry(value: Any, column: SourceColumn) -> str:
+    if not isinstance(value, dict):
+        raise TypeError("expected an object with wkb")
+    srid = value.get("srid")
+    if not isinstance(srid, (int, type(None))):
+        raise TypeError("expected a number as srid")
+    if value.get("wkb") is None and "x" in value and "y" in value:
+        point = struct.pack("<BIdd", 1, 1, _float(value["x"], column), _float(value["y"], column))
+        return geo_json(point, srid or 0)
+    return geo_json(_bytes(value.get("wkb"), column), srid or 0)
+
+
+def _mysql_geometry(value: Any, column: SourceColumn) -> str:
+    return of_mysql(_latin_text(value, column))
+
+
 def _bit_text(value: Any, column: SourceColumn) -> str:
     return "".join(f"{byte:08b}" for byte in _bytes(value, column)[::-1])
 
@@ -199,8 +273,11 @@ _VALUES: dict[str, Callable[[Any, SourceColumn], Any]] = {
     "any text": _text, "string": _string, "float": _float, "base64": _bytes, "bits": _bits, "decimal": _decimal,
     "whole text": _whole_text, "number text": _number_text, "float text": _float_text, "boolean text": _boolean_text,
     "latin text": _latin_text, "time text": _string, "clock text": _clock_text, "decimal text": _decimal_text,
-    "variable decimal": _variable_decimal, "bit text": _bit_text, "text bytes": _text_bytes, "instant": _string,
+    "variable decimal": _variable_decimal, "bit text": _bit_text, "text bytes": _text_bytes, "instant": _instant,
+    "enum text": _enum_text, "set text": _set_text, "set as text": _set_as_text, "bit number": _bit_number,
+    "geometry": _geometry, "mysql geometry": _mysql_geometry,
 }  # fmt: skip
+_DAYS = {"millis of day": 86_400_000, "micros of day": 86_400_000_000}
 _WHOLE = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "days": pa.int32(),
     "millis of day": pa.int32(), "millis": pa.int64(), "micros": pa.int64(), "nanos": pa.int64(),

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from paimon_py.cdc.columns import is_finer_than_micros
 from paimon_py.cdc.event import Change, Decoded, Event, NoChange, SourceColumn
 from paimon_py.cdc.opening import (
     ANY,
@@ -23,6 +24,7 @@ from paimon_py.cdc.opening import (
     origin_of,
     text_columns,
     updated,
+    whole,
 )
 from paimon_py.spec.types import BYTES, STRING, Atomic, Root
 
@@ -41,7 +43,6 @@ class _Envelope(msgspec.Struct):
 _ENVELOPE = msgspec.json.Decoder(_Envelope, float_hook=Decimal)
 
 
-@decoder
 def decode(event: Event) -> Decoded:
     """One event → the change it tells of, or why it is none. Never raises for what an event holds.
 
@@ -49,6 +50,12 @@ def decode(event: Event) -> Decoded:
     Cost: JSON is decoded once; a schema that was seen before is not read again.
     Source: Java emits -D and +I for every update, and fails without a row before.
     """
+    return whole(decode_parts(event))
+
+
+@decoder
+def decode_parts(event: Event) -> Decoded:
+    """What `decode` tells, also of events with columns that cannot be taken, which routes may leave out."""
     if event.topic.startswith("__debezium-heartbeat"):
         return NoChange("heartbeat")
     payload, schema = _opened(event.value or b"")
@@ -93,15 +100,25 @@ def change_of(
         raise Damaged(f"unknown operation {kind!r}")
     key, key_columns = key_of()
     columns = declared() if declared else ()
-    rows = _rows(kind, _row(payload, "before"), _row(payload, "after"), key)
+    lacking: dict[str, str] = {}
+    rows = _rows(kind, _row(payload, "before"), _row(payload, "after"), key, lacking)
     if kind == "d" and payload.get("before") is None:
         columns = key_columns
     elif declared is None:
         columns = text_columns(rows)
     check_names(rows, columns)
+    if any(column.encoding == "instant" for column in columns):
+        columns = tuple(_instant_column(column, rows) for column in columns)
     keys = tuple(key) or key_names(payload.get("pkNames"))
     origin = origin_of(source.get("db"), table, source.get("ts_ms"), source.get("schema"))
-    return Change(database, table, columns, keys, rows, origin)
+    return Change(database, table, columns, keys, rows, origin, lacking)
+
+
+def _instant_column(column: SourceColumn, rows: KindedRows) -> SourceColumn:
+    """The column with nanoseconds where a row has them: the schema of Connect does not tell."""
+    if column.encoding == "instant" and any(is_finer_than_micros(row[column.name]) for _, row in rows):
+        return msgspec.structs.replace(column, type=Atomic(Root.TIMESTAMP, precision=9))
+    return column
 
 
 def _without_operation(payload: dict[str, Any]) -> Decoded:
@@ -129,8 +146,10 @@ def _row(payload: dict[str, Any], name: str) -> dict[str, Any] | None:
 
 
 def _rows(
-    kind: str, before: dict[str, Any] | None, after: dict[str, Any] | None, key: dict[str, Any]
+    kind: str, before: dict[str, Any] | None, after: dict[str, Any] | None, key: dict[str, Any],
+    lacking: dict[str, str],
 ) -> KindedRows:  # fmt: skip
+    """The rows with their kinds; `lacking` gets the columns whose values the event does not hold."""
     if kind == "d":
         gone = before if before is not None else key
         if not gone:
@@ -138,29 +157,31 @@ def _rows(
         return (("-D", gone),)
     if after is None:
         raise Damaged("'after' is missing")
-    after = _available(after, before)
+    after = _available(after, before, lacking)
     if kind != "u":
         return (("+I", after),)
     if before is None:
         return (("+U", after),)
-    if any(_is_unavailable(value) for value in before.values()):
-        raise Damaged("the row before lacks a large value")
+    for name, value in before.items():
+        if _is_unavailable(value):
+            before = {**before, name: None}
+            lacking.setdefault(name, f"the row before lacks the large value of {name!r}")
     return updated(before, after, key)
 
 
-def _available(after: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+def _available(after: dict[str, Any], before: dict[str, Any] | None, lacking: dict[str, str]) -> dict[str, Any]:
     """The row with large values that did not change taken from the row before."""
     lost = [name for name, value in after.items() if _is_unavailable(value)]
     if not lost:
         return after
     kept = before or {}
     absent = [name for name in lost if name not in kept or _is_unavailable(kept[name])]
-    if absent:
-        raise Damaged(
+    for name in absent:
+        lacking[name] = (
             f"the event lacks the unchanged large values of {absent}: "
             "ALTER TABLE … REPLICA IDENTITY FULL in the source brings them"
         )
-    return {**after, **{name: kept[name] for name in lost}}
+    return {**after, **{name: None if name in lacking else kept[name] for name in lost}}
 
 
 def _is_unavailable(value: Any) -> bool:
@@ -220,6 +241,9 @@ _NAMED: dict[str, tuple[str, Atomic]] = {
     "org.apache.kafka.connect.data.Time": ("millis of day", Atomic(Root.TIME, precision=3)),
     "io.debezium.time.MicroTime": ("micros of day", Atomic(Root.TIME, precision=3)),
     "io.debezium.data.VariableScaleDecimal": ("variable decimal", STRING),
+    "io.debezium.data.geometry.Point": ("geometry", STRING),
+    "io.debezium.data.geometry.Geometry": ("geometry", STRING),
+    "io.debezium.data.geometry.Geography": ("geometry", STRING),
 }
 _PLAIN: dict[str, tuple[str, Atomic]] = {
     "int8": ("int8", Atomic(Root.TINYINT)), "int16": ("int16", Atomic(Root.SMALLINT)),
@@ -232,13 +256,23 @@ _PLAIN: dict[str, tuple[str, Atomic]] = {
 
 
 def column_of(field: dict[str, Any]) -> SourceColumn:
-    """The column that a field of a schema of Connect declares.
+    """The column that a field of a schema of Connect declares, refused where its type is not known.
 
-    Raises: Damaged.
+    Raises: Damaged for a field without a name.
     """
-    name, plain, logical = field.get("field"), field.get("type"), field.get("name")
-    if not isinstance(name, str) or not isinstance(plain, str) or plain not in _PLAIN:
-        raise Damaged(f"the schema declares a field without a name or of unknown type: {plain!r}")
+    name = field.get("field")
+    if not isinstance(name, str):
+        raise Damaged("the schema declares a field without a name")
+    try:
+        return _typed(name, field)
+    except Damaged as error:
+        return SourceColumn(name, STRING, "string", refused=str(error))
+
+
+def _typed(name: str, field: dict[str, Any]) -> SourceColumn:
+    plain, logical = field.get("type"), field.get("name")
+    if not isinstance(plain, str) or plain not in _PLAIN:
+        raise Damaged(f"the schema declares column {name!r} of unknown type {plain!r}")
     if logical == "org.apache.kafka.connect.data.Decimal":
         return _decimal_column(name, field)
     if logical == "io.debezium.data.Bits":

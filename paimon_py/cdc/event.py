@@ -35,6 +35,9 @@ class SourceColumn(msgspec.Struct, frozen=True):
         declared: the type that the source names, where its name decides what a mapping makes of the column.
         read_as: the type that values are decoded to before they become those of `type`; None for `type` itself.
         computed: how the values come from those of another column; None for a column of the source.
+        choices: the names of an enumeration or a set, in their order.
+        refused: why the column cannot be taken; empty where it can. An event with it is a dead letter, unless routes
+            leave the column out.
     """
 
     name: str
@@ -44,13 +47,16 @@ class SourceColumn(msgspec.Struct, frozen=True):
     declared: str = ""
     read_as: DataType | None = None
     computed: Computed | None = None
+    choices: tuple[str, ...] = ()
+    refused: str = ""
 
 
 class Change(msgspec.Struct, frozen=True):
     """What one event did to one table: rows with their kinds, in order.
 
     `keys`: the primary key that the event declares, empty where there is none. A row of kind -D may hold keys only.
-    `origin`: what the event says of itself, by the names of metadata columns, as far as it does.
+    `origin`: what the event says of itself, by the names of metadata columns, as far as it does. `lacking`: columns
+    whose values the event does not hold, and why; NULL in the rows, which are not to be written with these columns.
     """
 
     database: str
@@ -59,6 +65,7 @@ class Change(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     rows: tuple[tuple[str, dict[str, Any]], ...]
     origin: Mapping[str, Any] = {}
+    lacking: Mapping[str, str] = {}
 
 
 class Bad(msgspec.Struct, frozen=True):

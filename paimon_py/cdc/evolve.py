@@ -33,6 +33,8 @@ def changes_for(
     known = {field.name: field.type for field in fields}
     found: list[AddColumn | UpdateColumnType] = []
     for column in columns:
+        if column.refused:
+            return Bad(column.refused)
         old = known.get(column.name)
         if old is None:
             found.append(AddColumn(column.name, with_nullability(column.type, True)))
@@ -48,6 +50,21 @@ def changes_for(
         if wide != old:
             found.append(UpdateColumnType(column.name, wide, keep_nullability=True))
     return tuple(found)
+
+
+def to_nanoseconds(fields: Sequence[Field], changes: Iterable[AddColumn | UpdateColumnType]) -> tuple[str, ...]:
+    """The columns that become finer than microseconds, and hold fewer years then."""
+    known = {field.name: field.type for field in fields}
+    return tuple(
+        str(change.column)
+        for change in changes
+        if isinstance(change, UpdateColumnType) and _is_of_nanos(change.type)
+        and not _is_of_nanos(known[str(change.column)])
+    )  # fmt: skip
+
+
+def _is_of_nanos(kind: DataType) -> bool:
+    return isinstance(kind, Atomic) and kind.root is Root.TIMESTAMP and (kind.precision or 0) > 6
 
 
 def wider(old: DataType, new: DataType) -> DataType | None:

@@ -63,6 +63,8 @@ def _as_text(column: SourceColumn) -> SourceColumn:
         return _changed(column, STRING, column.encoding)
     if column.encoding in _PRINTED:
         return _changed(column, STRING, "string")
+    if column.encoding == "set text":
+        return _changed(column, STRING, "set as text")
     if column.encoding == "bits":
         return _changed(column, STRING, "bit text")
     return msgspec.structs.replace(column, type=STRING, read_as=column.type)

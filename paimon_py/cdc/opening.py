@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from paimon_py.cdc.event import Bad, Decoded, Event, NoChange, SourceColumn
+from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn
 from paimon_py.spec.types import STRING
 
 ANY = msgspec.json.Decoder(float_hook=Decimal)
@@ -38,6 +38,14 @@ def decoder(read: Callable[[Event], Decoded]) -> Callable[[Event], Decoded]:
             return Bad(str(error))
 
     return decode
+
+
+def whole(decoded: Decoded) -> Decoded:
+    """A change whose columns can all be taken; else why not."""
+    if not isinstance(decoded, Change):
+        return decoded
+    lost = [*decoded.lacking.values(), *(column.refused for column in decoded.columns if column.refused)]
+    return Bad(lost[0]) if lost else decoded
 
 
 def updated(before: dict[str, Any], after: dict[str, Any], keys: Iterable[str]) -> KindedRows:

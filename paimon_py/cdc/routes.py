@@ -47,6 +47,8 @@ class Routes(msgspec.Struct, frozen=True):
         computed: columns to compute, as `y=year(at)` for all tables that have the column, or `orders.y=year(at)`.
         metadata: names of columns by what the columns tell of the event: `database_name`, `schema_name`, `table_name`,
             `op_ts`, `topic`, `partition`, `offset` or `timestamp`.
+        case_sensitive: whether names that differ in case alone are two; False: tables and columns here have their names
+            in lower case, as in Java's catalogs with `case-sensitive` = `false`.
     """
 
     including: str = ".*"
@@ -63,6 +65,7 @@ class Routes(msgspec.Struct, frozen=True):
     types: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     metadata: Mapping[str, str] = {}
+    case_sensitive: bool = True
 
     def __post_init__(self) -> None:
         for name in ("including", "excluding", "databases"):
@@ -89,7 +92,11 @@ class Routes(msgspec.Struct, frozen=True):
         if not re.fullmatch(self.databases, database):
             return None
         name = table if self.merge_shards or not database else f"{database}_{table}"
-        return self.names.get(name, f"{self.prefix}{name}{self.suffix}")
+        return self.named(self.names.get(name, f"{self.prefix}{name}{self.suffix}"))
+
+    def named(self, name: str) -> str:
+        """The name here of a table or column, by the rule for case."""
+        return name if self.case_sensitive else name.lower()
 
     def keys_of(self, change: Change) -> tuple[str, ...]:
         """The primary key of the table of a change."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from paimon_py.cdc.columns import MISFITS, build
 from paimon_py.cdc.computed import computed
 from paimon_py.cdc.event import Change, SourceColumn
+from paimon_py.cdc.fitting import BRINGS_BEFORE, Fitting
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.files.cast import cast
 from paimon_py.spec.cast_rules import is_text
@@ -31,17 +32,22 @@ def rows_of(fields: Sequence[Field], changes: Sequence[Change]) -> ChangedRows:
 
     A change with a value that does not fit, or with NULL in a NOT NULL column, brings none of its rows.
     """
+    return rows_for(fields, changes, None)
+
+
+def rows_for(fields: Sequence[Field], changes: Sequence[Change], asks: Fitting | None) -> ChangedRows:
+    """The rows as `rows_of` makes them, and none of a change with a row that the table would lose."""
     schema = to_arrow_schema(fields)
     schema = schema.append(pa.field(ROW_KIND_COLUMN, pa.string()))
     shapes: dict[tuple[SourceColumn, ...], list[int]] = {}
     for number, change in enumerate(changes):
         shapes.setdefault(change.columns, []).append(number)
-    bad: dict[int, str] = {}
+    bad = {number: next(iter(change.lacking.values())) for number, change in enumerate(changes) if change.lacking}
     tables, orders = [], []
     for columns, numbers in shapes.items():
         owners = [number for number in numbers for _ in changes[number].rows]
         rows = [row for number in numbers for row in changes[number].rows]
-        part = _part(_Values(columns, rows, owners, bad), {field.name: field.type for field in fields}, schema)
+        part = _part(_Values(columns, rows, owners, bad), {field.name: field.type for field in fields}, schema, asks)
         tables.append(part)
         orders.extend(owners)
     joined = pa.concat_tables(tables) if tables else schema.empty_table()
@@ -110,11 +116,12 @@ class _Values:
         return make([value if fit else None for value, fit in zip(values, fits, strict=True)])
 
 
-def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema) -> pa.Table:
+def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema, asks: Fitting | None) -> pa.Table:
     arrays = []
+    kinds = [kind for kind, _ in values.rows]
     for field in schema:
         if field.name == ROW_KIND_COLUMN:
-            arrays.append(pa.array([kind for kind, _ in values.rows], pa.string()))
+            arrays.append(pa.array(kinds, pa.string()))
             continue
         if field.name in values.columns:
             array = values.fitted(field.name, types[field.name], field.type)
@@ -122,8 +129,12 @@ def _part(values: _Values, types: dict[str, DataType], schema: pa.Schema) -> pa.
             array = pa.nulls(len(values.rows), field.type)
         if not field.nullable and array.null_count:
             for place in np.flatnonzero(np.asarray(array.is_null())).tolist():
-                values.refuse(place, f"column {field.name!r} is NOT NULL and the event has no value for it")
+                way = f"; {BRINGS_BEFORE}" if kinds[place] in ("-D", "-U") else ""
+                values.refuse(place, f"column {field.name!r} is NOT NULL and the event has no value for it{way}")
         arrays.append(array)
+    if asks is not None:
+        for place, reason in asks.lost(kinds, dict(zip(schema.names, arrays, strict=True))).items():
+            values.refuse(place, reason)
     loose = pa.schema([field.with_nullable(True) for field in schema])
     return pa.Table.from_arrays(arrays, schema=loose)
 

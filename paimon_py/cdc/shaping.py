@@ -12,6 +12,7 @@ import msgspec
 from paimon_py.cdc.computed import type_of
 from paimon_py.cdc.event import Bad, Change, Event, SourceColumn
 from paimon_py.cdc.mapping import mapped
+from paimon_py.cdc.opening import KindedRows, updated
 from paimon_py.cdc.routes import METADATA, Routes
 from paimon_py.errors import UsageError
 
@@ -19,11 +20,16 @@ _OF_EVENTS = ("topic", "partition", "offset", "timestamp")
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What becomes of all changes of one shape. `added`: metadata by the names of their columns. `same`: nothing."""
+    """What becomes of all changes of one shape.
+
+    `added`: metadata by the names of their columns. `renamed`: the names here of columns that have others.
+    `same`: nothing.
+    """
 
     columns: tuple[SourceColumn, ...]
     gone: frozenset[str]
     added: tuple[tuple[str, str], ...]
+    renamed: dict[str, str]
     same: bool
 
 
@@ -47,17 +53,24 @@ class Shaping:
             plan = self._plans[shape] = self._planned(change, keys, is_delete)
         if isinstance(plan, Bad):
             return plan
+        lost = [reason for name, reason in change.lacking.items() if name not in plan.gone]
+        if lost:
+            return Bad(lost[0])
         if plan.same:
             return change
-        rows = change.rows
+        rows = change.rows if keys == change.keys else _moved(change.rows, keys)
         if plan.gone:
             rows = tuple(
                 (kind, {name: value for name, value in row.items() if name not in plan.gone}) for kind, row in rows
             )
+        if plan.renamed:
+            here = plan.renamed
+            rows = tuple((kind, {here.get(name, name): value for name, value in row.items()}) for kind, row in rows)
         if plan.added:
             more = {name: _metadata(what, change, event) for what, name in plan.added}
             rows = tuple((kind, {**row, **more}) for kind, row in rows)
-        return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows)
+        keys = tuple(map(self._routes.named, keys))
+        return msgspec.structs.replace(change, columns=plan.columns, keys=keys, rows=rows, lacking={})
 
     def _planned(self, change: Change, keys: tuple[str, ...], is_delete: bool) -> _Plan | Bad:
         routes = self._routes
@@ -66,7 +79,13 @@ class Shaping:
             raise UsageError(f"table {change.table!r} has its primary key {list(keys)} left out in part")
         modes = frozenset(routes.types)
         columns = [mapped(column, modes) for column in change.columns if column.name not in gone]
-        added = tuple(routes.metadata.items())
+        refused = [column for column in columns if column.refused]
+        if refused:
+            out = f"{change.table}.{refused[0].name}"
+            return Bad(f"{refused[0].refused}: Routes(without=[{out!r}]) leaves it out")
+        renamed = {column.name: routes.named(column.name) for column in columns}
+        columns = [msgspec.structs.replace(column, name=renamed[column.name]) for column in columns]
+        added = tuple((what, routes.named(name)) for what, name in routes.metadata.items())
         columns += [SourceColumn(name, *METADATA[what]) for what, name in added]
         try:
             columns += _computed(routes, change.table, columns, is_delete)
@@ -75,8 +94,10 @@ class Shaping:
         names = [column.name for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            return Bad(f"columns {twice} are there twice: in the source, computed or as metadata")
-        return _Plan(tuple(columns), gone, added, tuple(columns) == change.columns and keys == change.keys)
+            return Bad(f"columns {twice} are there twice: in the source (in another case), computed or as metadata")
+        renamed = {name: here for name, here in renamed.items() if name != here}
+        same = tuple(columns) == change.columns and keys == change.keys
+        return _Plan(tuple(columns), gone, added, renamed, same)
 
 
 def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete: bool) -> list[SourceColumn]:
@@ -85,7 +106,11 @@ def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete
     Raises: UsageError for a column that a row has to have and lacks, and for a type that the function does not take.
     """
     known = {column.name: column for column in columns}
-    waiting = [one for one in routes.computations if one.table in ("", table)]
+    waiting = [
+        msgspec.structs.replace(one, name=routes.named(one.name), field=routes.named(one.field))
+        for one in routes.computations
+        if one.table in ("", table)
+    ]
     found: list[SourceColumn] = []
     while ready := [one for one in waiting if not one.field or one.field in known]:
         for one in ready:
@@ -98,6 +123,16 @@ def _computed(routes: Routes, table: str, columns: list[SourceColumn], is_delete
     if lacking and not is_delete:
         raise UsageError(f"computed column {lacking[0]}: the event has no column {lacking[0].field!r}")
     return found
+
+
+def _moved(rows: KindedRows, keys: tuple[str, ...]) -> KindedRows:
+    """Updates as a delete and an insert where they move the key of the table, which is not that of the event."""
+    found = list(rows)
+    for place in range(len(rows) - 1):
+        (first, before), (second, after) = rows[place : place + 2]
+        if (first, second) == ("-U", "+U"):
+            found[place : place + 2] = updated(before, after, keys)
+    return tuple(found)
 
 
 def _metadata(what: str, change: Change, event: Event) -> Any:

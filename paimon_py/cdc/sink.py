@@ -5,6 +5,7 @@ Source: Java `FlinkCdcMultiTableSink`, `RichCdcMultiplexRecordEventParser`; dead
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -14,23 +15,32 @@ import pyarrow as pa
 from paimon_py.catalog import Catalog
 from paimon_py.cdc import canal, debezium, maxwell
 from paimon_py.cdc.event import Bad, Change, Decoded, Event, NoChange, SourceColumn, events_of
-from paimon_py.cdc.evolve import changes_for
+from paimon_py.cdc.evolve import changes_for, to_nanoseconds
+from paimon_py.cdc.fitting import fitting
 from paimon_py.cdc.routes import Routes
-from paimon_py.cdc.rows import rows_of
+from paimon_py.cdc.rows import rows_for
 from paimon_py.cdc.shaping import Shaping
 from paimon_py.commit.commit import committed_before
 from paimon_py.doors import mapped
-from paimon_py.errors import AlreadyExistsError, CommitConflictError, TableNotFoundError, UsageError
+from paimon_py.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CorruptionError,
+    DatabaseNotFoundError,
+    TableNotFoundError,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.expr.predicate import col
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.new_schema import Schema
-from paimon_py.spec.schema import ROW_KINDS
+from paimon_py.spec.schema_changes import UpdateColumnType
 from paimon_py.spec.type_text import sql_type, with_nullability
 from paimon_py.spec.users import StepNumber
 from paimon_py.table import Table
-from paimon_py.write.align import KindRules, kind_rules
 
 DECODERS: Mapping[str, Callable[[Event], Decoded]] = {
-    "debezium-json": debezium.decode, "canal-json": canal.decode, "maxwell-json": maxwell.decode,
+    "debezium-json": debezium.decode_parts, "canal-json": canal.decode_parts, "maxwell-json": maxwell.decode,
 }  # fmt: skip
 DEAD_LETTERS = Schema(
     [
@@ -67,6 +77,7 @@ class _Taken(msgspec.Struct, frozen=True):
     change: Change
 
 
+_NANOS_FROM, _NANOS_TO = map(datetime.datetime.fromisoformat, ("1678-01-01", "2261-12-31"))
 _NAMED = {"database": "database", "dead_letters": "table in the database"}
 
 
@@ -105,6 +116,7 @@ class Sink:
         self.dead_letters = dead_letters
         self._shaping = Shaping(self.routes)
         self._catalog, self._database = catalog, database
+        self._asked: int | None = None
         self._decode = format if callable(format) else DECODERS[format]
 
     def write(self, events: object, *, identifier: int) -> Synced:
@@ -117,11 +129,11 @@ class Sink:
         Args:
             events: what `events_of` takes.
         Cost: memory for the rows of all events; per table one commit, and one more for each shape of row that asks for
-            another schema.
+            another schema. The first call looks at the latest snapshot of every table in the database.
         Raises:
             UsageError: what is no event, or a source table named like the one for dead letters.
-            UsageError, CommitConflictError: a table has committed a larger identifier, or other events under this one:
-                the place in the source was lost. No row is written.
+            UsageError, CommitConflictError: a table of the database has committed a larger identifier for the user, or
+                other events under this one: the place in the source was lost. Nothing is created, altered or written.
             PaimonError: errors of storage and of commits as they are.
         """
         if not isinstance(identifier, int) or isinstance(identifier, bool) or identifier < 0:
@@ -129,35 +141,72 @@ class Sink:
         given = list(events_of(events))
         step = StepNumber(identifier, _digest(given))
         taken, letters, skipped = self._sorted(given)
+        known = self._known(step, taken) if taken or letters else {}
         if taken or letters:
             self._catalog.create_database(self._database, exist_ok=True)
         ready: dict[str, tuple[Table, pa.Table]] = {}
         altered: dict[str, int] = {}
         for name, changes in taken.items():
-            table, fitting, altered[name] = self._prepared(name, changes, letters)
+            table, fit, altered[name] = self._prepared(known.get(name), name, changes, letters)
             if table is not None:
-                ready[name] = table, self._rows(table, name, fitting, letters)
-        self._require_same_step([table for table, data in ready.values() if data.num_rows], step)
+                ready[name] = table, self._rows(table, name, fit, letters)
         if letters:
             self._bury(letters, step)
         rows = {name: self._commit(table, data, step) for name, (table, data) in ready.items()}
         return Synced(rows=rows, dead=len(letters), skipped=skipped, altered={k: v for k, v in altered.items() if v})
 
-    def _require_same_step(self, tables: Iterable[Table], step: StepNumber) -> None:
-        """Refuse a step that is not the one that a table has committed under its number, before any row is written.
+    def _known(self, step: StepNumber, targets: Iterable[str]) -> dict[str, Table]:
+        """The tables that are there, after each was asked whether it may get the step; nothing is changed before.
+
+        All tables of the database are asked, unless this sink has written a smaller number before: then those of the
+        step. A table that is not of the step and cannot be read stops no step.
+        Raises: UsageError, CommitConflictError for a step that a table knows otherwise.
+        """
+        wanted = {*targets, self.dead_letters}
+        every = set() if self._asked is not None and self._asked < step else self._listed()
+        found: dict[str, Table] = {}
+        for name in sorted(wanted | every):
+            try:
+                table = self._named(name)
+                if table is None:
+                    continue
+                self._require_same_step(table, step)
+            except (UnsupportedError, CorruptionError):
+                if name in wanted:
+                    raise
+                continue
+            found[name] = table
+        self._asked = step
+        return found
+
+    def _named(self, name: str) -> Table | None:
+        """The table, None where there is none, or none can have the name: its changes become dead letters then."""
+        try:
+            table = self._catalog.table(f"{self._database}.{name}")
+        except (TableNotFoundError, DatabaseNotFoundError, UsageError):
+            return None
+        return table if type(table) is Table else None
+
+    def _listed(self) -> set[str]:
+        try:
+            return set(self._catalog.tables(self._database))
+        except DatabaseNotFoundError:
+            return set()
+
+    def _require_same_step(self, table: Table, step: StepNumber) -> None:
+        """Refuse a step that is not the one that a table has committed under its number.
 
         Raises: UsageError, CommitConflictError
         """
-        for table in tables:
-            try:
-                committed_before(table._root, table.schema, CommitLabel(self.user, step))
-            except (UsageError, CommitConflictError) as error:
-                kind = UsageError if isinstance(error, UsageError) else CommitConflictError
-                raise kind(
-                    f"{table.name}: {error}. In a sink this means that the place in the source was lost, or is older"
-                    f" than the tables, and identifier {int(step)} holds other events now. Bring the newest checkpoint"
-                    " back; or let the source begin after what the tables have, under a new name as user="
-                ) from error
+        try:
+            committed_before(table._root, table.schema, CommitLabel(self.user, step))
+        except (UsageError, CommitConflictError) as error:
+            kind = UsageError if isinstance(error, UsageError) else CommitConflictError
+            raise kind(
+                f"{table.name}: {error}. In a sink this means that the place in the source was lost, or is older"
+                f" than the tables, and identifier {int(step)} holds other events now. Bring the newest checkpoint"
+                " back; or let the source begin after what the tables have, under a new name as user="
+            ) from error
 
     def _sorted(self, events: Iterable[Event]) -> tuple[dict[str, list[_Taken]], list[_Letter], dict[str, int]]:
         taken: dict[str, list[_Taken]] = {}
@@ -165,6 +214,11 @@ class Sink:
         skipped: dict[str, int] = {}
         for event in events:
             decoded = self._decode(event)
+            if not isinstance(decoded, (Change, Bad, NoChange)):
+                raise UsageError(
+                    f"a decoder makes a Change, a NoChange or a Bad of each event, not {type(decoded).__name__},"
+                    f" as of the one at {event.position!r} of topic {event.topic!r}"
+                )
             if isinstance(decoded, Bad):
                 letters.append(_Letter(event, "", decoded.reason))
                 continue
@@ -183,12 +237,12 @@ class Sink:
         return taken, letters, skipped
 
     def _prepared(
-        self, name: str, changes: Sequence[_Taken], letters: list[_Letter]
+        self, table: Table | None, name: str, changes: Sequence[_Taken], letters: list[_Letter]
     ) -> tuple[Table | None, list[_Taken], int]:
         """The table in a schema that holds the rows, the changes that it can hold, and how often it was altered."""
         refused: dict[tuple[SourceColumn, ...], str] = {}
         known: set[tuple[SourceColumn, ...]] = set()
-        table, altered, fitting = None, 0, []
+        asks, altered, taken = None, 0, []
         for item in changes:
             shape = item.change.columns
             if shape not in known:
@@ -202,13 +256,14 @@ class Sink:
             kind = item.change.rows[0][0]
             if reason is None and kind != "+I" and table is not None and not table.schema.primary_keys:
                 reason = f"the table has no primary key: no place for rows of kind {kind}"
-            if reason is None and table is not None and table.schema.primary_keys:
-                reason = _refused(item.change, kind_rules(table.schema))
+            if reason is None and table is not None:
+                asks = asks or fitting(table.schema)
+                reason = asks.refused(item.change) if asks else None
             if reason is None:
-                fitting.append(item)
+                taken.append(item)
             else:
                 letters.append(_Letter(item.event, name, reason))
-        return table, fitting, altered
+        return table, taken, altered
 
     def _shaped(self, table: Table | None, name: str, change: Change) -> tuple[Table, int]:
         """The table after what the columns of a change ask for, and the number of changes to its schema.
@@ -220,17 +275,33 @@ class Sink:
             table = table or self._catalog.table(full)
         except TableNotFoundError:
             return self._created(full, change), 0
+        if type(table) is not Table:
+            raise UsageError(f"{full!r} is a system table: give the source table another name by names= of Routes")
         asked = changes_for(table.schema.fields, change.columns, self.routes.types)
         if isinstance(asked, Bad):
             raise UsageError(asked.reason)
         if not asked:
             return table, 0
+        for each in asked:
+            if isinstance(each, UpdateColumnType) and each.column in table.schema.primary_keys:
+                raise UsageError(
+                    f"column {each.column!r} of the primary key is {sql_type(each.type)} in the event, and a key"
+                    " keeps its type: copy the table into one with the wider key, as docs/cdc.md shows under"
+                    " 'A key that widens', and write the dead letters again"
+                )
+        for name in to_nanoseconds(table.schema.fields, asked):
+            outside = (col(name) < _NANOS_FROM) | (col(name) > _NANOS_TO)
+            if table.scan(columns=[name], where=outside, limit=1).to_arrow().num_rows:
+                raise UsageError(
+                    f"column {name!r} holds years before {_NANOS_FROM.year} or after {_NANOS_TO.year}, which a"
+                    " TIMESTAMP(9) does not hold: nanoseconds cannot be kept beside them"
+                )
         table.alter(*asked)
         return self._catalog.table(full), len(asked)
 
     def _created(self, full: str, change: Change) -> Table:
         known = [column.name for column in change.columns]
-        parts = tuple(self.routes.partitions.get(change.table, ()))
+        parts = tuple(map(self.routes.named, self.routes.partitions.get(change.table, ())))
         for what, names in (("key", change.keys), ("partition key", parts)):
             if not set(names) <= set(known):
                 raise UsageError(f"the {what} {list(names)} is not among the columns {known}")
@@ -244,7 +315,7 @@ class Sink:
         )  # fmt: skip
 
     def _rows(self, table: Table, name: str, taken: Sequence[_Taken], letters: list[_Letter]) -> pa.Table:
-        found = rows_of(table.schema.fields, [item.change for item in taken])
+        found = rows_for(table.schema.fields, [item.change for item in taken], fitting(table.schema))
         letters.extend(_Letter(taken[number].event, name, reason) for number, reason in sorted(found.bad.items()))
         return found.data if table.schema.primary_keys else found.data.drop_columns(["_row_kind"])
 
@@ -260,7 +331,6 @@ class Sink:
             "reason": [letter.reason for letter in letters], "key": [letter.event.key for letter in letters],
             "value": [letter.event.value for letter in letters],
         }  # fmt: skip
-        self._require_same_step([table], step)
         self._commit(table, pa.table(columns), step)
 
     def _commit(self, table: Table, data: pa.Table, step: StepNumber) -> int:
@@ -268,12 +338,6 @@ class Sink:
             return 0
         done = table.write_arrow(data, user=self.user, identifier=step)
         return 0 if done.already_committed else int(data.num_rows)
-
-
-def _refused(change: Change, rules: KindRules) -> str | None:
-    """Why the merge engine of a table could never merge a change; None: it can, or its options drop what it cannot."""
-    takes_back = {1, 3} & {ROW_KINDS.index(kind) for kind, _ in change.rows}
-    return rules.refused if takes_back - set(rules.dropped) else None
 
 
 def _digest(events: Iterable[Event]) -> str:

@@ -25,13 +25,14 @@ _REMOVE_ON_DELETE = "partial-update.remove-record-on-delete"
 NO_RETRACTS = {
     "partial-update": (
         "the merge engine 'partial-update' does not take rows of kind -U or -D unless it is told what they do: set "
-        "the option 'ignore-delete' to leave them out, 'partial-update.remove-record-on-delete' to let -D remove the "
+        "the option 'ignore-update-before' to leave out -U, the row before an update, whose +U is taken, "
+        "'ignore-delete' to leave out both, 'partial-update.remove-record-on-delete' to let -D remove the "
         "whole row, or sequence groups ('fields.<f>.sequence-group') to take back the columns of a group, with "
         "'partial-update.remove-record-on-sequence-group' to remove the whole row"
     ),
     "first-row": (
-        "the merge engine 'first-row' does not take rows of kind -U or -D; set the option 'ignore-delete' to 'true' to"
-        " leave them out"
+        "the merge engine 'first-row' does not take rows of kind -U or -D; set the option 'ignore-update-before' to"
+        " 'true' to leave out -U, the row before an update, 'ignore-delete' to leave out both"
     ),
 }
 """Why a merge engine refuses rows of kind -U and -D where no option says what they do."""

@@ -181,7 +181,7 @@ def test_mapped_types_of_mysql(catalog):
 
 
 def test_everything_as_text(catalog):
-    target = Sink(catalog, "lake", user="u", format="canal-json", routes=Routes(types=("to-string",)))
+    target = Sink(catalog, "lake", user="canal", format="canal-json", routes=Routes(types=("to-string",)))
     assert target.write([of_canal(ROW, MYSQL), of_canal({**ROW, "b": "\u00ff"}, MYSQL)], identifier=1).dead == 1
     assert set(types(catalog).values()) == {"STRING", "STRING NOT NULL"}
     assert rows(catalog) == [{**ROW, "b": "ä"}]
@@ -241,3 +241,33 @@ def test_a_partition_outside_the_key_finds_the_row_wherever_it_lies(catalog):
         assert target.write(moved, identifier=2).dead == 0
     assert [(row["id"], row["y"], row["s"]) for row in rows(catalog)] == [(0, None, "null"), (1, 1970, "moved")]
     assert catalog.table("lake.t").schema.partition_keys == ("y",) and catalog.table("lake.t").schema.primary_keys == ("id",)
+
+
+CASED = {"Id": "int64", "At": "int64", "v": "string"}
+
+
+def test_names_that_differ_in_case_are_two_unless_routes_say_otherwise(catalog):
+    upper, lower = {"id": "int64", "V": "string"}, {"id": "int64", "v": "string"}
+    given = [event("c", None, {"id": 1, "v": "a"}, lower), event("c", None, {"id": 2, "V": "b"}, upper), event("c", None, {"id": 3, "v": "c"}, lower, table="T")]
+    sink(catalog).write(given, identifier=1)
+    assert catalog.table("lake.t").schema.names == ("id", "v", "V") and rows(catalog, "T") == [{"id": 3, "v": "c"}]
+    Sink(catalog, "low", user="u", routes=Routes(case_sensitive=False)).write(given, identifier=1)
+    assert catalog.tables("low") == ["t"]
+    assert sorted(catalog.table("low.t").to_arrow().to_pylist(), key=str) == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}, {"id": 3, "v": "c"}]
+
+
+def test_in_lower_case_everything_that_routes_name_is(catalog):
+    target = sink(
+        catalog, case_sensitive=False, keys={"T": ("Id", "Y")}, partitions={"T": ("Y",)}, computed=("T.Y=year(At,3)",), metadata={"table_name": "Of"}, without=("T.Gone",),
+    )  # fmt: skip
+    columns = {**CASED, "Gone": "string"}
+    row = {"Id": 1, "At": MILLIS, "v": "x", "Gone": "y"}
+    assert target.write([event("c", None, row, columns, key=("Id",), table="T")], identifier=1).dead == 0
+    assert rows(catalog) == [{"id": 1, "at": MILLIS, "v": "x", "of": "T", "y": 2024}]
+    schema = catalog.table("lake.t").schema
+    assert (schema.primary_keys, schema.partition_keys) == (("id", "y"), ("y",))
+    twice = event("c", None, {"Id": 2, "At": MILLIS, "v": "x", "V": "y"}, {**CASED, "V": "string"}, key=("Id",), table="T")
+    moved = event("u", row, {**row, "Id": 3}, columns, key=("Id",), table="T")
+    assert target.write([twice, moved], identifier=2).dead == 1
+    assert "twice" in reasons(catalog)[0]
+    assert [each["id"] for each in rows(catalog)] == [3]

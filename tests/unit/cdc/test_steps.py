@@ -8,7 +8,7 @@ import pytest
 
 from paimon_py import Catalog
 from paimon_py.cdc import Event, Sink
-from paimon_py.errors import CommitConflictError, UsageError
+from paimon_py.errors import CommitConflictError, CorruptionError, UsageError
 
 
 @pytest.fixture
@@ -55,8 +55,50 @@ def test_a_number_below_the_last_is_refused_before_any_table_is_written(catalog)
     with pytest.raises(UsageError, match="newest checkpoint back"):
         sink(catalog).write([event(9, "third"), event(3), Event(value=b"{")], identifier=3)
     assert ids(catalog) == [1, 2]
-    assert catalog.table("lake.third").snapshots() == []
-    assert "cdc_dead_letters" not in catalog.tables("lake")
+    assert catalog.tables("lake") == ["other", "t"]
+
+
+@pytest.mark.parametrize(("number", "kind"), [(3, UsageError), (7, CommitConflictError)])
+@pytest.mark.parametrize("again", [[event(9, "third")], [Event(value=b"{")], [event("wide", "t")]], ids=["new", "dead", "altered"])
+def test_a_lost_step_touches_nothing_whatever_tables_it_names(catalog, number, kind, again):
+    target = sink(catalog)
+    target.write([event(1), event(2, "other")], identifier=7)
+    before = catalog.tables("lake"), [catalog.table(f"lake.{name}").schema for name in ("other", "t")]
+    for one in (target, sink(catalog)):
+        with pytest.raises(kind, match="newest checkpoint back"):
+            one.write(again, identifier=number)
+    assert before == (catalog.tables("lake"), [catalog.table(f"lake.{name}").schema for name in ("other", "t")])
+    assert target.write(again, identifier=8).rows.keys() <= {"t", "third"}
+
+
+def test_a_lost_step_that_holds_other_columns_alters_nothing(catalog):
+    sink(catalog).write([event(1)], identifier=7)
+    wide = json.loads(event(2).value)
+    wide["after"]["more"] = "x"
+    with pytest.raises(CommitConflictError, match="other events"):
+        sink(catalog).write([Event(json.dumps(wide).encode(), event(2).key)], identifier=7)
+    assert catalog.table("lake.t").schema.names == ("id", "v")
+
+
+def test_later_steps_ask_only_their_own_tables(catalog, monkeypatch):
+    asked = []
+    listed = Catalog.tables
+    monkeypatch.setattr(Catalog, "tables", lambda self, database: asked.append(database) or listed(self, database))
+    target = sink(catalog)
+    for number in range(3):
+        target.write([event(number)], identifier=number)
+    assert asked == ["lake"]
+
+
+def test_a_table_of_strangers_that_cannot_be_read_stops_no_step(tmp_path):
+    catalog = Catalog.open(str(tmp_path))
+    sink(catalog).write([event(1), event(2, "other")], identifier=0)
+    (schema,) = (tmp_path / "lake.db" / "other" / "schema").iterdir()
+    schema.write_text("{")
+    assert sink(catalog).write([event(3)], identifier=1).rows == {"t": 1}
+    with pytest.raises(CorruptionError):
+        sink(catalog).write([event(4), event(4, "other")], identifier=2)
+    assert ids(catalog) == [1, 3]
 
 
 def test_what_was_committed_stays_known_when_snapshots_expire(catalog):
@@ -67,3 +109,11 @@ def test_what_was_committed_stays_known_when_snapshots_expire(catalog):
     assert sink(catalog).write([event(1)], identifier=0).rows == {"t": 0}
     with pytest.raises(CommitConflictError, match="other events"):
         sink(catalog).write([event(2)], identifier=0)
+
+
+@pytest.mark.parametrize("name", ["../../x", "a b/c", "a$b", "t$files", ".", "x\0y"])
+def test_a_source_table_of_an_impossible_name_is_a_dead_letter(catalog, name):
+    target = sink(catalog)
+    target.write([event(1)], identifier=0)
+    done = target.write([event(2, name), event(3)], identifier=1)
+    assert (done.dead, done.rows.get("t"), ids(catalog)) == (1, 1, [1, 3])
