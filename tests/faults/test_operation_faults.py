@@ -39,6 +39,7 @@ _EVERY = 701
 """CI carries out one in so many of the runs; which ones differs from case to case."""
 
 
+@pytest.mark.dear(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_share_of_the_calls_of_operations_may_fail_or_be_the_last(kind):
     runs = 0

@@ -20,6 +20,7 @@ def test_ruff_finds_nothing():
     run("ruff", "check", ".")
 
 
+@pytest.mark.slow
 def test_types_are_strict():
     run("mypy", "--strict", "-p", "paimon_py")
 

@@ -22,6 +22,7 @@ from benchmarks import (
 )
 
 
+@pytest.mark.slow
 def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys):
     output = tmp_path / "out.json"
     results = benchmarks.main(
@@ -65,6 +66,7 @@ def test_memory_is_measured_over_the_import(tmp_path):
     assert all(0 <= result["over_import_mb"] < 500 for result in results)
 
 
+@pytest.mark.slow
 def test_what_the_merge_tree_adds_is_compared_with_doing_without(tmp_path):
     results = benchmarks.main(
         ["--scale", "0.001", "--repeats", "1", "--peers", "ours,raw,plain", "--work", str(tmp_path)]
@@ -81,6 +83,7 @@ EVERY_CHANGE = "delete 1 % of,update 1 % of"
 SOME_CHANGES = "delete 1 % of 10 M append rows together (del,update 1 % of 10 M append rows everywhere (rew"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only", [SOME_CHANGES, pytest.param(EVERY_CHANGE, marks=pytest.mark.full)], ids=["some", "every"])
 def test_changes_of_rows_end_as_plain_reading_and_writing_does(tmp_path, only):
     results = benchmarks.main(
@@ -93,6 +96,7 @@ def test_changes_of_rows_end_as_plain_reading_and_writing_does(tmp_path, only):
         assert rows == 2000 if result["name"].startswith("update") else 1950 < rows <= 1980
 
 
+@pytest.mark.slow
 def test_merges_and_loads_of_dynamic_buckets_are_measured(tmp_path):
     results = benchmarks.main(
         ["--scale", "0.0002", "--repeats", "1", "--peers", "ours,plain", "--work", str(tmp_path)]
@@ -119,12 +123,14 @@ def test_a_run_that_is_stopped_keeps_its_rows(tmp_path, monkeypatch):
     assert [result["name"] for result in json.loads(output.read_text())["results"]] == seen[:1]
 
 
+@pytest.mark.slow
 def test_queries_of_an_indexed_table_look_at_hardly_more_than_what_matches():
     for line in indexes.main(["--rows", "3000"]):
         assert line.looked_at <= max(1.2 * line.matching, line.matching + 1), line
         assert line.looked_at < line.without or not line.without
 
 
+@pytest.mark.slow
 def test_a_stream_costs_four_calls_a_commit_and_the_same_at_the_end_as_at_the_start(capsys):
     follows, catches_up = streams.main(["--commits", "60"])
     assert all(line.all.calls <= 4 for line in (follows, catches_up))
@@ -133,6 +139,7 @@ def test_a_stream_costs_four_calls_a_commit_and_the_same_at_the_end_as_at_the_st
     assert "catches up" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_queries_of_a_sorted_indexed_table_look_at_what_a_perfect_index_would(capsys):
     found = {(line.layout, line.query): line for line in clustering.main(["--rows", "6400"])}
     assert all(line.ratio <= 1.2 for line in found.values())
@@ -149,6 +156,7 @@ def test_two_versions_take_turns_at_every_step():
     assert all(float(line.split(" | ")[2]) > 0 for line in lines)
 
 
+@pytest.mark.slow
 def test_system_tables_tell_of_all_that_was_made(tmp_path, capsys):
     system_tables.make(str(tmp_path), 5, 25_000)
     rows = {}
@@ -160,6 +168,7 @@ def test_system_tables_tell_of_all_that_was_made(tmp_path, capsys):
     assert rows["$files, partition = '{3}'"][0] == 0 and rows["$files, partition = '{3}'"][1] < rows["$files"][1]
 
 
+@pytest.mark.slow
 def test_cleaning_finds_what_was_made_for_it(tmp_path):
     lines = []
     for kind, count in zip(cleaning.KINDS, (12, 900, 11_000), strict=True):
@@ -170,6 +179,7 @@ def test_cleaning_finds_what_was_made_for_it(tmp_path):
     assert lines[0].files > 20 and lines[0].calls < 12 * 15
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be pinned here")
 def test_cores_are_compared_on_the_same_rows(tmp_path, capsys):
     lines = cores.main(["--rows", "4000", "--repeats", "1", "--only", "in order, keyed wide"])
@@ -178,6 +188,7 @@ def test_cores_are_compared_on_the_same_rows(tmp_path, capsys):
     assert "in order, keyed wide" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_one_commit_of_many_tasks_names_all_their_files(tmp_path):
     large_commit.make(str(tmp_path), 6)
     lines = [large_commit.measure(str(tmp_path), 3, 2, 4, step) for step in large_commit.STEPS]
@@ -185,6 +196,7 @@ def test_one_commit_of_many_tasks_names_all_their_files(tmp_path):
     assert all(line.handed_over > 500 and line.calls > 10 and line.manifests for line in lines)
 
 
+@pytest.mark.slow
 def test_queries_of_frames_find_what_scans_find(capsys):
     lines = frames.main(["--rows", "800", "--repeats", "1"])
     assert {line.library for line in lines} == {"polars", "DuckDB"}

@@ -323,6 +323,7 @@ WORK = {
 }
 
 
+@pytest.mark.dear(2)
 @pytest.mark.parametrize("work", WORK)
 def test_whatever_fails_the_call_can_be_repeated_and_nobody_loses_a_state(work):
     original = lived("keyed")
