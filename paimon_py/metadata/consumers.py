@@ -209,12 +209,14 @@ def _is_older(status: FileStatus, millis: int) -> bool:
 
 
 def _decoded(name: str, data: bytes, path: str) -> Consumer:
-    with decoding_metadata(path):
-        found = decode_object(data, path).get(_NEXT)
-        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _LONG_MAX:
-            raise CorruptionError(
-                f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {found!r}, not a snapshot id;"
-                f" delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) writes it anew",
-                path=path,
-            )
-        return Consumer(name, found)
+    way = f"delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) writes it anew"
+    try:
+        with decoding_metadata(path):
+            found = decode_object(data, path).get(_NEXT)
+    except CorruptionError as error:
+        raise CorruptionError(f"consumer {name!r} is damaged: {error}; {way}", path=path) from error
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _LONG_MAX:
+        raise CorruptionError(
+            f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {found!r}, not a snapshot id; {way}", path=path
+        )
+    return Consumer(name, found)

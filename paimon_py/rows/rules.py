@@ -93,6 +93,8 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
         shown = ", ".join(map(repr, fixed))
         is_keyed = verb == "upsert" and schema.primary_keys
         way_out = "upsert without on=" if is_keyed else "delete the row and write a new one"
+        if verb == "upsert" and not schema.primary_keys:
+            way_out = f"give {shown} in on=, too, so that rows with other values are other rows, or merge"
         raise UsageError(
             f"{verb} cannot set {shown}: columns of the primary key and of partitions say where a row lies; {way_out}"
         )

@@ -19,6 +19,7 @@ FSYNC_OPTION = "fs.local.fsync"
 """`false`: do not wait for local disks; a power failure may then lose commits."""
 
 _RETRIED_BY_SDK = {"s3", "gs", "az", "abfs", "abfss"}
+_CHAINED = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.\-]*:/)")
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")
 _memory = MemoryStore(name="memory")
 
@@ -43,8 +44,15 @@ def open_store(url: str, options: Mapping[str, str]) -> tuple[Store, str]:
     check_store_options(options)
     if not url or "\0" in url or (not url.isascii() and any("\ud800" <= character <= "\udfff" for character in url)):
         raise UsageError(f"not a path or URL: {shown_url(url)!r}")
+    if _CHAINED.search(url):
+        raise UsageError(
+            f"{shown_url(url)} chains file systems with '::', which no table can lie on: name the store itself, such as"
+            " s3://bucket/warehouse"
+        )
     match = _SCHEME.match(url)
     scheme = match.group(1).lower() if match else "file"
+    if scheme == "local":  # fsspec's name for file:
+        scheme, url = "file", "file" + url[len("local") :]
     if scheme == "file":
         return LocalStore(fsync=_fsync(options)), _local_path(url)
     if scheme == "memory":

@@ -12,7 +12,7 @@ from paimon_py.storage.open import open_store
 def test_paths_and_file_urls_are_local(tmp_path, monkeypatch):
     expected = f"{tmp_path.as_posix()}/a b"
     monkeypatch.chdir(tmp_path)
-    for url in (f"{tmp_path}/a b", f"file://{tmp_path}/a%20b", f"file:{tmp_path}/a b", "a b", "./x/../a b/"):
+    for url in (f"{tmp_path}/a b", f"file://{tmp_path}/a%20b", f"file:{tmp_path}/a b", f"local://{tmp_path}/a b", "a b", "./x/../a b/"):
         store, root = open_store(url, {})
         assert (store, root) == (LocalStore(), expected)
 
@@ -49,3 +49,9 @@ def test_local_stores_do_not_load_fsspec():
     code = "import sys; import paimon_py.storage.open as o; o.open_store('/x', {}); print('fsspec' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("url", ["simplecache::file:///x", "filecache::s3://b/x", "zip://a::file:///x.zip"])
+def test_chained_file_systems_are_refused_by_name(url):
+    with pytest.raises(UsageError, match="'::'"):
+        open_store(url, {})

@@ -146,7 +146,7 @@ def test_an_unknown_consumer_is_refused_by_name(table):
 def test_a_damaged_consumer_is_refused_by_name_and_can_be_mended(table, data):
     put(table, data)
     for call in (table.consumers, lambda: table.stream(consumer_id="c")):
-        with pytest.raises(CorruptionError, match="consumer-c"):
+        with pytest.raises(CorruptionError, match=r"consumer-c.*delete_consumer\('c'\) removes it"):
             call()
     table.reset_consumer("c", 3)
     assert table.consumers() == [Consumer("c", 3)]
