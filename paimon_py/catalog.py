@@ -36,6 +36,7 @@ from paimon_py.expr.bind import near_names
 from paimon_py.metadata.branches import check_branch_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.other_names import HasOtherNames
+from paimon_py.spec.file_rules import names_codecs
 from paimon_py.spec.layout import check_name, database_path
 from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
 from paimon_py.spec.option_names import check_names
@@ -225,6 +226,10 @@ class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
         full = self._split(name, "create_table")
         check_flag("exist_ok", exist_ok)
         first = self._new_schema(schema, primary_key, partition_by, options, comment)
+        if names_codecs(first.options):
+            from paimon_py.files.codecs import check_codecs
+
+            check_codecs(first)
         self._require_database(full.database)
         root = self._metastore.create_table(full, first, partial(check_new, first))
         if root is not None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
+import msgspec
 import pyarrow as pa
 
 from paimon_py.codec.partition_choice import PartitionChoice, choice_of
@@ -29,6 +30,7 @@ from paimon_py.scan.fallback import open_scan
 from paimon_py.scan.scan import Scan
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.file_rules import names_codecs
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import RemoveOption, SchemaChange, SetOption
@@ -139,9 +141,12 @@ class Table(
         named = [change for change in options if isinstance(change, SetOption) and isinstance(change.name, str)]
         set_now = {change.name: change.value for change in named}
         gone = {change.name for change in options if isinstance(change, RemoveOption) and isinstance(change.name, str)}
-        check_branch_options(self._root, {
-            name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone
-        })  # fmt: skip
+        then = {name: text for name, text in {**self._schema.options, **set_now}.items() if name not in gone}
+        check_branch_options(self._root, then)
+        if names_codecs(set_now):
+            from paimon_py.files.codecs import check_codecs
+
+            check_codecs(msgspec.structs.replace(self._schema, options=then))
         warn_of_idle_options(self._root, set_now)
         root, given = self._root, typed(changes)
         from paimon_py.maintain.level_rules import lift_rows, warn_of_lower_rows

@@ -8,6 +8,7 @@ Source: Java `paimon-spark` `SparkProcedures`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Union
@@ -24,7 +25,63 @@ Moment = Union[datetime, timedelta, int]
 Partitions = Sequence[Mapping[str, object]]
 
 
-class Procedures:
+class _OfHistory(ABC):
+    """The procedures of tags and branches, and of going back."""
+
+    @abstractmethod
+    def _of(self, table: str) -> Table: ...
+
+    def create_tag(
+        self, table: str, tag: str, *, snapshot: int | None = None, time_retained: timedelta | None = None
+    ) -> Tag:
+        """Keep a snapshot, or the latest, under a name."""
+        return self._of(table).create_tag(tag, snapshot, retain=time_retained)
+
+    def replace_tag(
+        self, table: str, tag: str, *, snapshot: int | None = None, time_retained: timedelta | None = None
+    ) -> Tag:
+        """Let a tag name another snapshot, or the latest."""
+        return self._of(table).replace_tag(tag, snapshot, retain=time_retained)
+
+    def rename_tag(self, table: str, tag: str, target_tag: str) -> Tag:
+        """Give a tag another name."""
+        return self._of(table).rename_tag(tag, target_tag)
+
+    def delete_tag(self, table: str, tag: str) -> None:
+        """Remove tags, given as 'a' or 'a,b'."""
+        found = self._of(table)
+        for name in tag.split(","):
+            found.delete_tag(name)
+
+    def expire_tags(self, table: str, *, older_than: Moment | None = None) -> list[str]:
+        """Remove tags whose time is over. Returns: which."""
+        return self._of(table).expire_tags(older_than=older_than)
+
+    def rollback(self, table: str, version: str | int | datetime) -> RolledBack:
+        """Make the snapshot of an id, a tag or a time the latest one."""
+        return self._of(table).rollback_to(version)
+
+    def create_branch(self, table: str, branch: str, tag: str | None = None) -> Table:
+        """Make a branch, of a tag or, as in Java, empty."""
+        return self._of(table).create_branch(branch, tag)
+
+    def delete_branch(self, table: str, branch: str) -> None:
+        """Delete branches, given as 'a' or 'a,b'."""
+        found = self._of(table)
+        for name in branch.split(","):
+            found.delete_branch(name)
+
+    def fast_forward(self, table: str, branch: str, *, discard: bool = False) -> int | None:
+        """Make a table what a branch is now; `discard` lets commits go that the branch does not build on.
+
+        Returns: the latest snapshot.
+        """
+        self._of(table).fast_forward(branch, discard=discard)
+        latest = self._of(table).snapshot()
+        return None if latest is None else latest.id
+
+
+class Procedures(_OfHistory):
     """The procedures of the tables of one catalog; `table` is always `db.t`.
 
     Results and errors are those of `Table`.
@@ -104,55 +161,6 @@ class Procedures:
         return self._of(table).mark_partitions_done(partitions)
 
     # -- tags and branches --------------------------------------------------------------------------------------------
-
-    def create_tag(
-        self, table: str, tag: str, *, snapshot: int | None = None, time_retained: timedelta | None = None
-    ) -> Tag:
-        """Keep a snapshot, or the latest, under a name."""
-        return self._of(table).create_tag(tag, snapshot, retain=time_retained)
-
-    def replace_tag(
-        self, table: str, tag: str, *, snapshot: int | None = None, time_retained: timedelta | None = None
-    ) -> Tag:
-        """Let a tag name another snapshot, or the latest."""
-        return self._of(table).replace_tag(tag, snapshot, retain=time_retained)
-
-    def rename_tag(self, table: str, tag: str, target_tag: str) -> Tag:
-        """Give a tag another name."""
-        return self._of(table).rename_tag(tag, target_tag)
-
-    def delete_tag(self, table: str, tag: str) -> None:
-        """Remove tags, given as 'a' or 'a,b'."""
-        found = self._of(table)
-        for name in tag.split(","):
-            found.delete_tag(name)
-
-    def expire_tags(self, table: str, *, older_than: Moment | None = None) -> list[str]:
-        """Remove tags whose time is over. Returns: which."""
-        return self._of(table).expire_tags(older_than=older_than)
-
-    def rollback(self, table: str, version: str | int | datetime) -> RolledBack:
-        """Make the snapshot of an id, a tag or a time the latest one."""
-        return self._of(table).rollback_to(version)
-
-    def create_branch(self, table: str, branch: str, tag: str | None = None) -> Table:
-        """Make a branch, of a tag or, as in Java, empty."""
-        return self._of(table).create_branch(branch, tag)
-
-    def delete_branch(self, table: str, branch: str) -> None:
-        """Delete branches, given as 'a' or 'a,b'."""
-        found = self._of(table)
-        for name in branch.split(","):
-            found.delete_branch(name)
-
-    def fast_forward(self, table: str, branch: str, *, discard: bool = False) -> int | None:
-        """Make a table what a branch is now; `discard` lets commits go that the branch does not build on.
-
-        Returns: the latest snapshot.
-        """
-        self._of(table).fast_forward(branch, discard=discard)
-        latest = self._of(table).snapshot()
-        return None if latest is None else latest.id
 
     def reset_consumer(self, table: str, consumer_id: str, next_snapshot_id: int | None = None) -> Consumer | None:
         """Let a consumer go on at a snapshot; None forgets the consumer."""

@@ -6,6 +6,7 @@ Source: format.md §8.3-8.5, §9; Java `AvroFileFormat`, `OrcFileFormat`, `Schem
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.spec.external_paths import external_paths
@@ -25,6 +26,8 @@ OTHER_FORMATS = ("csv", "json", "text", "row", "blob", "lance", "vortex", "mosai
 _STATS_MODE = re.compile(r"none|counts|full|truncate\([0-9]{1,9}\)", re.IGNORECASE)
 _FORMAT_OPTIONS = ("file.format", "changelog-file.format")
 _STATS_OPTIONS = ("metadata.stats-mode", "changelog-file.stats-mode")
+_CODECS = ("file.compression", "file.compression.per.level", "changelog-file.compression")
+_CODECS_OF_FORMATS = ("orc.compress", "avro.codec", "parquet.compression")
 _STATS_BY_LEVEL = "metadata.stats-mode.per.level"
 _AVRO_NAME = re.compile(r"[^\W\d]\w*")
 
@@ -127,3 +130,8 @@ def _places(_schema: TableSchema, options: Options) -> None:
 
 
 FILE_RULES = (_formats, _types, _statistics, _defaults, _places, check_file_indexes)
+
+
+def names_codecs(names: Iterable[str]) -> bool:
+    """Whether one of these options says how files are compressed."""
+    return any(name in _CODECS or name.startswith(_CODECS_OF_FORMATS) for name in names)

@@ -1,0 +1,31 @@
+"""Whether the formats of a table have the codecs that its options ask for, asked before the table has the options."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+
+from paimon_py.errors import UnsupportedError
+from paimon_py.files.writer import changelog_layout, file_layout
+from paimon_py.formats.registry import format_of
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+
+
+def check_codecs(schema: TableSchema) -> None:
+    """Refuse codecs that the formats of a table do not have.
+
+    Raises:
+        OptionError: names the codec, and the codecs of the format.
+    """
+    options = Options(schema.options)
+    levels = {0, *(int(text) for text in options.get_map("file.compression.per.level") if text.isdecimal())}
+    for layout_of in (file_layout, changelog_layout):
+        for level in sorted(levels):
+            try:
+                layout = layout_of(schema, level=level)
+                settings = msgspec.structs.replace(layout.settings, without_stats=frozenset(schema.names))
+                format_of(layout.format_name).create(io.BytesIO(), schema.fields, settings).abort()
+            except UnsupportedError:
+                continue  # a codec or a format for other writers of the table
