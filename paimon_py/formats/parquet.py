@@ -145,19 +145,22 @@ class ParquetOpenFile:
         if index < 0:
             raise lacking(self._path, field)
         stored = self._schema.field(index)
-        if field.type.nullable and not stored.nullable and not self._is_meant_required(stored):
+        if field.type.nullable and not stored.nullable and not self._is_meant_required(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
         as_is = stored.type.equals(target.type)
         if not as_is:
             check_stored(stored.type, field.type, _stamps)
         return _Column(field, target, as_is)
 
-    def _is_meant_required(self, stored: pa.Field) -> bool:
+    def _is_meant_required(self, field: Field, stored: pa.Field) -> bool:
         """Whether the writer took a column for NOT NULL though its table does not, as the official SDK does.
 
-        Paimon's own writers never do: of their files, which have ids of fields and no Arrow schema, a column without
-        levels is damage, and its values would be read from the wrong place.
+        Paimon's own writers never do, but for maps to which an SDK gave another type than it meant: of their files,
+        which have ids of fields and no Arrow schema, a column without levels is damage, and its values would be read
+        from the wrong place.
         """
+        if not isinstance(field.type, Atomic):
+            return True
         text = (self._file.metadata.metadata or {}).get(b"ARROW:schema")
         if text is None:
             return b"PARQUET:field_id" not in (stored.metadata or {})

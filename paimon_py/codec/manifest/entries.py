@@ -175,6 +175,11 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
     position = 0
     for path, data in blobs:
         header = read_header(data, path)
+        if header.schema != MANIFEST and _may_hold_null_names(header.schema, path):
+            from paimon_py.codec.manifest.null_names import without_null_names
+
+            data = without_null_names(data, path)
+            header = read_header(data, path)
         if header.codec not in inflaters:
             inflaters[header.codec] = inflater(header.codec, path)
         runs, offsets = [], []
@@ -187,6 +192,16 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
         files.append(_File(path, header.schema, runs, offsets))
     payloads.append(bytes(SPARE_BYTES))
     return files, b"".join(payloads)
+
+
+@functools.lru_cache(maxsize=64)
+def _may_hold_null_names(schema: bytes, path: str) -> bool:
+    """Whether lists of names may hold NULL by a schema, which Java's never may."""
+    shape = _shape(schema, path)
+    entry = shape.nullable or shape
+    file = dict(zip(entry.names, entry.parts, strict=True)).get("_FILE")
+    lists = () if file is None else [part.nullable or part for part in (file.nullable or file).parts]
+    return any(part.kind == "array" and part.parts[0].nullable == Shape("string") for part in lists)
 
 
 def _table(buffer: Bytes, raw: bytes, files: Sequence[_File], number: int, *, few: bool) -> Ints:

@@ -250,3 +250,25 @@ def test_damaged_file_is_corruption_or_reads(seed, compression):
         assert error.kind == "corruption"
     except UnsupportedError as error:
         assert "version" in error.feature
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_names_that_may_be_null_by_the_schema_are_read(count):
+    """Avro allows `["null", "string"]` in the lists; a name that is NULL is damage."""
+    schema = json.loads(manifest_schemas.MANIFEST)
+    (file,) = [field["type"] for field in schema["fields"] if field["name"] == "_FILE"]
+    (extra,) = [field for field in file["fields"] if field["name"] == "_EXTRA_FILES"]
+    known = [entry(number) for number in range(count)]
+    records = list(fastavro.reader(io.BytesIO(write_manifest(known))))
+    extra["type"] = {"type": "array", "items": ["null", "string"]}
+    for names in (["a.index", "b.index"], []):
+        for record in records:
+            record["_FILE"]["_EXTRA_FILES"] = names
+        out = io.BytesIO()
+        fastavro.writer(out, schema, records)
+        assert [one.file.extra_files for one in read_manifests([("m", out.getvalue())]).entries()] == [tuple(names)] * count
+    records[0]["_FILE"]["_EXTRA_FILES"] = [None]
+    out = io.BytesIO()
+    fastavro.writer(out, schema, records)
+    with pytest.raises(CorruptionError, match="m"):
+        read_manifests([("m", out.getvalue())])
