@@ -116,11 +116,13 @@ class Tags:
 
     def put(self, tag: Tag) -> Tag:
         """Write the file of a tag, also over another one. Raises: as the store"""
-        self._store.put(tag_path(self._path, tag.name), tag_to_json(tag), within=self._path)
+        path = tag_path(self._path, tag.name)
+        self._store.put(path, tag_to_json(tag), within=self._path)
         return tag
 
     def _put_new(self, tag: Tag) -> bool:
-        return self._store.put_new(tag_path(self._path, tag.name), tag_to_json(tag), within=self._path)
+        path = tag_path(self._path, tag.name)
+        return self._store.put_new(path, tag_to_json(tag), within=self._path)
 
     def _taken(self, name: str) -> AlreadyExistsError:
         return AlreadyExistsError(f"tag {name!r} of {self._path} exists already", path=tag_path(self._path, name))

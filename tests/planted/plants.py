@@ -576,8 +576,8 @@ MENDS = (
     ),
     plant(
         "a renamed table gets its directory back by a tag",
-        "tag_to_json(tag), within=self._path)",
-        "tag_to_json(tag))",
+        "put_new(path, tag_to_json(tag), within=self._path)",
+        "put_new(path, tag_to_json(tag))",
         "regressions/test_renamed_tables.py",
     ),
     plant(

@@ -209,7 +209,7 @@ def changed(path, **values):
         ("schema/schema-0", {"version": 4}, UnsupportedError, ("schema version 4",)),
         ("schema/schema-0", {"id": "0"}, CorruptionError, ("schema-0", "'id'")),
         ("schema/schema-0", {"fields": None}, CorruptionError, ("'fields' is missing",)),
-        ("schema/schema-0", {"fields": [{"id": 0, "name": "a", "type": "NUMBER"}]}, CorruptionError, ("NUMBER",)),
+        ("schema/schema-0", {"fields": [{"id": 0, "name": "a", "type": "NUMBER"}]}, UnsupportedError, ("NUMBER",)),
         ("schema/schema-0", {"primaryKeys": ["zz"]}, CorruptionError, ("'primaryKeys'", "zz")),
         ("schema/schema-0", {"options": []}, CorruptionError, ("'options'",)),
         ("snapshot/snapshot-2", {"version": 4}, UnsupportedError, ("snapshot version 4",)),

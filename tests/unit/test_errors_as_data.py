@@ -81,7 +81,7 @@ def test_a_text_of_the_data_is_never_taken_for_ours(kind, tmp_path):
 
 def test_the_error_of_a_job_is_found_beside_texts_of_the_data():
     job, other = jobs.new_job(), jobs.new_job()
-    told = str(jobs._told(SchemaError("bad (paimon-error 1 gASV)", fields=("a",)), job))
+    told = jobs.error_text(SchemaError("bad (paimon-error 1 gASV)", fields=("a",)), job)
     found = jobs._as_ours(RuntimeError(f"task 3 failed: {told} (paimon-error {other} AAAA)"), job)
     assert isinstance(found, SchemaError)
     assert found.fields == ("a",)
