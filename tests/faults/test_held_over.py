@@ -182,6 +182,7 @@ def replaced(request, tmp_path, kind):
     return replace
 
 
+@pytest.mark.dear(4)
 @pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_table_object_changes_nothing_in_another_table(tmp_path, replaced, replacement, verb):
@@ -195,6 +196,7 @@ def test_a_table_object_changes_nothing_in_another_table(tmp_path, replaced, rep
     assert isinstance(refused.value, TableNotFoundError) or "another table" in str(refused.value)
 
 
+@pytest.mark.dear(4)
 @pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("what", HELD)
 def test_what_is_held_of_a_table_changes_and_reads_nothing_of_another(tmp_path, replaced, replacement, what, kind):

@@ -102,6 +102,7 @@ def test_a_recipe_that_takes_the_commit_before_for_its_own_is_found(tmp_path):
     assert any(done.returncode == 1 and "with strangers" in done.stderr for done in outcomes), outcomes[0].stderr
 
 
+@pytest.mark.slow
 def test_the_tests_that_a_page_shows_pass(tmp_path):
     (tmp_path / "test_pipeline.py").write_text("\n".join(blocks(ROOT / "docs" / "howto" / "test-your-code.md")))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_pipeline.py"]

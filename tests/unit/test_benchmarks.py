@@ -37,6 +37,7 @@ def test_a_tiny_run_reports_every_peer_and_finds_the_same_rows(tmp_path, capsys)
     assert "primary-key load 1 M" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_commit_is_measured_on_a_copy_of_the_table(tmp_path):
     arguments = ["--scale", "0.001", "--repeats", "1", "--peers", "ours", "--commits", "2", "--work", str(tmp_path)]
     for _ in range(2):
@@ -56,6 +57,7 @@ def test_a_peer_that_fails_or_differs_is_shown():
     assert "2.0000 (0.50x) WRONG" in benchmarks.row(result, ["ours", "raw"])
 
 
+@pytest.mark.slow
 def test_memory_is_measured_over_the_import(tmp_path):
     results = memory.main(["--rows", "2000", "--peers", "ours", "--work", str(tmp_path)])
     read, differing, whole, step, loaded, moved, compacted, merged, changed = [result["check"] for result in results]
@@ -150,6 +152,7 @@ def test_queries_of_a_sorted_indexed_table_look_at_what_a_perfect_index_would(ca
     assert "zorder" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_two_versions_take_turns_at_every_step():
     lines = versions.compare([versions.ROOT] * 2, ["open_table", "change"], 1, 1_000)
     assert [line.split(" | ")[0] for line in lines] == ["| open_table", "| change"]
