@@ -588,6 +588,57 @@ MENDS = (
     ),
 )
 
+STRANGERS = (
+    plant(
+        "two rows of one run with one key are merged with each other",
+        "    if repeats or not same.any():\n        return order, starts\n",
+        "    return order, starts\n",
+        "unit/lsm/test_merge.py",
+    ),
+    plant(
+        "a branch of today has the columns of its snapshot",
+        "newest_schema=from_ is ...))",
+        "newest_schema=False))",
+        "unit/maintain/test_branches.py",
+    ),
+    plant(
+        "a tag that names another snapshot leaves the files of the old one",
+        "    _let_go(root, schema, [old], lambda: None)\n",
+        "",
+        "unit/maintain/test_tag_names.py",
+    ),
+    plant(
+        "manifests are written in Avro whatever their table wants",
+        'if settings.format == "avro":',
+        "if settings.format:",
+        "unit/metadata/test_orc_manifests.py",
+    ),
+    plant(
+        "the nanoseconds of pandas inside lists are cut off",
+        "        return None if any(map(_has_nanoseconds, values)) else pa.array(values)\n",
+        "        return pa.array(values)\n",
+        "unit/write/test_exact_values.py",
+    ),
+    plant(
+        "events of another key are taken",
+        "if set(change.keys) != self.keys:",
+        "if not self.keys:",
+        "unit/cdc/test_fitting.py",
+    ),
+    plant(
+        "a time without zone is one of UTC in every session of Spark",
+        "    return Clocks(zone)\n",
+        '    return Clocks("UTC")\n',
+        "unit/test_spark_meaning.py",
+    ),
+    plant(
+        "one table of a later release stops the system tables of all",
+        "            _leave_out(database, table, error)\n",
+        "            raise\n",
+        "unit/test_later_releases.py",
+    ),
+)
+
 OUTSIDE = (
     plant(
         "every external path is one of the table",
@@ -769,4 +820,4 @@ KEEPING = (
     ),
 )
 
-PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *OUTSIDE, *CARE, *CLOCKS, *KEEPING)
+PLANTS = (*MERGING, *BYTES, *READING, *COMMITTING, *TWELVE, *MENDS, *STRANGERS, *OUTSIDE, *CARE, *CLOCKS, *KEEPING)
