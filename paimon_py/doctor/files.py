@@ -81,7 +81,7 @@ def _unreadable(
     fields = schema.key_fields or [field for field in schema.fields if field.name not in schema.partition_keys][:1]
     for file in found:
         try:
-            if _repeats_key(bucket, file, fields) and schema.primary_keys:
+            if _repeats_key(bucket, file, fields):
                 repeated.append(bucket.path(file))
         except CorruptionError as error:
             yield Broken(bucket.path(file), str(error))

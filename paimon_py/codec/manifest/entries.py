@@ -175,15 +175,17 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
     position = 0
     for path, data in blobs:
         header = read_header(data, path)
-        if header.schema != MANIFEST and _may_hold_null_names(header.schema, path):
+        least = _least(header.schema, path)
+        if header.schema != MANIFEST and _may_hold_null_names(header.schema):
             from paimon_py.codec.manifest.null_names import without_null_names
 
             data = without_null_names(data, path)
             header = read_header(data, path)
+            least = _least(header.schema, path)
         if header.codec not in inflaters:
             inflaters[header.codec] = inflater(header.codec, path)
         runs, offsets = [], []
-        for block in read_blocks(data, header, path, inflaters[header.codec], _least(header.schema, path)):
+        for block in read_blocks(data, header, path, inflaters[header.codec], least):
             stop = position + len(block.payload)
             runs.append(Records(position, stop, block.records))
             offsets.append(block.offset)
@@ -195,9 +197,9 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
 
 
 @functools.lru_cache(maxsize=64)
-def _may_hold_null_names(schema: bytes, path: str) -> bool:
+def _may_hold_null_names(schema: bytes) -> bool:
     """Whether lists of names may hold NULL by a schema, which Java's never may."""
-    shape = _shape(schema, path)
+    shape = _shape(schema, "manifest")
     entry = shape.nullable or shape
     file = dict(zip(entry.names, entry.parts, strict=True)).get("_FILE")
     lists = () if file is None else [part.nullable or part for part in (file.nullable or file).parts]
