@@ -14,40 +14,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from spark_sessions import MARKS, local_session
 
 import paimon_py
 from paimon_py import Catalog, Schema, SchemaError, Table, UnsupportedError, UsageError, col
 
 pyspark = pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 
 UTC = datetime.timezone.utc
 
 
 @pytest.fixture(scope="module")
 def spark():
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17")
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2,2]")  # two attempts for each task
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "Asia/Shanghai")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    yield from local_session(zone="Asia/Shanghai", master="local[2,2]")  # two attempts for each task
 
 
 COLUMNS = [

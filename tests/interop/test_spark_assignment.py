@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import os
-import shutil
-import sys
 from decimal import Decimal
 
 import pytest
+from spark_sessions import MARKS, local_session
 
 import paimon_py
 from paimon_py import Catalog, Schema, SchemaError, UsageError
 
 pytest.importorskip("pyspark", reason="the Spark adapter needs pyspark")
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 
 UTC = datetime.timezone.utc
 
 
 @pytest.fixture(scope="module")
 def spark():
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17")
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    yield from local_session(zone="America/New_York", log_level="OFF")
 
 
 @pytest.fixture
