@@ -5,6 +5,7 @@ The pages also run one after the other in one directory, as a reader runs them, 
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -106,7 +107,8 @@ def test_a_recipe_that_takes_the_commit_before_for_its_own_is_found(tmp_path):
 def test_the_tests_that_a_page_shows_pass(tmp_path):
     (tmp_path / "test_pipeline.py").write_text("\n".join(blocks(ROOT / "docs" / "howto" / "test-your-code.md")))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_pipeline.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    known = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "4 passed" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
 
 
