@@ -77,6 +77,18 @@ def repeated_keys(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def unmarked_rows(facts: Facts) -> Iterator[Finding]:
+    """Check that deletion vectors cover the sorted runs that were there before them."""
+    if facts.unmarked:
+        count = len(facts.unmarked)
+        yield Finding(
+            code="unmarked-rows", severity=PROBLEM, figure=count, places=facts.unmarked[:EXAMPLES],
+            option="deletion-vectors.enabled", mend="table.compact(full=True)",
+            message=f"deletion vectors were switched on over several sorted runs of {_many(count, 'bucket')}: "
+            "readers may return older rows of a key beside the newest",
+        )  # fmt: skip
+
+
 def small_files(facts: Facts) -> Iterator[Finding]:
     """Check that append tables have no more small files than a compaction leaves."""
     worst = _worst(facts.waiting, "file_count", 1)
@@ -285,9 +297,9 @@ def clocks(facts: Facts) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    missing_files, damaged_files, repeated_keys, small_files, level_0, read_amplification, skewed_buckets, skewed_keys,
-    grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks, contradicting_options,
-    *HISTORY_CHECKS,
+    missing_files, damaged_files, repeated_keys, unmarked_rows, small_files, level_0, read_amplification,
+    skewed_buckets, skewed_keys, grown_manifests, old_snapshots, much_held, idle_consumers, orphans, hash_index, clocks,
+    contradicting_options, *HISTORY_CHECKS,
 )  # fmt: skip
 """All checks, in the order in which findings of the same severity come."""
 

@@ -98,6 +98,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         waiting: of an append table, what a compaction would merge now: `partition`, `bucket`, `file_count`.
         broken: files that the latest snapshot needs and that are missing or damaged, metadata among them.
         repeated: data files that hold a key twice, if the keys of all files were read.
+        unmarked: buckets whose sorted runs were written before deletion vectors were switched on, as directories.
         snapshot_count, expirable: how many snapshots are left, and how many of them may go.
         commits: of the newest snapshots, ascending.
         holders: the oldest snapshot and the tags.
@@ -116,6 +117,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Any
     broken: tuple[Broken, ...] = ()
     repeated: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
     manifests: ManifestFacts = ManifestFacts()
     snapshot_count: int = 0
     expirable: int = 0

@@ -67,7 +67,7 @@ def gather(root: TableRoot, schema: TableSchema, *, deep: bool, progress: Progre
         live_files=len(live), live_bytes=int(live.size_bytes.sum()),
         buckets=count_buckets(live, index, files, is_keyed=keyed), waiting=waiting,
         broken=tuple({one.path: one for one in broken}.values()), repeated=tuple(repeated),
-        manifests=_manifests(root, latest, options),
+        unmarked=_unmarked(root, schema, live, files), manifests=_manifests(root, latest, options),
         snapshot_count=len(root.snapshots.ids()), senseless=senseless,
         expirable=_expirable(root, schema, latest), commits=commits, holders=holders,
         followers=followers, orphans=orphans, history=history,
@@ -84,6 +84,27 @@ def _with_sense(schema: TableSchema) -> tuple[TableSchema, Mapping[str, str]]:
             senseless[name] = str(error)
     options = {name: text for name, text in schema.options.items() if name not in senseless}
     return msgspec.structs.replace(schema, options=options), senseless
+
+
+def _unmarked(root: TableRoot, schema: TableSchema, live: EntryColumns, files: TableFiles) -> tuple[str, ...]:
+    """Buckets with several sorted runs, some of them from before deletion vectors were switched on."""
+    name = "deletion-vectors.enabled"
+    if not schema.primary_keys or not Options(schema.options).get_bool(name) or not len(live):
+        return ()
+    oldest = int(live.schema_id.min())
+    without = [
+        number
+        for number in root.schemas.ids()
+        if oldest <= number < schema.id and not Options(root.schemas.options(number)).get_bool(name)
+    ]
+    if not without:
+        return ()
+    upper = live.take(live.level > 0)
+    return tuple(
+        "/".join(part for part in (files.partition_directory(partition), f"bucket-{number}") if part)
+        for (partition, number), places in upper.by_bucket().items()
+        if len(np.unique(upper.level[places])) > 1 and upper.schema_id[places].min() <= max(without)
+    )
 
 
 def _index(root: TableRoot, latest: Snapshot | None) -> list[IndexEntry]:

@@ -132,9 +132,9 @@ class Schemas:
         Cost: one list, and a get for each version not read before, as far as it is asked.
         """
         for number in reversed(self.ids()):
-            yield from declared_roots(self._options(number).get(PATHS))
+            yield from declared_roots(self.options(number).get(PATHS))
 
-    def _options(self, schema_id: int) -> Mapping[str, str]:
+    def options(self, schema_id: int) -> Mapping[str, str]:
         """The options of a version, also of one whose columns a later release made. Cost, Raises: as `get`"""
         try:
             return self.get(schema_id).options

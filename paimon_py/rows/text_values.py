@@ -60,7 +60,8 @@ def column_meant(text: str, columns: Iterable[str]) -> tuple[str, ...] | None:
     found = found or _operands(text) or _inside_of_call(text)
     references = (_reference(path, known) for path, _ in found)
     meant = next((path for path in references if path is not None), None)
-    names = (path.casefold() for path, in_call in found if in_call or "||" in text)
+    is_joined = "||" in text
+    names = (path.casefold() for path, in_call in found if in_call or is_joined)
     return meant or next(((known[name],) for name in names if name in known), None)
 
 
@@ -90,18 +91,19 @@ def _operands(text: str) -> list[tuple[str, bool]]:
     """The columns of an expression and whether each stands inside a call; nothing if the text is no expression."""
     found: list[tuple[str, bool]] = []
     calls: list[bool] = []
-    position, before = 0, "operator"
+    depth_of_calls, position, before = 0, 0, "operator"
     while position < len(text):
         token = _TOKEN.match(text, position)
         kind = "" if token is None else token.lastgroup or ""
         if token is None or kind not in _NEXT[before] or (kind in ("close", "comma") and not calls):
             return []
         if kind == "column":
-            found.append((token[kind], any(calls)))
+            found.append((token[kind], depth_of_calls > 0))
         elif kind in ("call", "open"):
             calls.append(kind == "call")
+            depth_of_calls += calls[-1]
         elif kind == "close":
-            calls.pop()
+            depth_of_calls -= calls.pop()
         position, before = token.end(), kind
     return found if not calls and before in ("column", "literal", "close") else []
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 import pyarrow as pa
 
 from paimon_py.codec.row_size import row_bytes
-from paimon_py.errors import OptionError
 from paimon_py.lanes import Budget
 from paimon_py.lsm.merge import WINDOW_BYTES
 from paimon_py.metadata.root import TableRoot
@@ -76,9 +75,6 @@ def small_pieces(splits: Sequence[Split]) -> list[Split]:
 
 def _budget(schema: TableSchema, size: Callable[[pa.RecordBatch], int]) -> Budget:
     most = Options(schema.options).find_int("read.parallelism")
-    if most is not None and most < 1:
-        message = f"read.parallelism must be a number from 1, not {most}"
-        raise OptionError(message, option="read.parallelism", value=str(most))
     return Budget(READ_BYTES, _cost, size, most)
 
 

@@ -51,6 +51,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 _REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?")
 _QUANTITY = re.compile(r"([0-9]{1,19})\s*([^\s0-9]*)")
 _BOUNDS = {INT: 2**31, LONG: 2**63}
+_POSITIVE = frozenset(("read.parallelism",))
 _SIZES: dict[str, int] = {
     unit: 1024**power
     for power, units in enumerate(
@@ -257,6 +258,8 @@ def _whole(option: Option, text: str) -> int:
     bound = _BOUNDS.get(option.type, 2**63)
     if _NUMBER.fullmatch(text) is None or not -bound <= int(text) < bound:
         raise _wrong(option, text, f"a whole number of {32 if bound == 2**31 else 64} bits")
+    if option.name in _POSITIVE and int(text) < 1:
+        raise _wrong(option, text, "a whole number from 1")
     return int(text)
 
 

@@ -6,6 +6,7 @@ import os
 import pickle
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from unit.commit.support import Clock
@@ -52,6 +53,30 @@ def only(table, code, **how):
     assert len(found) == 1, table.doctor(**how)
     assert found[0].message and found[0].mend
     return found[0]
+
+
+def switch_vectors_on_as_java_does(table):
+    """Another schema, and no compaction."""
+    root, schema = table._root, table._schema
+    on = {**schema.options, "deletion-vectors.enabled": "true"}
+    assert root.schemas.add(msgspec.structs.replace(schema, id=schema.id + 1, options=on))
+
+
+def test_runs_from_before_deletion_vectors_are_found_until_a_full_compaction(catalog):
+    table = keyed(catalog, **{"deletion-vectors.modifiable": "true"})
+    table.write_arrow(rows(range(1000)))
+    table.compact(full=True)
+    for number in range(5):
+        table.write_arrow(rows([7], f"new {number}"))
+    assert "unmarked-rows" not in codes(table)
+    switch_vectors_on_as_java_does(table)
+    table = table.refresh()
+    assert table.scan().to_arrow()["k"].to_pylist().count(7) == 2
+    found = only(table, "unmarked-rows")
+    assert found.places == ("bucket-0",) and found.severity == "problem"
+    table.compact(full=True)
+    assert table.scan().to_arrow().num_rows == 1000
+    assert "unmarked-rows" not in codes(table)
 
 
 def data_files(table):

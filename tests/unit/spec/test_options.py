@@ -81,6 +81,8 @@ def test_names_unlike_any_option_pass(name):
         ("compaction.small-file-ratio", "half"),
         ("file.format.per.level", "0=avro"),
         ("write-buffer-size", "99999999999 tb"),
+        ("read.parallelism", "0"),
+        ("read.parallelism", "-3"),
     ],
 )
 def test_a_text_that_does_not_fit_its_option_is_refused_by_name(name, text):
