@@ -5,13 +5,17 @@ Source: format.md §1.1, §3.3, §8; Java `FormatReaderMapping`, `DataFileRecord
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 from pyroaring import BitMap
 
+from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row.encode import ARITY_BYTES
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
+from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decided, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
@@ -55,6 +59,7 @@ class FileReader:
         self._path = path
         self._file = file
         self._known = known
+        self._file_schema = file_schema
         constants = _by_id(file_schema, known)
         self._fields = tuple(field for field in readable_fields(file_schema) if field.id not in constants)
         self._evolution = Evolution(self._fields, read_fields, constants)
@@ -143,6 +148,7 @@ class FileReader:
             by_page=self._by_page and not remote,
             row_count=self._file.row_count,
             decimals=any(_may_hold_decimals(field.type) for field in self._fields),
+            whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, columns_of(pushed)),
         )
         return _open(self._store, self._place, self._file, fields, settings)
 
@@ -150,6 +156,23 @@ class FileReader:
         if found is not None and found != self._file.row_count:
             message = f"{self._place} has {found} rows, its manifest entry says {self._file.row_count}"
             raise CorruptionError(message, path=self._place)
+
+
+def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) -> dict[str, Bounds]:
+    """What the manifest entry of a file says of columns, one slot each; columns that it does not bound are left out."""
+    covered = schema.fields
+    if file.value_stats_columns is not None:
+        covered = tuple(schema.field(name) for name in file.value_stats_columns)
+    types, stats = [field.type for field in covered], file.value_stats
+    if int.from_bytes(stats.min_values[:ARITY_BYTES], "big") != len(types):
+        return {}
+    slots = [at for at, field in enumerate(covered) if field.name in names and isinstance(field.type, Atomic)]
+    lows, highs = decode([stats.min_values], types, slots), decode([stats.max_values], types, slots)
+    counts = stats.null_counts or [None] * len(covered)
+    return {
+        covered[slot].name: Bounds(min=low, max=high, null_count=pa.array([counts[slot]], pa.int64()))
+        for slot, low, high in zip(slots, lows, highs, strict=True)
+    }
 
 
 def _by_id(schema: TableSchema, known: pa.RecordBatch | None) -> dict[int, pa.Array]:

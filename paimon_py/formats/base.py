@@ -27,6 +27,7 @@ from paimon_py.errors import (
     UnsupportedError,
 )
 from paimon_py.expr.predicate import Predicate
+from paimon_py.formats.part_bounds import WholeBounds
 from paimon_py.formats.parts import Parts
 from paimon_py.spec.types import Field
 
@@ -78,12 +79,14 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         by_page: leave pages of row groups out, too, where the format can, which costs a small read a page and pays
             for few rows. What comes of a page comes in one batch, however small these should be.
         decimals: whether the file may have DECIMAL columns, whose footers ORC checks before pyarrow sees them.
+        whole: bounds of the whole file from elsewhere, one slot for each column; they confirm those of its footer.
     """
 
     buffer_size_bytes: int = BUFFER_BYTES
     by_page: bool = False
     decimals: bool = True
     row_count: int | None = None
+    whole: WholeBounds | None = None
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):

@@ -18,7 +18,6 @@ from paimon_py.codec.arrow_types import to_arrow_field
 from paimon_py.codec.columns import integer_array
 from paimon_py.errors import CorruptionError, StorageError, UnsupportedError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.prune import may_match
 from paimon_py.expr.split import columns_of
 from paimon_py.formats.base import (
     FileWriter,
@@ -43,6 +42,7 @@ from paimon_py.formats.orc_footer import (
 from paimon_py.formats.orc_statistics import stripe_bounds
 from paimon_py.formats.orc_timestamps import SECONDS_AND_NANOS, as_timestamps, long_timestamps
 from paimon_py.formats.orc_write import OrcFileWriter
+from paimon_py.formats.part_bounds import matching_parts
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.formats.stored import check_stored, check_texts, lacking
@@ -95,6 +95,7 @@ class OrcOpenFile:
         self._source = source
         self._path = path
         self._fields = {field.name: field for field in fields}
+        self._whole = settings.whole
         self._guard = GuardedSource(source)
         self._raw: RawTail | None = None
         self._keys: list[int] = []
@@ -154,7 +155,7 @@ class OrcOpenFile:
         """Which stripes may hold a match; unknown counts as yes."""
         fields = [self._fields[name] for name in columns_of(predicate) if name in self._fields]
         bounds = stripe_bounds(self._guard, tail, fields)
-        found: list[bool] = may_match(predicate, bounds, integer_array(counts, pa.int64())).tolist()
+        found: list[bool] = matching_parts(predicate, bounds, integer_array(counts, pa.int64()), self._whole).tolist()
         return found
 
     def close(self) -> None:

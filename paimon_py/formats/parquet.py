@@ -19,7 +19,7 @@ from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
 from paimon_py.codec.columns import Ints, Mask, integer_array
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.prune import Bounds, may_match
+from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of
 from paimon_py.formats.base import (
     FileWriter,
@@ -36,6 +36,7 @@ from paimon_py.formats.parquet_fetch import GroupsTogether
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, read_footer, tail
 from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
+from paimon_py.formats.part_bounds import WholeBounds, matching_parts
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.formats.stored import check_stored, lacking
@@ -215,7 +216,7 @@ class ParquetOpenFile:
             wanted = np.ones(len(cuts) - 1, np.bool_)
             if predicate is not None:
                 statistics = {name: pages[name].statistics(cuts) for name in told}
-                wanted &= self._may_match(predicate, statistics, np.diff(cuts).tolist())
+                wanted &= self._may_match(predicate, statistics, np.diff(cuts).tolist(), None)
             if rows is not None:
                 wanted &= np.diff(np.searchsorted(rows, cuts)) > 0
             if wanted.all():
@@ -262,7 +263,9 @@ class ParquetOpenFile:
             return None
         with decoding(self._path):
             statistics = {name: self._pages.statistics(name) for name in self._bounded(predicate)}
-        found: list[bool] = self._may_match(predicate, statistics, self._group_rows()).tolist()
+        found: list[bool] = self._may_match(
+            predicate, statistics, self._group_rows(), self._settings.whole
+        ).tolist()
         return found
 
     def _bounded(self, predicate: Predicate) -> list[str]:
@@ -271,10 +274,14 @@ class ParquetOpenFile:
         return [name for name in names if name in self._fields and isinstance(self._fields[name].type, Atomic)]
 
     def _may_match(
-        self, predicate: Predicate, statistics: Mapping[str, Sequence[GroupStatistics]], rows: Sequence[int]
+        self,
+        predicate: Predicate,
+        statistics: Mapping[str, Sequence[GroupStatistics]],
+        rows: Sequence[int],
+        whole: WholeBounds | None,
     ) -> Mask:
         bounds = {name: self._bounds(self._fields[name], known) for name, known in statistics.items()}
-        return may_match(predicate, bounds, integer_array(rows, pa.int64()))
+        return matching_parts(predicate, bounds, integer_array(rows, pa.int64()), whole)
 
     def _bounds(self, field: Field, known: Sequence[GroupStatistics]) -> Bounds:
         nulls = integer_array([each.null_count for each in known], pa.int64())

@@ -23,6 +23,9 @@ from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import DeletionPlace
 
+_BOUNDS_BYTES = 1_024
+"""The most that statistics of a file may take in a split; readers check footers by them."""
+
 Deletions = Mapping[tuple[bytes, int], Mapping[str, DeletionPlace]]
 T = TypeVar("T")
 
@@ -178,6 +181,21 @@ def splits_of(
                 )
             )
     return splits
+
+
+def with_bounds(grouped: Grouped, entries: EntryColumns, wanted: Sequence[bool] | None) -> Grouped:
+    """The same sections, with statistics of the columns in the files of those that are wanted, unless they are large.
+
+    Shapes: `entries[i]` is that of `grouped.files[i]`.
+    """
+    keeps = itertools.repeat(True) if wanted is None else wanted
+    sections = [section for section, keep in zip(grouped.sections, keeps, strict=False) if keep]
+    chosen = [number for section in sections for run in section for number in run]
+    files = list(grouped.files)
+    for number, (stats, names) in zip(chosen, entries.take(np.array(chosen, np.int64)).value_stats(), strict=True):
+        if len(stats.min_values) + len(stats.max_values) <= _BOUNDS_BYTES:
+            files[number] = msgspec.structs.replace(files[number], value_stats=stats, value_stats_columns=names)
+    return msgspec.structs.replace(grouped, files=files)
 
 
 def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile]:

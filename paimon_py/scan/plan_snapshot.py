@@ -31,6 +31,7 @@ from paimon_py.scan.plan import (
     settled,
     settled_sections,
     splits_of,
+    with_bounds,
 )
 from paimon_py.scan.read import exact_rows
 from paimon_py.scan.request import Request
@@ -171,6 +172,8 @@ class SnapshotPlanner:
         place = PlanOrigin(
             snapshot_id=self._snapshot.id, schema_id=self._schema.id, deletions=deletions, branch=self._root.branch
         )
+        if self._predicate is not None:
+            grouped = with_bounds(grouped, entries, wanted)
         splits = splits_of(entries, grouped, wanted, place, packing)
         return Planned(tuple(splits), self._pushed, self.skipped())
 

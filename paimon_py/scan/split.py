@@ -50,7 +50,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 class Split(Travelling, frozen=True, kw_only=True):
     """A part of a scan that can be read on its own, in any process.
 
-    Files carry no keys and statistics: planning is done with them. `bytes(split)` travels; `from_bytes` brings it back.
+    Files carry no keys, and short statistics only where a condition is evaluated: planning is done with them.
+    `bytes(split)` travels; `from_bytes` brings it back.
 
     Attributes:
         snapshot_id: the snapshot it was planned from.
