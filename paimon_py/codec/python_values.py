@@ -133,9 +133,12 @@ def _time(value: object, kind: pa.DataType) -> object:
 
 def _timestamp(value: object, kind: pa.DataType) -> object:
     if not isinstance(value, datetime):
-        return datetime.combine(value, time()) if isinstance(value, date) else None
+        if not isinstance(value, date):
+            return None
+        value = datetime.combine(value, time())
     if value.tzinfo is not None and kind.tz is None:
         raise ValueError(f"{value!r} has a time zone, which the column has not")
+    _require_zone(value, value.tzinfo is not None, kind)
     _require_steps(value, value.microsecond * 1_000 + int(getattr(value, "nanosecond", 0)), kind)
     return value
 
@@ -146,10 +149,19 @@ def _steps(value: np.datetime64, kind: pa.DataType) -> int | None:
         return None
     if not (pa.types.is_timestamp(kind) or pa.types.is_date32(kind)):
         raise ValueError(f"pass no date or timestamp such as {value!r}")
+    _require_zone(value, not pa.types.is_timestamp(kind), kind)
     kept = value.astype(f"datetime64[{kind.unit if pa.types.is_timestamp(kind) else 'D'}]")
     if kept != value:
         raise ValueError(f"{value!r} is finer than the column, or out of range")
     return int(kept.astype(np.int64))
+
+
+def _require_zone(value: object, has_zone: bool, kind: pa.DataType) -> None:
+    if not has_zone and kind.tz is not None:
+        raise ValueError(
+            f"{value!r} has no time zone, and the column holds instants: pass value.replace(tzinfo=timezone.utc) "
+            "for a time in UTC, or value.astimezone() for one of this machine's clock"
+        )
 
 
 def _require_steps(value: object, nanos: int, kind: pa.DataType) -> None:

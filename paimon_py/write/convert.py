@@ -283,7 +283,8 @@ def _zone_fix(source: pa.DataType, target: Atomic) -> str | None:
         )
     if target.root is Root.TIMESTAMP_LTZ and source.tz is None:
         return (
-            "say which zone it is in with pyarrow.compute.assume_timezone(column, 'UTC'), or make the column "
+            "say which zone it is in: pyarrow.compute.assume_timezone(column, 'UTC'), or in rows "
+            "value.replace(tzinfo=timezone.utc); or make the column "
             f"TIMESTAMP({target.precision})"
         )
     return None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import UsageError
 from paimon_py.spec.type_text import contains
@@ -37,9 +38,9 @@ def open_stream(data: object, fields: Sequence[Field] = ()) -> pa.RecordBatchRea
     if isinstance(data, pa.RecordBatchReader):
         return data
     if isinstance(data, pa.Table):
-        return data.to_reader()
+        return _with_untyped_nulls(data, fields).to_reader()
     if isinstance(data, pa.RecordBatch):
-        return pa.RecordBatchReader.from_batches(data.schema, [data])
+        return _with_untyped_nulls(pa.Table.from_batches([data]), fields).to_reader()
     if isinstance(data, (list, tuple)) or (isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__")):
         return _open_items(data, fields)
     try:
@@ -94,13 +95,25 @@ def _open_frame(frame: Any, fields: Sequence[Field]) -> pa.RecordBatchReader:
             " frame.reset_index()"
         )
     try:
-        return _with_nested_times(frame, pa.Table.from_pandas(frame, preserve_index=False), fields).to_reader()
+        table = _with_untyped_nulls(pa.Table.from_pandas(frame, preserve_index=False), fields)
+        return _with_nested_times(frame, table, fields).to_reader()
     except (pa.ArrowException, OverflowError):
         if not fields or not all(isinstance(name, str) for name in frame.columns):
             raise
     from paimon_py.write.listed_rows import rows_of
 
     return rows_of(frame.to_dict("records"), fields).to_reader()  # says which value does not fit, or takes them all
+
+
+def _with_untyped_nulls(table: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """Columns without a value, of another type than the table's, with no type: what a frame made up says nothing."""
+    for field in fields:
+        place = table.schema.get_field_index(field.name)
+        if place < 0 or table.column(place).null_count < len(table):
+            continue
+        if not table.schema.field(place).type.equals(to_arrow_type(field.type)):
+            table = table.set_column(place, field.name, pa.nulls(len(table)))
+    return table
 
 
 def _with_nested_times(frame: Any, table: pa.Table, fields: Sequence[Field]) -> pa.Table:
@@ -132,6 +145,11 @@ def _has_objects(schema: Mapping[str, object]) -> bool:
     return any(str(kind) == "Object" for kind in schema.values())
 
 
+def _has_empty_columns(frame: Any) -> bool:
+    """Whether a column of a frame of polars holds no value."""
+    return any(column.null_count() == len(column) for column in frame)
+
+
 def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader:
     """A reader over what another library made."""
     if isinstance(data, type):
@@ -143,6 +161,8 @@ def _open_foreign(data: object, fields: Sequence[Field]) -> pa.RecordBatchReader
         return _open_lazy(data, fields)
     if library == "polars" and type(data).__name__ == "DataFrame" and _has_objects(data.schema):  # type: ignore[attr-defined]
         return _open_objects(data, fields)
+    if library == "polars" and type(data).__name__ == "DataFrame" and fields and _has_empty_columns(data):
+        return _with_untyped_nulls(pa.table(data), fields).to_reader()
     if _is_dataset(data):
         from paimon_py.write.datasets import open_dataset
 

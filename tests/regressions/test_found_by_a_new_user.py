@@ -96,7 +96,6 @@ def test_an_update_never_cuts_or_shifts_a_value(wide, column, value, words):
         ("ts", dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)),
         ("ts", pd.NaT, None),
         ("ltz", dt.datetime(2024, 1, 1, 14, tzinfo=dt.timezone(dt.timedelta(hours=2))), _NOON.replace(tzinfo=_UTC)),
-        ("ltz", _NOON, _NOON.replace(tzinfo=_UTC)),
         ("day", np.datetime64("2024-01-01"), dt.date(2024, 1, 1)),
         ("amount", np.int64(3), Decimal("3.00")),
         ("bi", bytearray(b"x"), b"x"),

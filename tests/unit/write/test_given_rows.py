@@ -107,6 +107,55 @@ def test_no_rows_have_the_columns_of_the_table(wide):
     assert wide.count() == 0
 
 
+def without_values():
+    pandas, polars = map(pytest.importorskip, ("pandas", "polars"))
+    nothing = float("nan")
+    return [
+        pandas.DataFrame({"k": [1, 2], "c": [nothing, nothing]}), pandas.DataFrame({"k": [1, 2], "c": [None, None]}),
+        pandas.DataFrame({"k": [1, 2], "c": [pandas.NaT, pandas.NaT]}), polars.DataFrame({"k": [1, 2], "c": [None, None]}),
+        polars.DataFrame({"k": [1, 2], "c": polars.Series([None, None], dtype=polars.Duration)}),
+        pa.table({"k": [1, 2], "c": pa.nulls(2, pa.float64())}), pa.record_batch({"k": [1, 2], "c": pa.nulls(2, pa.bool_())}),
+    ], [
+        pandas.DataFrame({"k": [], "c": []}), pandas.DataFrame({"k": [1], "c": ["x"]}).iloc[:0], polars.DataFrame({"k": [], "c": []}),
+        polars.DataFrame({"k": ["x"], "c": [1.5]}).clear(), pa.table({"k": pa.array([], pa.string()), "c": pa.array([], pa.uint64())}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["INT", "STRING", "DECIMAL(9, 2)", "TIMESTAMP_LTZ(6)", "DATE", "ARRAY<INT>", "MAP<STRING, INT>", "ROW<a INT>"])
+def test_a_column_without_values_fits_every_type(tmp_path, kind):
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema({"k": "BIGINT", "c": kind}))
+    missing, empty = without_values()
+    for data in (*missing, *empty):
+        table.write_arrow(data)
+    assert table.to_arrow()["k"].to_pylist() == [1, 2] * len(missing)
+    assert table.to_arrow()["c"].null_count == 2 * len(missing)
+
+
+def test_a_column_without_values_does_not_fit_one_that_is_not_null(keyed):
+    with pytest.raises(SchemaError, match="k"):
+        keyed.write_arrow(pa.table({"k": pa.nulls(2, pa.float64()), "v": ["a", "b"]}))
+    assert keyed.snapshot() is None
+
+
+NOON = datetime.datetime(2024, 5, 1, 12)
+INSTANT = NOON.replace(tzinfo=datetime.timezone.utc)
+
+
+def test_rows_get_no_zone_by_guess(tmp_path):
+    table = new_catalog(str(tmp_path)).create_table("d.t", Schema({"k": "BIGINT NOT NULL", "at": "TIMESTAMP_LTZ(6)"}), primary_key=["k"], options={"bucket": "1"})
+    table.write_arrow([{"k": 1, "at": INSTANT}])
+    pandas, polars = map(pytest.importorskip, ("pandas", "polars"))
+    columns = {"k": [1], "at": [NOON]}
+    for data in ([{"k": 1, "at": NOON}], pandas.DataFrame(columns), polars.DataFrame(columns), pa.table(columns)):
+        with pytest.raises(SchemaError, match="zone"):
+            table.write_arrow(data)
+    for value in (NOON, NOON.date()):
+        with pytest.raises(SchemaError, match=r"no time zone.*value.replace\(tzinfo=timezone.utc\).*value.astimezone\(\)"):
+            table.update("k = 1", {"at": value})
+    assert table.scan(where=f"at = '{NOON}'").count() == 1
+    assert table.to_arrow()["at"].to_pylist() == [INSTANT]
+
+
 def test_an_error_of_a_generator_is_the_callers_and_nothing_is_written(keyed):
     def failing():
         yield pa.table({"k": [1]})
