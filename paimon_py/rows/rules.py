@@ -70,7 +70,7 @@ def check_replacing(schema: TableSchema, verb: str) -> None:
 
 
 def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None:
-    """Refuse columns that do not exist, and those that say where a row lies.
+    """Refuse columns that do not exist, and those that say where a row of a table with a primary key lies.
 
     Raises:
         UsageError: names all of them.
@@ -89,12 +89,9 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
             " whether a row is there"
         )
     fixed = [name for name in wanted if name in schema.primary_keys or name in schema.partition_keys]
-    if fixed:
+    if fixed and schema.primary_keys:
         shown = ", ".join(map(repr, fixed))
-        is_keyed = verb == "upsert" and schema.primary_keys
-        way_out = "upsert without on=" if is_keyed else "delete the row and write a new one"
-        if verb == "upsert" and not schema.primary_keys:
-            way_out = f"give {shown} in on=, too, so that rows with other values are other rows, or merge"
+        way_out = "upsert without on=" if verb == "upsert" else "delete the row and write a new one"
         raise UsageError(
             f"{verb} cannot set {shown}: columns of the primary key and of partitions say where a row lies; {way_out}"
         )
