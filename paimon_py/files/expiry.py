@@ -17,6 +17,7 @@ from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.files.cast import cast
 from paimon_py.files.cast_types import keeps_order
+from paimon_py.files.physical import bounded_fields
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -63,9 +64,7 @@ class RecordExpiry(msgspec.Struct, frozen=True):
         return frozenset(file.name for file in files if self._is_expired(file, schema_of(file.schema_id)))
 
     def _is_expired(self, file: DataFile, schema: TableSchema) -> bool:
-        fields = schema.fields
-        if file.value_stats_columns is not None:
-            fields = tuple(schema.field(name) for name in file.value_stats_columns)
+        fields = bounded_fields(schema, file.bounded_columns)
         slot = next((at for at, field in enumerate(fields) if field.id == self.field.id), None)
         if slot is None or not keeps_order(fields[slot].type, self.field.type):
             return False

@@ -5,11 +5,14 @@ Source: format.md §8.1; Java `SpecialFields`, `KeyValue.schema`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from paimon_py.spec.schema import (
     KEY_PREFIX,
     LEVEL,
+    ROW_ID,
     SEQUENCE_NUMBER,
     SYSTEM_FIELD_ID_START,
     VALUE_KIND,
@@ -21,6 +24,13 @@ SEQUENCE_FIELD = Field(2_147_483_646, SEQUENCE_NUMBER, Atomic(Root.BIGINT, nulla
 KIND_FIELD = Field(2_147_483_645, VALUE_KIND, Atomic(Root.TINYINT, nullable=False))
 LEVEL_FIELD = Field(2_147_483_644, LEVEL, Atomic(Root.INT, nullable=False))
 """Never stored: the level of the file that a row comes from."""
+
+ROW_ID_FIELD = Field(2_147_483_642, ROW_ID, Atomic(Root.BIGINT, nullable=False))
+TRACKED_FIELDS = (ROW_ID_FIELD, SEQUENCE_FIELD)
+"""What a table with `row-tracking.enabled` knows of its rows: their ids, and the snapshots that wrote them."""
+
+_STORED_IDS = (ROW_ID_FIELD, msgspec.structs.replace(SEQUENCE_FIELD, type=Atomic(Root.BIGINT)))
+"""The same in files that were written again; a number that is NULL there is that of the file's entry."""
 
 
 def key_copy(field: Field) -> Field:
@@ -34,6 +44,23 @@ def key_copy(field: Field) -> Field:
     )
 
 
-def readable_fields(schema: TableSchema) -> tuple[Field, ...]:
-    """What may be read from files written with `schema`: its columns, after the system columns if it has a key."""
-    return (SEQUENCE_FIELD, KIND_FIELD, *schema.fields) if schema.primary_keys else schema.fields
+def bounded_fields(schema: TableSchema, names: Sequence[str] | None) -> tuple[Field, ...]:
+    """The columns that the value statistics of a file cover, by `DataFile.bounded_columns`."""
+    if names is None:
+        return schema.fields
+    ids = {field.name: field for field in _STORED_IDS}
+    return tuple(ids[name] if name in ids else schema.field(name) for name in names)
+
+
+def readable_fields(schema: TableSchema, written: Sequence[str] | None = None) -> tuple[Field, ...]:
+    """What may be read from files written with `schema`: its columns, after the system columns if it has a key.
+
+    Args:
+        written: the columns of a file that tracks rows, by name; None: those of the schema.
+    """
+    if schema.primary_keys:
+        return (SEQUENCE_FIELD, KIND_FIELD, *schema.fields)
+    if written is None:
+        return schema.fields
+    fields = {field.name: field for field in (*schema.fields, *_STORED_IDS)}
+    return tuple(fields[name] for name in written)

@@ -13,18 +13,19 @@ from pyroaring import BitMap
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.binary_row.encode import ARITY_BYTES
-from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
+from paimon_py.errors import CorruptionError, SchemaError
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decided, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
-from paimon_py.files.physical import readable_fields
+from paimon_py.files.physical import bounded_fields, readable_fields
+from paimon_py.files.row_ids import RowIds
 from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.registry import by_extension
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import SYSTEM_FIELD_ID_START, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
 
@@ -61,7 +62,9 @@ class FileReader:
         self._known = known
         self._file_schema = file_schema
         constants = _by_id(file_schema, known)
-        self._fields = tuple(field for field in readable_fields(file_schema) if field.id not in constants)
+        written = readable_fields(file_schema, file.write_columns)
+        self._fields = tuple(field for field in written if field.id not in constants)
+        self._ids = None if file_schema.primary_keys else RowIds(file, self._place, read_fields)
         self._evolution = Evolution(self._fields, read_fields, constants)
         self._by_page = by_page
 
@@ -102,10 +105,18 @@ class FileReader:
             SchemaError: a stored value has no meaning in the type its column has now.
             UnsupportedError: the format, a type, or a cast that is not handled.
         """
+        pieces = self._positions(batch_rows=batch_rows, predicate=predicate, rows=rows, meter=meter)
+        if self._ids is None:
+            yield from pieces
+            return
+        for position, batch in pieces:
+            yield position, self._ids.filled(position, batch)
+
+    def _positions(
+        self, *, batch_rows: int, predicate: Predicate | None, rows: BitMap | None, meter: Meter | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """What lies in the file: NULL for what it does not have."""
         file, evolution = self._file, self._evolution
-        if file.write_columns is not None:
-            message = f"{self._path} holds only some columns of its rows"
-            raise UnsupportedError(message, feature="data-evolution.enabled", path=self._path)
         if not evolution.sources:
             if meter is not None:
                 meter.files_by_metadata += 1
@@ -137,7 +148,8 @@ class FileReader:
         """The predicate in terms of the file's columns; None if it leaves nothing out."""
         if predicate is None:
             return None
-        pushed = translate(predicate if self._known is None else decided(predicate, self._known), self._fields)
+        told = [field for field in self._fields if field.id < SYSTEM_FIELD_ID_START]
+        pushed = translate(predicate if self._known is None else decided(predicate, self._known), told)
         return None if isinstance(pushed, Constant) and pushed.value else pushed
 
     def _opened(self, pushed: Predicate | None) -> OpenFile:
@@ -160,9 +172,7 @@ class FileReader:
 
 def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) -> dict[str, Bounds]:
     """What the manifest entry of a file says of columns, one slot each; columns that it does not bound are left out."""
-    covered = schema.fields
-    if file.value_stats_columns is not None:
-        covered = tuple(schema.field(name) for name in file.value_stats_columns)
+    covered = bounded_fields(schema, file.bounded_columns)
     types, stats = [field.type for field in covered], file.value_stats
     if int.from_bytes(stats.min_values[:ARITY_BYTES], "big") != len(types):
         return {}

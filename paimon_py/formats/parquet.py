@@ -42,6 +42,7 @@ from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.formats.stored import check_stored, lacking
 from paimon_py.lanes import lanes_here
 from paimon_py.lazy import lazy_property
+from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
 from paimon_py.spec.types import Atomic, Field, RowType
 
 _DEFAULT_READ = ReadSettings()
@@ -146,7 +147,8 @@ class ParquetOpenFile:
         if index < 0:
             raise lacking(self._path, field)
         stored = self._schema.field(index)
-        if field.type.nullable and not stored.nullable and not self._is_meant_required(field, stored):
+        is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
+        if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
         as_is = stored.type.equals(target.type)
         if not as_is:

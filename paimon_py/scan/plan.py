@@ -221,7 +221,7 @@ def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile
         (external[code] for code in codes.tolist()),
         strict=True,
     )
-    return [
+    files = [
         DataFile(
             name=name,
             size_bytes=size,
@@ -239,6 +239,21 @@ def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile
         for (name, size, count, low, high, schema_id, level, deleted, source, path), names_beside, index in zip(
             rows, beside, embedded, strict=False
         )
+    ]
+    return _with_row_ids(files, entries) if _tracks_rows(entries) else files
+
+
+def _tracks_rows(entries: EntryColumns) -> bool:
+    """Whether an entry says which ids the rows of its file have, or which columns are in the file."""
+    return bool((entries.first_row_id != ABSENT).any() or (entries.slices("write_columns").lengths >= 0).any())
+
+
+def _with_row_ids(files: list[DataFile], entries: EntryColumns) -> list[DataFile]:
+    codes, lists = entries.lists("write_columns")
+    firsts = (None if first == ABSENT else first for first in entries.first_row_id.tolist())
+    return [
+        msgspec.structs.replace(file, first_row_id=first, write_columns=lists[code])
+        for file, first, code in zip(files, firsts, codes.tolist(), strict=True)
     ]
 
 

@@ -186,7 +186,7 @@ class SnapshotPlanner:
         entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
         self._total = len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
-        prune.check_entries(entries)
+        prune.check_entries(entries, self._root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         if self._files is not None:

@@ -17,8 +17,8 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
 from paimon_py.codec.buckets import bucket_numbers
-from paimon_py.codec.columns import Mask, distinct_integers, from_numpy
-from paimon_py.codec.manifest.columns import EntryColumns
+from paimon_py.codec.columns import Ints, Mask, distinct_integers, from_numpy
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
 from paimon_py.errors import UnsupportedError
 from paimon_py.expr.arrow import pinned_values
 from paimon_py.expr.predicate import Predicate
@@ -26,29 +26,35 @@ from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of
 from paimon_py.files.cast import cast
 from paimon_py.files.file_index import matching
+from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS, bounded_fields
 from paimon_py.files.stats_evolution import evolved_bounds
 from paimon_py.scan.plan import data_files
 from paimon_py.scan.request import FileChoice
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
 
 SchemaOf = Callable[[int], TableSchema]
 
+_IDS = frozenset(field.name for field in TRACKED_FIELDS)
 _MAX_PINNED = 1000
 _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 
 
-def check_entries(entries: EntryColumns) -> None:
+def check_entries(entries: EntryColumns, schema_of: SchemaOf) -> None:
     """Refuse files that need a feature which is not built.
 
     Raises: UnsupportedError naming it.
     """
-    present = entries.slices("write_columns").lengths >= 0
-    if present.any():
-        name = entries.take(np.flatnonzero(present)[:1]).names()[0].as_py()
-        feature = "data-evolution.enabled"
-        raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
+    codes, lists = entries.lists("write_columns")
+    for code, names in enumerate(lists):
+        if names is None:
+            continue
+        for number in distinct_integers(entries.schema_id[codes == code]).tolist():
+            if set(names) - _IDS != set(schema_of(number).names):
+                rows = np.flatnonzero((codes == code) & (entries.schema_id == number))
+                name, feature = entries.take(rows[:1]).names()[0].as_py(), "data-evolution.enabled"
+                raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
 
 
 def choice_mask(entries: EntryColumns, files: FileChoice) -> Mask:
@@ -115,7 +121,7 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
     keep: Mask = np.ones(len(entries), np.bool_)
-    codes, lists = entries.lists("value_stats_columns")
+    codes, lists = _bounded(entries)
     schema_ids, places = np.unique(entries.schema_id, return_inverse=True)
     shapes = places * max(1, len(lists)) + codes
     for shape in distinct_integers(shapes).tolist():
@@ -123,10 +129,20 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
         number = int(schema_ids[place])
         rows = np.flatnonzero(shapes == shape)
         written = schema_of(number)
-        names = lists[code]
-        covered = written.fields if names is None else tuple(written.field(name) for name in names)
+        covered = bounded_fields(written, lists[code])
         keep[rows] = _may(entries.take(rows), predicate, written, schema, covered, "value")
     return keep
+
+
+def _bounded(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
+    """Which list of columns the value statistics of each entry cover, and these lists; None: all of its schema."""
+    codes, lists = entries.lists("value_stats_columns")
+    written_codes, written = entries.lists("write_columns")
+    if not any(written):
+        return codes, lists
+    pairs = codes * len(written) + written_codes
+    found = [own if own is not None else names for own in lists for names in written]
+    return pairs, found
 
 
 def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bounds:
@@ -134,7 +150,7 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
 
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
-    codes, lists = entries.lists("value_stats_columns")
+    codes, lists = _bounded(entries)
     shapes = entries.schema_id * max(1, len(lists)) + codes
     nothing = pa.nulls(0, to_arrow_type(field.type))
     parts, places = [(nothing, nothing, pa.nulls(0, pa.int64()))], [np.zeros(0, np.int64)]
@@ -142,7 +158,7 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
         number, code = divmod(shape, max(1, len(lists)))
         rows = np.flatnonzero(shapes == shape)
         written = schema_of(number)
-        covered = written.fields if lists[code] is None else tuple(written.field(name) for name in lists[code] or ())
+        covered = bounded_fields(written, lists[code])
         found = evolved_bounds(entries.take(rows), covered, written.fields, [field]).get(field.name)
         blank = pa.nulls(len(rows), nothing.type)
         counts = pa.nulls(len(rows), pa.int64()) if found is None or found.null_count is None else found.null_count
@@ -176,9 +192,19 @@ def _may(
 ) -> Mask:
     """Which entries, all of one written schema, may match by statistics of the covered columns."""
     wanted = columns_of(predicate)
-    fields = [field for field in schema.fields if field.name in wanted]
+    fields = [field for field in schema.fields if field.name in wanted and field not in TRACKED_FIELDS]
     bounds = evolved_bounds(entries, covered, written.fields, fields, which=which)
+    if ROW_ID in wanted and ROW_ID_FIELD in schema.fields:
+        bounds[ROW_ID] = _id_bounds(entries)
     return may_match(predicate, bounds, from_numpy(entries.row_count, pa.int64()))
+
+
+def _id_bounds(entries: EntryColumns) -> Bounds:
+    """The first and the last id of the rows of each file; NULL for files that hold them."""
+    first, has = entries.first_row_id, entries.first_row_id != ABSENT
+    last = first + entries.row_count - 1
+    low, high = (from_numpy(np.where(has, ends, 0), pa.int64(), has) for ends in (first, last))
+    return Bounds(min=low, max=high, null_count=from_numpy(np.zeros(len(entries), np.int64), pa.int64()))
 
 
 def key_columns(entries: EntryColumns, rows: str, schema: TableSchema, schema_of: SchemaOf) -> list[pa.Array]:

@@ -40,6 +40,7 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.own_options import under
 from paimon_py.scan.reach import reach
 from paimon_py.scan.request import Request, keep
+from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.windows import read_plan
@@ -172,7 +173,8 @@ class _SplitReader:
         self._meter = meter
         self._ahead = FilesAhead(root.files, root.env)
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
-        self._files = TableFiles(root, schema, self._store).bucket(split.partition, split.bucket)
+        stored = TableFiles(root, without_row_ids(schema), self._store)
+        self._files = stored.bucket(split.partition, split.bucket)
         self._mask = None if request.predicate is None else prepare(request.predicate)
         wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
         self._fields = tuple(field for field in schema.fields if field.name in wanted)

@@ -31,9 +31,9 @@ from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.scan.together import count_together, read_together, small_pieces
-from paimon_py.scan.view import AsIs, View, WithKinds
+from paimon_py.scan.view import AsIs, View, WithKinds, WithRowIds
 from paimon_py.spec.option_changes import check_dynamic
-from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 
@@ -91,12 +91,15 @@ class Scan(Rows):
             stored=schema.options,
         )  # fmt: skip
         self._view: View = view or AsIs()
-        if self._view == AsIs() and self.reads_changes:
-            self._view = WithKinds()
-        self._files = files
-        self._root = root
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
+        if self._view == AsIs() and self.reads_changes:
+            self._view = WithKinds()
+        elif self._view == AsIs() and self._asks_row_ids:
+            self._view = WithRowIds()
+            self._columns = schema.names if self._columns is None else self._columns
+        self._files = files
+        self._root = root
         self._limit, self._order_by = _limit_of(limit, order_by), order_by
         self._check_extent()
         self._found: tuple[FoundState | Ends | None] | None = None
@@ -230,9 +233,15 @@ class Scan(Rows):
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
+    @property
+    def _asks_row_ids(self) -> bool:
+        """Whether columns or a condition name the ids of rows; no column of a table may have these names."""
+        named = {*(self._columns or ()), *(() if self._where is None else columns_of(self._where))}
+        return bool({ROW_ID, SEQUENCE_NUMBER} & named)
+
     def _check_extent(self) -> None:
         """What goes with states alone is refused for changes."""
-        if isinstance(self._extent, Travel) and isinstance(self._view, AsIs):
+        if isinstance(self._extent, Travel) and isinstance(self._view, (AsIs, WithRowIds)):
             return
         if self._order_by is not None:
             raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
@@ -396,7 +405,7 @@ class Scan(Rows):
         """The rows of splits that are read at the same time, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)
-        if isinstance(self._view, AsIs):
+        if isinstance(self._view, (AsIs, WithRowIds)):
             splits = small_pieces(splits)
         return read_together(
             self._root, self._table_schema, lambda split: self._one_by_one([split]), splits,

@@ -12,15 +12,18 @@ from typing import Protocol
 import msgspec
 import pyarrow as pa
 
-from paimon_py.errors import UnsupportedError
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS
 from paimon_py.scan.request import Request, keep
-from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Atomic, Field, Root
 
 KIND_FIELD_ID = 2_147_483_643
+ROW_TRACKING = "row-tracking.enabled"
 
 
 class View(Protocol):
@@ -61,6 +64,41 @@ class AsIs(msgspec.Struct, frozen=True):
     def one_for_one(self, _request: Request, /) -> bool:
         """Every row is shown."""
         return True
+
+
+class WithRowIds(msgspec.Struct, frozen=True):
+    """Rows of a table that tracks rows, with their ids and the snapshots that wrote them as last columns."""
+
+    def shown(self, schema: TableSchema) -> TableSchema:
+        """The table's schema with both columns.
+
+        Raises: UsageError if the table does not track rows.
+        """
+        if not Options(schema.options).get_bool(ROW_TRACKING):
+            raise UsageError(
+                f"rows have {ROW_ID} and {SEQUENCE_NUMBER} only in tables that were made with options="
+                f"{{{ROW_TRACKING!r}: 'true'}}"
+            )
+        return msgspec.structs.replace(schema, fields=(*schema.fields, *TRACKED_FIELDS))
+
+    def asked(self, request: Request) -> Request:
+        """The same."""
+        return request
+
+    def show(self, _request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
+        """The same rows."""
+        yield from batches
+
+    def one_for_one(self, _request: Request, /) -> bool:
+        """Every row is shown."""
+        return True
+
+
+def without_row_ids(schema: TableSchema) -> TableSchema:
+    """The schema of a table from one that also shows ids of rows."""
+    if ROW_ID_FIELD not in schema.fields:
+        return schema
+    return msgspec.structs.replace(schema, fields=tuple(field for field in schema.fields if field not in TRACKED_FIELDS))
 
 
 class WithKinds(msgspec.Struct, frozen=True):

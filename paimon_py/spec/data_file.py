@@ -48,7 +48,8 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
     `min_key`, `max_key`: serialized BinaryRows of the trimmed primary key (EMPTY_ROW in append tables).
     `creation_time_millis`: wall clock of the writer's zone stored as if UTC. `delete_row_count`: rows of kind −U/−D,
-    None if unknown. `value_stats_columns`: None if the value stats cover all columns of the file.
+    None if unknown. `value_stats_columns`: None if the value stats cover all columns of the file. `first_row_id`: the
+    id of the first row, where ids run through. `write_columns`: the file's columns, None for those of its schema.
     """
 
     name: str
@@ -71,6 +72,11 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     external_path: str | None = None
     first_row_id: Long | None = None
     write_columns: tuple[str, ...] | None = None
+
+    @property
+    def bounded_columns(self) -> tuple[str, ...] | None:
+        """The columns that the value stats cover, in their order; None: all of the file's schema."""
+        return self.write_columns if self.value_stats_columns is None else self.value_stats_columns
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):

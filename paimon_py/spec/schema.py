@@ -20,6 +20,7 @@ from paimon_py.spec.types import Field
 SYSTEM_FIELD_ID_START = 1_073_741_823
 KEY_PREFIX = "_KEY_"
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
+ROW_ID = "_ROW_ID"
 VALUE_KIND = "_VALUE_KIND"
 LEVEL = "_LEVEL"
 ROW_KIND_COLUMN = "_row_kind"

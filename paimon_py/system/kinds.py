@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 
-from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.errors import UsageError
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.view import AsIs, WithKinds
+from paimon_py.scan.view import AsIs, WithKinds, WithRowIds
 from paimon_py.spec.schema import TableSchema
 from paimon_py.system.binlog import Binlog
 from paimon_py.system.file_tables import FILE_TABLES
@@ -26,18 +26,16 @@ KINDS = {
         Kind(name="audit_log", view=WithKinds("rowkind", first=True)),
         Kind(name="binlog", view=Binlog()),
         Kind(name="ro", view=AsIs(), top_level=True),
+        Kind(name="row_tracking", view=WithRowIds()),
     )
 }
 MADE = {made.name: made for made in (*METADATA_TABLES, *FILE_TABLES, *INDEX_TABLES, *MANIFEST_TABLES)}
-_OF_JAVA = ("row_tracking",)
 
 
 def system_table(root: TableRoot, schema: TableSchema, table: str, name: str) -> SystemTable | MadeTable:
     """The system table `name` of a table.
 
-    Raises:
-        UnsupportedError: a system table that is not built.
-        UsageError: there is no system table of this name.
+    Raises: UsageError if there is no system table of this name.
     """
     kind = kind_of(name)
     if isinstance(kind, Made):
@@ -55,8 +53,6 @@ def kind_of(name: str) -> Kind | Made:
     found = KINDS.get(name.lower()) or MADE.get(name.lower())
     if found is not None:
         return found
-    if name.lower() in _OF_JAVA:
-        raise UnsupportedError(f"the system table ${name} is not supported yet", feature=f"system table ${name}")
     names = [*KINDS, *MADE]
     near = difflib.get_close_matches(name, names, 1)
     hint = f"; did you mean ${near[0]}?" if near else f"; there are {', '.join('$' + each for each in names)}"
