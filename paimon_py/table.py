@@ -305,6 +305,7 @@ class Table(
         limit: int | None = None,
         order_by: object = None,
         options: Mapping[str, str] | None = None,
+        row_ids: Sequence[int] | range | None = None,
     ) -> Scan:
         """A lazy read of the latest or an earlier state; nothing is read until rows are asked for.
 
@@ -314,12 +315,15 @@ class Table(
             timestamp: read the last snapshot committed at or before this time (an ISO text, epoch
                 milliseconds or a datetime; one without zone is local time).
             watermark: read the first snapshot with at least this watermark (epoch milliseconds).
-            columns: names of the columns to return, in this order; None for all.
+            columns: names of the columns to return, in this order; None for all. Tables that track rows also have
+                `_ROW_ID` and `_SEQUENCE_NUMBER`, the id of the snapshot that wrote the row, for `columns` and `where`.
             where: rows to return, as `col("a") > 3` or SQL text.
             limit: at most this many rows.
             order_by: the first `limit` rows in the order of a column, as "c", `("c", "descending")` or a list of
                 these; NULL comes last. Files that cannot hold such rows by their statistics are not read.
             options: Paimon's own `scan.*` options.
+            row_ids: rows with these ids, a list or a range, in the order of the request; files without one are not
+                read. For tables with `row-tracking.enabled`.
 
         Raises:
             UsageError: unknown column, a wrong literal, more than one time to travel to.
@@ -329,7 +333,7 @@ class Table(
         check_readable(self._schema)
         return open_scan(
             self._root, self._schema, snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark,
-            columns=columns, where=where, limit=limit, order_by=order_by, options=options,
+            columns=columns, where=where, limit=limit, order_by=order_by, options=options, row_ids=row_ids,
         )  # fmt: skip
 
     @reads

@@ -52,7 +52,6 @@ OF_REFUSED = {
     "variant.": "VARIANT columns",
     "blob": "BLOB columns",
     "data-evolution.": "data evolution",
-    "row-tracking.": "row tracking",
     "global-index.": "global indexes",
     "scalar-index.": "global indexes",
     "vector": "VECTOR columns",

@@ -12,8 +12,8 @@ import msgspec
 
 from paimon_py.commit.conflicts import Conflict
 from paimon_py.commit.drafts import Drafts
-from paimon_py.commit.next_snapshot import Author, next_snapshot
-from paimon_py.commit.parts import Part, stamped
+from paimon_py.commit.next_snapshot import Author, next_row_id, next_snapshot
+from paimon_py.commit.parts import Part, stamped, tracked
 from paimon_py.commit.state import Already, Planned, State
 from paimon_py.commit.waiting_times import in_waiting_order
 from paimon_py.env import is_distant
@@ -109,6 +109,8 @@ class Attempts:
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
+        self._tracks_rows = options.get_bool("row-tracking.enabled")
+        self._groups_rows = options.get_bool("row-tracking.partition-group-on-commit")
         self._patience_seconds = max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)
 
     def publish(self, plan: Callable[[State], Planned]) -> Published | Already:
@@ -192,8 +194,11 @@ class Attempts:
             if planned.is_manifest_merge and not drafts.merges(latest):
                 return Already()
             now = clock.local_millis()
-            part = stamped(planned, latest.id + 1 if latest else 1, now) if self._by_snapshot else planned
+            number = latest.id + 1 if latest else 1
+            part = stamped(planned, number, now) if self._by_snapshot else planned
             part = in_waiting_order(part, state, now)
+            if self._tracks_rows:
+                part = tracked(part, number, next_row_id(latest), grouped=self._groups_rows)
             lists = drafts.write(latest, part)
         except SnapshotExpiredError as error:
             return LostRace(str(error))

@@ -102,9 +102,14 @@ def next_snapshot(
         known_schema_millis=schema.time_millis,
         known_users=_users(users_of(latest) if known is None else known, author, number),
         known_waiting=part.waiting,
-        next_row_id=(latest.next_row_id or 0) if latest else 0,
+        next_row_id=next_row_id(latest) if part.next_row_id is None else part.next_row_id,
         operation=author.operation,
     )
+
+
+def next_row_id(latest: Snapshot | None) -> int:
+    """The id that the next new row of a table gets."""
+    return (latest.next_row_id or 0) if latest else 0
 
 
 def _users(known: Users, author: Author, number: int) -> Users:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
-from paimon_py.spec.data_file import DataFile, FileKind, ManifestEntry
+from paimon_py.spec.data_file import DataFile, FileKind, FileSource, ManifestEntry
 from paimon_py.spec.manifest import DELETION_VECTORS, IndexEntry
+from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.snapshot import CommitKind
 from paimon_py.spec.waiting import WaitingOrder
 
@@ -25,7 +26,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
     `index`: the table's index files from now on, None if they stay what they are. `statistics`: name of the table's
     statistics from now on, None if they stay. `waiting`: how far the times of waiting files tell their order, None
-    where that is not known, or none waits.
+    where that is not known, or none waits. `next_row_id`: the row id that is given next, None if it stays.
     """
 
     kind: CommitKind
@@ -35,6 +36,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     index: tuple[IndexEntry, ...] | None = None
     statistics: str | None = None
     waiting: WaitingOrder | None = None
+    next_row_id: int | None = None
 
     @property
     def entries(self) -> tuple[ManifestEntry, ...]:
@@ -103,6 +105,31 @@ def stamped(part: Part, snapshot_id: int, now_millis: int) -> Part:
         return part
     adds, _ = with_growing_times(part.adds, _BEFORE_ALL, now_millis, lambda _: True)
     return msgspec.structs.replace(part, adds=tuple(_stamped(entry, snapshot_id) for entry in adds))
+
+
+def tracked(part: Part, snapshot_id: int, first_row_id: int, *, grouped: bool) -> Part:
+    """The part with its snapshot as the number of rows that were written, and with ids for new rows.
+
+    Args:
+        first_row_id: the id that the next new row gets.
+        grouped: put the files of a partition together first, so that its ids run through.
+
+    Source: Java `FileStoreCommitImpl`, `RowTrackingCommitUtils.assignRowTracking`.
+    """
+    adds = list(part.adds)
+    if grouped:
+        order = {partition: number for number, partition in enumerate(dict.fromkeys(add.partition for add in adds))}
+        adds.sort(key=lambda add: order[add.partition])
+    for number, entry in enumerate(adds):
+        file = entry.file
+        low = file.min_sequence or snapshot_id
+        high = snapshot_id if not file.min_sequence else file.max_sequence or snapshot_id
+        first = file.first_row_id
+        if first is None and file.source is FileSource.APPEND and ROW_ID not in (file.write_columns or ()):
+            first, first_row_id = first_row_id, first_row_id + file.row_count
+        file = msgspec.structs.replace(file, min_sequence=low, max_sequence=high, first_row_id=first)
+        adds[number] = msgspec.structs.replace(entry, file=file)
+    return msgspec.structs.replace(part, adds=tuple(adds), next_row_id=first_row_id)
 
 
 def with_growing_times(

@@ -29,7 +29,7 @@ from paimon_py.spec.engine_rules import needs_lookup
 from paimon_py.spec.layout import POSTPONE_BUCKET, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, HASH, IndexEntry
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field
 from paimon_py.storage.store import FileMissingError
 
@@ -175,9 +175,8 @@ def _check_file(file: DataFile) -> None:
     _require(0 < rows <= _ROWS_MAX, "file {} has {} rows", name, rows)
     _require(dead is None or 0 <= dead <= rows, "of the {} rows of file {} {} are deletes", rows, name, dead)
     _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
-    _require(
-        file.first_row_id is None and file.write_columns is None, "file {} holds a part of its rows' columns", name
-    )
+    parts = file.write_columns is not None and ROW_ID not in file.write_columns
+    _require(file.first_row_id is None and not parts, "file {} holds a part of its rows' columns", name)
     _require(where is None or where.rpartition("/")[2] == name, "file {} lies at {}", name, where)
 
 

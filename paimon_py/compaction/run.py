@@ -27,6 +27,7 @@ from paimon_py.expr.predicate import col
 from paimon_py.files.ahead import FilesAhead
 from paimon_py.files.alive import POSITION_FIELD, alive, positioned
 from paimon_py.files.expiry import RecordExpiry
+from paimon_py.files.physical import with_row_ids
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.stamps import Stamps
 from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout
@@ -108,7 +109,8 @@ class _Work:
         self._files = TableFiles(root, schema, ahead).bucket(task.partition, task.bucket)
         ahead.foresee((file.external_path or self._files.path(file), file.size_bytes) for file in task.files)
         written_level = task.output_level if schema.primary_keys else 0
-        self._layout = file_layout(schema, level=written_level, source=FileSource.COMPACT)
+        self._stored = with_row_ids(schema)
+        self._layout = file_layout(self._stored, level=written_level, source=FileSource.COMPACT)
         self._new_files = NewFiles(self._files)
         self._begun: list[RollingWriter] = []
         self._dead = read_deletions(root.files, task.deletions)
@@ -173,7 +175,7 @@ class _Work:
                 writer.write(batch)
         else:
             spilled = SpilledRuns(self._root.env.spill, SpillSettings.of(Options(self._schema.options)))
-            sort = ExternalSort(self._schema, task.clustering, spilled)
+            sort = ExternalSort(self._stored, task.clustering, spilled)
             try:
                 for batch in sort.sorted(self._append_rows()):
                     writer.write(batch)
@@ -185,7 +187,7 @@ class _Work:
 
     def _append_rows(self) -> Iterator[pa.RecordBatch]:
         for file in self._task.files:
-            yield from self._read(file, self._schema.fields, BATCH_ROWS)
+            yield from self._read(file, self._stored.fields, BATCH_ROWS)
 
     def end(self) -> None:
         """Count the rows that need not be read."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import (
     KEY_PREFIX,
     LEVEL,
@@ -29,8 +30,24 @@ ROW_ID_FIELD = Field(2_147_483_642, ROW_ID, Atomic(Root.BIGINT, nullable=False))
 TRACKED_FIELDS = (ROW_ID_FIELD, SEQUENCE_FIELD)
 """What a table with `row-tracking.enabled` knows of its rows: their ids, and the snapshots that wrote them."""
 
+TRACKED_IDS = frozenset(field.id for field in TRACKED_FIELDS)
+
 _STORED_IDS = (ROW_ID_FIELD, msgspec.structs.replace(SEQUENCE_FIELD, type=Atomic(Root.BIGINT)))
 """The same in files that were written again; a number that is NULL there is that of the file's entry."""
+
+
+ROW_TRACKING = "row-tracking.enabled"
+"""The option of tables whose rows have ids."""
+
+
+def tracks_rows(schema: TableSchema) -> bool:
+    """Whether rows of a table have ids."""
+    return Options(schema.options).get_bool(ROW_TRACKING)
+
+
+def with_row_ids(schema: TableSchema) -> TableSchema:
+    """The schema of files that are written again, whose rows keep their ids; the same for tables without row ids."""
+    return msgspec.structs.replace(schema, fields=(*schema.fields, *_STORED_IDS)) if tracks_rows(schema) else schema
 
 
 def key_copy(field: Field) -> Field:

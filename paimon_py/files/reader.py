@@ -13,7 +13,7 @@ from pyroaring import BitMap
 
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.binary_row.encode import ARITY_BYTES
-from paimon_py.errors import CorruptionError, SchemaError
+from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decided, translate
@@ -105,6 +105,9 @@ class FileReader:
             SchemaError: a stored value has no meaning in the type its column has now.
             UnsupportedError: the format, a type, or a cast that is not handled.
         """
+        if _lacks_columns(self._file, self._file_schema):
+            message = f"{self._path} holds only some columns of its rows"
+            raise UnsupportedError(message, feature="data-evolution.enabled", path=self._path)
         pieces = self._positions(batch_rows=batch_rows, predicate=predicate, rows=rows, meter=meter)
         if self._ids is None:
             yield from pieces
@@ -183,6 +186,11 @@ def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) ->
         covered[slot].name: Bounds(min=low, max=high, null_count=pa.array([counts[slot]], pa.int64()))
         for slot, low, high in zip(slots, lows, highs, strict=True)
     }
+
+
+def _lacks_columns(file: DataFile, schema: TableSchema) -> bool:
+    """Whether a file holds only some of the columns of its schema, so that others hold the rest of its rows."""
+    return file.write_columns is not None and not set(schema.names) <= set(file.write_columns)
 
 
 def _by_id(schema: TableSchema, known: pa.RecordBatch | None) -> dict[int, pa.Array]:

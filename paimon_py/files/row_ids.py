@@ -3,7 +3,7 @@
 Rows of a new file have the ids from the first one of its entry on, and the number of the snapshot that added it. A file
 that was written again holds both as columns; NULL there stands for what the entry says.
 
-Source: format-newest.md §1; Java `DataFileRecordReader`, `SpecialFields.rowTypeWithRowTracking`.
+Source: Java `DataFileRecordReader`, `SpecialFields.rowTypeWithRowTracking`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_py.codec.columns import from_numpy
 from paimon_py.errors import CorruptionError
-from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS
+from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_IDS
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.types import Field
 
@@ -30,7 +30,7 @@ class RowIds:
         Raises: CorruptionError if ids are asked for and neither the file nor its entry has them.
         """
         self._file = file
-        self._places = [place for place, field in enumerate(fields) if field in TRACKED_FIELDS]
+        self._places = [place for place, field in enumerate(fields) if field.id in TRACKED_IDS]
         stored = file.write_columns or ()
         if ROW_ID_FIELD in fields and file.first_row_id is None and ROW_ID_FIELD.name not in stored:
             raise CorruptionError(f"{path} has no row ids, and its manifest entry names no first one", path=path)

@@ -21,7 +21,7 @@ from paimon_py.env import Clock
 from paimon_py.errors import PaimonError
 from paimon_py.files.file_index import FileIndexWriter, Indexes
 from paimon_py.files.naming import FileNames
-from paimon_py.files.physical import KIND_FIELD, SEQUENCE_FIELD, key_copy
+from paimon_py.files.physical import KIND_FIELD, ROW_ID_FIELD, SEQUENCE_FIELD, key_copy
 from paimon_py.files.places import BucketPlace
 from paimon_py.files.stats import SYSTEM_MODE, StatsMode, changelog_modes, stats_of, value_modes
 from paimon_py.formats.base import ColumnBounds, FileWriter, WriteSettings, encoding
@@ -70,6 +70,11 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     indexes: tuple[IndexColumn, ...] = ()
     index_limit_bytes: int = 500
     is_changelog: bool = False
+
+    @property
+    def holds_row_ids(self) -> bool:
+        """Whether files hold the ids of their rows, which were in other files before."""
+        return ROW_ID_FIELD in self.fields
 
     @property
     def file_fields(self) -> tuple[Field, ...]:
@@ -155,7 +160,7 @@ def _with_modes(layout: FileLayout, schema: TableSchema, modes: tuple[StatsMode,
     if not layout.repeats_keys:
         modes = _thin_modes(schema, layout.key_fields, modes)
     unwanted = {field.name for field, mode in zip(schema.fields, modes, strict=True) if mode.kind == "none"}
-    without = frozenset({*unwanted, SEQUENCE_NUMBER, VALUE_KIND})
+    without = frozenset({*unwanted, SEQUENCE_NUMBER, VALUE_KIND} if layout.key_fields else unwanted)
     settings = msgspec.structs.replace(layout.settings, without_stats=without)
     return msgspec.structs.replace(layout, modes=modes, settings=settings)
 
@@ -325,6 +330,7 @@ class _OpenFile:
         self._last: pa.RecordBatch | None = None
         self._sequences: list[int] = []
         self._deletes = 0
+        self._is_changed = False
 
     def add(self, batch: pa.RecordBatch, physical: pa.RecordBatch) -> None:
         with encoding(self.layout.format_name):
@@ -333,6 +339,8 @@ class _OpenFile:
                 self.index.add(batch)
         self.rows += batch.num_rows
         if not self.layout.key_fields:
+            if self.layout.holds_row_ids:
+                self._add_numbers(batch.column(SEQUENCE_NUMBER))
             return
         if self._last is not None and not self._first_key:
             self._first_key = _keys_at(self._last, self.layout.key_fields, 0)
@@ -340,6 +348,14 @@ class _OpenFile:
         sequences = numpy_values(batch.column(SEQUENCE_NUMBER))
         self._sequences += [int(sequences.min()), int(sequences.max())]
         self._deletes += int(np.count_nonzero(numpy_values(batch.column(VALUE_KIND)) & 1))
+
+    def _add_numbers(self, numbers: pa.Array) -> None:
+        """Note the snapshots that wrote rows; NULL stands for the one that comes."""
+        self._is_changed = self._is_changed or numbers.null_count > 0
+        known = numbers.drop_null()
+        if len(known):
+            values = numpy_values(known)
+            self._sequences += [int(values.min()), int(values.max())]
 
     def is_full(self) -> bool:
         return self.rows >= self.layout.target_rows or self.writer.bytes_written >= self.layout.target_size_bytes
@@ -352,7 +368,7 @@ class _OpenFile:
         self.sink.close()
         values = bounds[len(bounds) - len(layout.fields) :]
         low, high = self._key_range()
-        sequences = self._sequences or [first_sequence, first_sequence + self.rows - 1]
+        low_number, high_number = self._numbers(first_sequence)
         return DataFile(
             name=self.name,
             size_bytes=size_bytes,
@@ -361,15 +377,24 @@ class _OpenFile:
             max_key=high,
             key_stats=self._key_stats(bounds),
             value_stats=stats_of(values, [field.type for field in layout.fields], layout.modes),
-            min_sequence=min(sequences),
-            max_sequence=max(sequences),
+            min_sequence=low_number,
+            max_sequence=high_number,
             schema_id=layout.schema_id,
             level=layout.level,
             creation_time_millis=now_millis,
             delete_row_count=self._deletes,
             source=layout.source,
             external_path=self.external_path,
+            write_columns=tuple(field.name for field in layout.fields) if layout.holds_row_ids else None,
         )
+
+    def _numbers(self, first_sequence: int) -> tuple[int, int]:
+        """The smallest and the largest sequence number; 0 for that of the snapshot that will add the file."""
+        known = self._sequences
+        if self.layout.holds_row_ids:
+            return min(known, default=0), 0 if self._is_changed else max(known)
+        known = known or [first_sequence, first_sequence + self.rows - 1]
+        return min(known), max(known)
 
     def _key_range(self) -> tuple[bytes, bytes]:
         if self._last is None:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.binary_row import decode
 from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
@@ -24,6 +26,7 @@ from paimon_py.commit.changes import Bucket, BucketChanges, Edit
 from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
+from paimon_py.files.physical import with_row_ids
 from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
@@ -36,7 +39,7 @@ from paimon_py.rows.rules import keeps_deletion_vectors
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.snapshot import Base, Snapshot
 from paimon_py.storage.store import FileMissingError
 from paimon_py.tally import Tally, TallyPart
@@ -66,6 +69,13 @@ class Touched(msgspec.Struct):
         return len(self.dead) + len(self.changed) >= self.file.row_count
 
 
+class _Writers(NamedTuple):
+    """Who writes rows that were in the table before, and who writes new rows: they are the same but for row ids."""
+
+    again: Writer
+    new: Writer
+
+
 class AppendRows:
     """One evaluation of operations on the rows of a table."""
 
@@ -89,6 +99,7 @@ class AppendRows:
         self._operations = operations
         self._alone = alone
         self._marks = keeps_deletion_vectors(schema)
+        self._stored = with_row_ids(schema)
         self._written = HandedOver(root, schema)
         self._touched: dict[tuple[bytes, int, str], Touched] = {}
         self._seen: list[Mask] = []
@@ -100,17 +111,17 @@ class AppendRows:
 
         Raises: whatever reading and writing raise; then what was written is deleted.
         """
-        with self._writing(snapshot) as writer:
+        with self._writing(snapshot) as writers:
             for operation in self._operations():
                 if operation.is_doubtful:
                     self._rehearse(operation, splits)
             for operation in self._operations():
-                self._pass(operation, splits, writer)
+                self._pass(operation, splits, writers.again)
                 for batch in operation.inserts():
                     self._counts = self._counts.plus(inserted=batch.num_rows)
-                    writer.write_arrow(batch)
+                    writers.new.write_arrow(batch)
                 self._seen.append(operation.seen.copy())
-            return self._evaluated(snapshot, writer)
+            return self._evaluated(snapshot, writers)
 
     def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
         """Write what changes in files that are new since those known. None: everything was deleted, because others did
@@ -121,14 +132,15 @@ class AppendRows:
         if not known <= files_of(splits):
             self.discard()
             return None
-        with self._writing(snapshot) as writer:
+        with self._writing(snapshot) as writers:
             for operation, seen in zip(self._operations(), self._seen, strict=True):
-                self._pass(operation, with_new_files(splits, known), writer)
+                self._pass(operation, with_new_files(splits, known), writers.again)
                 if operation.adds_rows and bool((operation.seen & ~seen).any()):
-                    writer.abort()
+                    writers.again.abort()
+                    writers.new.abort()
                     self.discard()
                     return None
-            return self._evaluated(snapshot, writer)
+            return self._evaluated(snapshot, writers)
 
     def discard(self) -> None:
         """Delete what was written."""
@@ -141,12 +153,15 @@ class AppendRows:
         self._files.delete_index(made)
 
     @contextlib.contextmanager
-    def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
-        """A writer for what changes beside that snapshot; if that fails, everything is deleted."""
+    def _writing(self, snapshot: Snapshot | None) -> Iterator[_Writers]:
+        """Writers for what changes beside that snapshot; if that fails, everything is deleted."""
+        settings = WriterSettings.of(self._schema, compacts=False)
         try:
-            settings = WriterSettings.of(self._schema, compacts=False)
-            with Writer(self._root, self._schema, settings) as writer:
-                yield writer
+            with contextlib.ExitStack() as stack:
+                again = new = stack.enter_context(Writer(self._root, self._stored, settings))
+                if self._stored is not self._schema:
+                    new = stack.enter_context(Writer(self._root, self._schema, settings))
+                yield _Writers(again, new)
         except FileMissingError as error:
             self.discard()
             raise self._root.missing(Base.of(snapshot), error) from error
@@ -154,12 +169,14 @@ class AppendRows:
             self.discard()
             raise
 
-    def _evaluated(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
+    def _evaluated(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
         """All that was written, with the files that go and index files for the state of that snapshot."""
         for touched in self._touched.values():
             if not self._marks and not touched.is_done:
-                self._write_all(touched, None, touched.changed, _NONE, writer)
-        self._written.take(writer)
+                self._write_all(touched, None, touched.changed, _NONE, writers.again)
+        self._written.take(writers.again)
+        if writers.new is not writers.again:
+            self._written.take(writers.new)
         self._tally.end()
         self._delete_made()
         changes = self._written.changes()
@@ -234,15 +251,23 @@ class AppendRows:
 
     def _write_updated(self, operation: Operation, touched: Touched, wanted: DeletionVector, writer: Writer) -> None:
         """Write the rows of a file at some positions as they are after the operation."""
-        names = frozenset(self._schema.names)
+        names = frozenset(self._stored.names)
         part = self._owed(touched) if self._marks else TallyPart(self._tally, 0)
         for found in self._rows(touched.split, touched.file, names, touched.dead, self._predicate, wanted):
             places = found.find(wanted)
             if len(places):
                 chosen = found.rows.take(from_numpy(places, pa.int64()))
-                writer.write_again(operation.updated(chosen, operation.decide(chosen)))
+                writer.write_again(self._updated(operation, chosen))
             part.reach(found.end)
         part.end()
+
+    def _updated(self, operation: Operation, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows as they are after an operation; they keep their ids, and get the number of the snapshot that comes."""
+        updated = operation.updated(rows, operation.decide(rows))
+        if self._stored is self._schema:
+            return updated
+        columns = [*updated.columns, rows.column(ROW_ID), pa.nulls(rows.num_rows, pa.int64())]
+        return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(self._stored.fields))
 
     def _owed(self, touched: Touched) -> TallyPart:
         """The writing of a file, as a share of all there is to count."""
@@ -258,7 +283,7 @@ class AppendRows:
         writer: Writer,
     ) -> None:
         """Write the rows of a file that are not gone; those at some positions as the operation leaves them."""
-        names = frozenset(self._schema.names)
+        names = frozenset(self._stored.names)
         gone = touched.dead.union(gone)
         touched.is_done = True
         part = self._owed(touched)
@@ -269,7 +294,7 @@ class AppendRows:
             batch, places = found.rows, found.find(updated)
             if operation is not None and len(places):
                 chosen = batch.take(from_numpy(places, pa.int64()))
-                batch = _replaced(batch, places, operation.updated(chosen, operation.decide(chosen)), chosen)
+                batch = _replaced(batch, places, self._updated(operation, chosen), chosen)
             writer.write_again(batch)
             part.reach(found.end)
         part.end()
@@ -287,7 +312,7 @@ class AppendRows:
 
         Some may lack of those that are not `wanted`, and of those for which `predicate` is not true.
         """
-        fields = [field for field in self._schema.fields if field.name in names]
+        fields = [field for field in self._stored.fields if field.name in names]
         rows = wanted.bitmap(0) if wanted is not None and len(wanted.highs) == 1 else None
         files = self._files.bucket(split.partition, split.bucket)
         return living(files.reader(file, fields).positions(predicate=predicate, rows=rows), dead)

@@ -22,6 +22,7 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.commit.state import State
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.expr.predicate import Predicate
+from paimon_py.files.physical import with_row_ids
 from paimon_py.metadata.history import History
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.files_read import Files, files_of
@@ -84,7 +85,8 @@ class Evaluation:
     ) -> None:  # fmt: skip
         self._root = root
         self._schema = schema
-        self.request = Request(schema=schema, columns=schema.names, predicate=predicate, every_level=True)
+        shown = with_row_ids(schema)
+        self.request = Request(schema=shown, columns=schema.names, predicate=predicate, every_level=True)
         self._operation = operation
         self._label = label
         self._held: tuple[Evaluated, Files] | None = None

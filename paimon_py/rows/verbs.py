@@ -17,6 +17,7 @@ from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
+from paimon_py.files.physical import with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
@@ -222,7 +223,7 @@ def reach(schema: TableSchema, source: Source, keys: Sequence[tuple[str, Field]]
 def _bound(schema: TableSchema, where: object, verb: str) -> Predicate:
     if where is None:
         raise UsageError(f'{verb} needs a condition such as col("a") > 3; "true" takes all rows')
-    return bind(predicate_of(where), schema.fields)
+    return bind(predicate_of(where), with_row_ids(schema).fields)
 
 
 def _ends(values: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of
 from paimon_py.files.cast import cast
 from paimon_py.files.file_index import matching
-from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS, bounded_fields
+from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS, TRACKED_IDS, bounded_fields
 from paimon_py.files.stats_evolution import evolved_bounds
 from paimon_py.scan.plan import data_files
 from paimon_py.scan.request import FileChoice
@@ -192,7 +192,7 @@ def _may(
 ) -> Mask:
     """Which entries, all of one written schema, may match by statistics of the covered columns."""
     wanted = columns_of(predicate)
-    fields = [field for field in schema.fields if field.name in wanted and field not in TRACKED_FIELDS]
+    fields = [field for field in schema.fields if field.name in wanted and field.id not in TRACKED_IDS]
     bounds = evolved_bounds(entries, covered, written.fields, fields, which=which)
     if ROW_ID in wanted and ROW_ID_FIELD in schema.fields:
         bounds[ROW_ID] = _id_bounds(entries)

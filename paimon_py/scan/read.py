@@ -40,9 +40,9 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.own_options import under
 from paimon_py.scan.reach import reach
 from paimon_py.scan.request import Request, keep
-from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
+from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.options import Options

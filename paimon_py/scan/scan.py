@@ -20,20 +20,20 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
-from paimon_py.scan.incremental import INCREMENTAL
+from paimon_py.scan.given_options import with_options
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, Foreseen, count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, joined
+from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.scan.together import count_together, read_together, small_pieces
 from paimon_py.scan.view import AsIs, View, WithKinds, WithRowIds
-from paimon_py.spec.option_changes import check_dynamic
-from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema
+from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 Batches = Generator[pa.RecordBatch, None, None]
 
 _DERIVED = frozenset(("_planned", "_shown", "_asked", "_order"))
-_OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
-"""What options of a single scan that choose a state or a span begin with; the others change the table's own."""
 
 
 @names_place(lambda scan: scan._root.path, lambda scan: scan._root.schemas.latest())
@@ -77,6 +75,7 @@ class Scan(Rows):
         between: Between | OfCommit | None = None,
         view: View | None = None,
         files: FileChoice | None = None,
+        row_ids: RowIdList | None = None,
     ) -> None:
         """A scan of the table `root`; `Table.scan` explains the other arguments.
 
@@ -85,7 +84,7 @@ class Scan(Rows):
             view: how rows are shown; None: as they are, changes with their kinds.
             files: of the state, read only these files.
         """
-        self._table_schema = _with_options(schema, options)
+        self._table_schema = with_options(schema, options)
         self._extent = between or travel_of(
             snapshot_id=snapshot_id, tag=tag, timestamp=timestamp, watermark=watermark, options=options,
             stored=schema.options,
@@ -93,14 +92,17 @@ class Scan(Rows):
         self._view: View = view or AsIs()
         self._columns = listed_names(columns)
         self._where = None if where is None else predicate_of(where)
+        self._limit, self._order_by = _limit_of(limit, order_by), order_by
+        self._row_ids = None if row_ids is None else row_ids_of(row_ids, order_by)
+        if self._row_ids is not None:
+            self._where = with_row_id(self._where, self._row_ids)
         if self._view == AsIs() and self.reads_changes:
             self._view = WithKinds()
-        elif self._view == AsIs() and self._asks_row_ids:
+        elif self._view == AsIs() and names_row_ids(self._columns, self._where):
             self._view = WithRowIds()
             self._columns = schema.names if self._columns is None else self._columns
         self._files = files
         self._root = root
-        self._limit, self._order_by = _limit_of(limit, order_by), order_by
         self._check_extent()
         self._found: tuple[FoundState | Ends | None] | None = None
         if self.reads_changes or self.is_latest:
@@ -233,17 +235,10 @@ class Scan(Rows):
 
     # -- how it is found ----------------------------------------------------------------------------------------------
 
-    @property
-    def _asks_row_ids(self) -> bool:
-        """Whether columns or a condition name the ids of rows; no column of a table may have these names."""
-        named = {*(self._columns or ()), *(() if self._where is None else columns_of(self._where))}
-        return bool({ROW_ID, SEQUENCE_NUMBER} & named)
-
     def _check_extent(self) -> None:
         """What goes with states alone is refused for changes."""
-        if isinstance(self._extent, Travel) and isinstance(self._view, (AsIs, WithRowIds)):
-            return
-        if self._order_by is not None:
+        of_table = isinstance(self._extent, Travel) and isinstance(self._view, (AsIs, WithRowIds))
+        if not of_table and self._order_by is not None:
             raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
 
     @property
@@ -288,9 +283,8 @@ class Scan(Rows):
         if not isinstance(self._extent, Travel):
             whole = frozenset(schema.names)
         projection = projection_of(self._returned, schema)
-        return projection, Request(
-            schema=projection.narrowed(schema, whole), columns=projection.columns, predicate=predicate, files=files
-        )
+        narrowed = projection.narrowed(schema, whole)
+        return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate, files=files)
 
     @property
     def _returned(self) -> tuple[str, ...] | None:
@@ -354,6 +348,9 @@ class Scan(Rows):
     def _rows(
         self, *, in_order: bool = True, keeps: bool = False, meter: ScanMeter | None = None
     ) -> Iterator[pa.RecordBatch]:
+        if self._row_ids is not None:
+            yield from in_order_of(self._row_ids, self._with_ids.to_arrow(), self.schema.names, self._limit)
+            return
         if not self._order or not self._limit:
             splits = self._planned.splits
             found = self._one_by_one(splits, meter) if meter else self._together(splits, in_order=in_order, keeps=keeps)
@@ -369,6 +366,12 @@ class Scan(Rows):
             for batch in first.rows.select(list(self._request.columns)).to_batches():
                 rows = self._projection.apply(batch)
                 yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema) if rows.num_columns else rows
+
+    @property
+    def _with_ids(self) -> Scan:
+        scan = self._narrowed(dict.fromkeys((*(self._columns or ()), ROW_ID)), None)
+        scan._row_ids = scan._limit = None
+        return scan
 
     def _collect(self, first: TopN, meter: ScanMeter | None) -> None:
         """Collect the first rows of an order."""
@@ -474,26 +477,7 @@ def _cut(batches: Batches, limit: int | None) -> Iterator[pa.RecordBatch]:
                 return
 
 
-def _with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
-    """The schema with the options of one scan, but for those that choose a snapshot."""
-    given = _checked_options(options, schema)
-    dynamic = {name: text for name, text in given.items() if name.partition(".")[0] not in _OF_SCANS}
-    found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
-    if dynamic:
-        check_readable(found)
-    return found
-
-
 def _limit_of(limit: object, order_by: object) -> int | None:
     if order_by is not None and limit is None:
         raise UsageError("order_by finds the first rows of an order: say how many with limit=…")
     return None if limit is None else row_count(limit, "limit")
-
-
-def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
-    if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
-    for name, text in (options or {}).items():
-        check_dynamic(schema, name, text)
-    return options or {}
-

@@ -16,14 +16,12 @@ from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.split import columns_of, split_conjuncts
-from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS
+from paimon_py.files.physical import ROW_ID_FIELD, ROW_TRACKING, TRACKED_FIELDS, TRACKED_IDS, tracks_rows
 from paimon_py.scan.request import Request, keep
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Atomic, Field, Root
 
 KIND_FIELD_ID = 2_147_483_643
-ROW_TRACKING = "row-tracking.enabled"
 
 
 class View(Protocol):
@@ -74,7 +72,7 @@ class WithRowIds(msgspec.Struct, frozen=True):
 
         Raises: UsageError if the table does not track rows.
         """
-        if not Options(schema.options).get_bool(ROW_TRACKING):
+        if not tracks_rows(schema):
             raise UsageError(
                 f"rows have {ROW_ID} and {SEQUENCE_NUMBER} only in tables that were made with options="
                 f"{{{ROW_TRACKING!r}: 'true'}}"
@@ -98,7 +96,8 @@ def without_row_ids(schema: TableSchema) -> TableSchema:
     """The schema of a table from one that also shows ids of rows."""
     if ROW_ID_FIELD not in schema.fields:
         return schema
-    return msgspec.structs.replace(schema, fields=tuple(field for field in schema.fields if field not in TRACKED_FIELDS))
+    fields = tuple(field for field in schema.fields if field.id not in TRACKED_IDS)
+    return msgspec.structs.replace(schema, fields=fields)
 
 
 class WithKinds(msgspec.Struct, frozen=True):

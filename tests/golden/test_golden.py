@@ -26,7 +26,8 @@ CASES = golden.cases(str(CORPUS))
 NEWEST = 6  # the stage of row tracking, data evolution, VARIANT, VECTOR and BLOB
 INDEXED = [case for case in CASES if case.stage < NEWEST and "file-index" in case.tags]
 BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fallback", "branch-fast-forward")
-IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in INDEXED or case.name in BRANCHES]
+TRACKED = [case for case in CASES if "row-tracking" in case.tags and not {"data-evolution", "blob", "vector"} & {*case.tags}]
+IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in INDEXED or case in TRACKED or case.name in BRANCHES]
 LATER = [case for case in CASES if case not in IN_SCOPE]
 
 MADE_TABLES = [(case, read) for case in CASES for read in case.reads if is_made(read)]
@@ -51,7 +52,8 @@ def scan_of(case: golden.Case, read: dict, warehouse: str) -> paimon_py.Scan:
     selector = {
         {"timestamp_millis": "timestamp"}.get(key, key): value for key, value in read["scan"].items()
     }
-    return table.scan(columns=read.get("columns"), where=where, **selector)
+    columns = [name for name, _ in read["schema"]] if read.get("rowTracking") else None
+    return table.scan(columns=read.get("columns", columns), where=where, **selector)
 
 
 def without(read: dict, column: str) -> dict:

@@ -681,7 +681,7 @@ def test_one_wrong_change_undoes_all_given_with_it(keyed):
         (lambda c: c.rename_table("d.keyed", "d.keyed"), AlreadyExistsError, "d.keyed"),
         (lambda c: c.rename_table("d.keyed", "nope.t"), DatabaseNotFoundError, "nope"),
         (lambda c: c.rename_table("d.keyed", "d.../x"), UsageError, "dot"),
-        (lambda c: c.table("d.keyed$row_tracking"), UnsupportedError, "$row_tracking"),
+        (lambda c: c.table("d.keyed$row_tracking"), UsageError, "row-tracking.enabled"),
         (lambda c: c.table("d.keyed$branch_b1"), BranchNotFoundError, "no branch 'b1'"),
         (lambda c: c.create_table("d.t$files", KEYED), UnsupportedError, "$files"),
         (lambda c: c.table("sys.nothing"), UsageError, "sys"),
@@ -745,7 +745,7 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
 @pytest.mark.parametrize(
     ("schema", "options", "feature"),
     [
-        (KEYED, {"row-tracking.enabled": "true"}, "row-tracking.enabled"),
+        (KEYED, {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
         (Schema([("a", "VARIANT")]), {}, "VARIANT type"),
     ],
@@ -757,7 +757,6 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 
 JAVA = {
-    "row-tracking": "row-tracking.enabled",
     "variant-parquet": "VARIANT type",
     "vector": "VECTOR type",
     "blob": "BLOB type",

@@ -205,6 +205,7 @@ def test_alter_takes_its_version_away_where_the_one_before_is_gone():
 
 def test_alter_refuses_features_whose_rules_are_not_known():
     schemas = opened()
-    with pytest.raises(UnsupportedError, match="row-tracking"):
-        alter(schemas, [SetOption("row-tracking.enabled", "true")], has_snapshots=no_data, clock=Clock())
+    both = [SetOption("row-tracking.enabled", "true"), SetOption("data-evolution.enabled", "true")]
+    with pytest.raises(UnsupportedError, match="data-evolution"):
+        alter(schemas, both, has_snapshots=no_data, clock=Clock())
     assert schemas.ids() == [0]

@@ -132,7 +132,7 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({"row-tracking.enabled": "true"}, "row-tracking.enabled"),
+    ({"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
     ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
     ({"type": "format-table"}, "type=format-table"),
@@ -179,7 +179,7 @@ def test_plain_tables_can_be_read_and_written(good):
 def test_a_change_may_not_bring_in_a_feature_without_rules():
     check_same_features(table(**PK), table(**{**PK, "write-only": "true"}))
     with pytest.raises(UnsupportedError, match="alter"):
-        check_same_features(table(**PK), table(**{**PK, "row-tracking.enabled": "true"}))
+        check_same_features(table(**PK), table(**{**PK, "primary-key.nullable": "true"}))
 
 
 def test_a_column_that_is_no_column_is_a_usage_error():

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table, UnsupportedError, UsageError, col
+from paimon_py import AddColumn, Catalog, RenameColumn, Schema, SetOption, Table, UsageError, col
 from paimon_py.env import Env
 from paimon_py.metadata.root import TableRoot
 from paimon_py.system.kinds import MADE
@@ -146,7 +146,7 @@ def test_what_does_not_go_is_refused(table):
         table.system("snapshots").scan(limit=-1)
     with pytest.raises(UsageError, match="did you mean \\$snapshots"):
         table.system("snapshot")
-    with pytest.raises(UnsupportedError, match="row_tracking"):
+    with pytest.raises(UsageError, match="row-tracking.enabled"):
         table.system("row_tracking")
 
 

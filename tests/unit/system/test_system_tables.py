@@ -161,7 +161,7 @@ def test_append_tables_have_additions_only(catalog):
 def test_what_is_not_there_is_refused_by_name(table, catalog):
     with pytest.raises(UsageError, match=r"no system table \$audit_lgo; did you mean \$audit_log\?"):
         catalog.table("d.t$audit_lgo")
-    with pytest.raises(UnsupportedError, match=r"\$row_tracking"):
+    with pytest.raises(UsageError, match="row-tracking.enabled"):
         catalog.table("d.t$row_tracking")
     with pytest.raises(UnsupportedError, match="not made or changed"):
         catalog.drop_table("d.t$audit_log")

@@ -1,0 +1,41 @@
+"""The options of one scan beside those of its table.
+
+Source: Java `Table.copy(dynamicOptions)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from paimon_py.errors import UsageError
+from paimon_py.scan.incremental import INCREMENTAL
+from paimon_py.spec.option_changes import check_dynamic
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.supported import check_readable
+
+_OF_SCANS = frozenset(("scan", *INCREMENTAL, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot"))
+"""What options of a single scan that choose a state or a span begin with; the others change the table's own."""
+
+
+def with_options(schema: TableSchema, options: Mapping[str, str] | None) -> TableSchema:
+    """The schema with the options of one scan, but for those that choose a snapshot.
+
+    Raises: UsageError for what maps no names, OptionError for an option that one scan cannot have.
+    """
+    given = _checked_options(options, schema)
+    dynamic = {name: text for name, text in given.items() if name.partition(".")[0] not in _OF_SCANS}
+    found = msgspec.structs.replace(schema, options={**schema.options, **dynamic})
+    if dynamic:
+        check_readable(found)
+    return found
+
+
+def _checked_options(options: Mapping[str, str] | None, schema: TableSchema) -> Mapping[str, str]:
+    if options is not None and not isinstance(options, Mapping):
+        raise UsageError(f"options map names to texts, got a {type(options).__name__}")
+    for name, text in (options or {}).items():
+        check_dynamic(schema, name, text)
+    return options or {}
+

@@ -1,0 +1,81 @@
+"""Rows by their ids: which are asked for, and in which order they come.
+
+Source: Java `ReadBuilder.withRowRanges`, whose rows come as files have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Ints, from_numpy, numpy_values
+from paimon_py.errors import UsageError
+from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.split import columns_of
+from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER
+
+RowIdList = Sequence[int] | range
+_WAY = "row_ids takes a list of whole numbers from 0, or a range"
+
+
+def row_ids_of(ids: object, order_by: object = None) -> Ints:
+    """The ids that a caller gave, in their order.
+
+    Raises: UsageError for anything but whole numbers from 0, and beside another order.
+    """
+    if order_by is not None:
+        raise UsageError("rows come in the order of row_ids: leave order_by out")
+    if isinstance(ids, range):
+        found = np.arange(ids.start, ids.stop, ids.step, dtype=np.int64)
+    else:
+        found = np.array(_listed(ids), np.int64)
+    if len(found) and int(found.min()) < 0:
+        raise UsageError(f"{_WAY}, not {int(found.min())}")
+    return found
+
+
+def _listed(ids: Any) -> list[int]:
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+        raise UsageError(f"{_WAY}, not {ids!r:.100}")
+    values = [value.as_py() if isinstance(value, pa.Scalar) else value for value in ids]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) >= 2**63:
+            raise UsageError(f"{_WAY}, not {value!r:.100}")
+    return [int(value) for value in values]
+
+
+def names_row_ids(columns: Iterable[str] | None, where: Predicate | None) -> bool:
+    """Whether columns or a condition name what tables that track rows know of them; no column has these names."""
+    named = {*(columns or ()), *(() if where is None else columns_of(where))}
+    return bool({ROW_ID, SEQUENCE_NUMBER} & named)
+
+
+def with_row_id(where: Predicate | None, ids: Ints) -> Predicate:
+    """A condition, and that a row has one of some ids."""
+    found = _has_row_id(ids)
+    return found if where is None else where & found
+
+
+def _has_row_id(ids: Ints) -> Predicate:
+    if not len(ids):
+        return col(ROW_ID) < 0
+    is_run = len(ids) > 1 and int(ids.max()) - int(ids.min()) == len(ids) - 1 and len(np.unique(ids)) == len(ids)
+    return col(ROW_ID).between(int(ids.min()), int(ids.max())) if is_run else col(ROW_ID).isin(ids.tolist())
+
+
+def in_order_of(ids: Ints, rows: pa.Table, names: Sequence[str], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Rows in the order in which their ids were asked for, as often as they were; ids without a row are passed over.
+
+    Shapes: `rows` — `_ROW_ID` among the columns; out — the columns `names`.
+    """
+    found = numpy_values(rows.column(ROW_ID).combine_chunks())
+    order = np.argsort(found, kind="stable")
+    places = np.searchsorted(found[order], ids)
+    there = places < len(found)
+    there[there] = found[order][places[there]] == ids[there]
+    chosen = from_numpy(order[places[there]][:limit], pa.int64())
+    yield from rows.take(chosen).select(list(names)).to_batches()
