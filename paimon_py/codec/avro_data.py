@@ -68,8 +68,12 @@ _BROKEN = (
     struct.error,
 )
 
+_WINDOW_ROWS = 1 << 18
+
 Schema = Any
 Record = dict[str, Any]
+Inflated = tuple[int, bytes]
+"""How many records a block holds, and their bytes."""
 
 
 class DataFileReader:
@@ -89,7 +93,7 @@ class DataFileReader:
         self._size_bytes = size_bytes
         self._row_count = row_count
         self._header, self._ahead = _read_header(source, path)
-        shape = shape_of(self._header.schema, path, depth=_DEPTH_MAX, nodes=_NODES_MAX)
+        self.shape = shape = shape_of(self._header.schema, path, depth=_DEPTH_MAX, nodes=_NODES_MAX)
         self._least = least_bytes(shape)
         self._bound = _Bound.of(shape)
         try:
@@ -97,14 +101,34 @@ class DataFileReader:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise CorruptionError(f"{path}: broken Avro schema: {error}", path=path, offset=4) from error
 
-    def records(self, wanted: Schema, most: int) -> Iterator[list[Record]]:
+    def windows(self) -> Iterator[Sequence[Inflated]]:
+        """The blocks, in groups of a bounded number of records and bytes. Once only: the source is read to its end.
+
+        The first block comes alone, since who wants a few rows needs no more.
+        """
+        window: list[Inflated] = []
+        rows, size = _WINDOW_ROWS, 0
+        for count, payload in self._blocks():
+            window.append((count, payload))
+            rows, size = rows + count, size + len(payload)
+            if rows >= _WINDOW_ROWS or size >= _CHUNK_PAYLOAD_BYTES:
+                yield window
+                window, rows, size = [], 0, 0
+        if window:
+            yield window
+
+    def records(self, wanted: Schema, most: int, blocks: Iterable[Inflated] | None = None) -> Iterator[list[Record]]:
         """The records with the fields of the plain schema `wanted` (a record; fields it leaves out are skipped).
 
-        At most `most` at once, fewer where they come from large blocks. Once only: the source is read to its end.
+        At most `most` at once, fewer where they come from large blocks.
+
+        Args:
+            blocks: some of the file's; None: all of them, once only, since the source is read to its end.
         """
         module = fastavro()
         try:
-            pieces = _Pieces(self._plain_pieces(plain_schema(self.schema)))
+            given = self._blocks() if blocks is None else blocks
+            pieces = _Pieces(self._plain_pieces(plain_schema(self.schema), given))
             yield from _grouped(module.block_reader(pieces, wanted), pieces, most)
         except PaimonError:
             raise
@@ -116,10 +140,10 @@ class DataFileReader:
         for count, _ in self._blocks():
             yield count
 
-    def _plain_pieces(self, plain: Schema) -> Iterator[bytes]:
-        """The file as a container of the plain schema without compression."""
+    def _plain_pieces(self, plain: Schema, blocks: Iterable[Inflated]) -> Iterator[bytes]:
+        """Blocks of the file as a container of the plain schema without compression."""
         yield header_bytes(msgspec.json.encode(plain), "null") + self._header.sync
-        for count, payload in self._blocks():
+        for count, payload in blocks:
             yield write_long(count) + write_long(len(payload))
             yield payload
             yield self._header.sync

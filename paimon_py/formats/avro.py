@@ -1,6 +1,7 @@
 """Avro data files.
 
-Rows become Python objects on their way through fastavro, so this is the slow format: use it where a table asks for it.
+Rows of files with several blocks and without inner columns are decoded in columns. Others become Python objects on
+their way through fastavro, as all rows do that are written: this is the slow format, for tables that ask for it.
 
 Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
 """
@@ -14,6 +15,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
+from paimon_py.codec.avro_columns import LEAST_BLOCKS, decode_window, flat_plan
 from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, branch, plain_schema
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import OptionError, SchemaError
@@ -138,11 +140,22 @@ class AvroOpenFile:
         with decoding(self._path):
             root = branch(plain_schema(reader.schema))
             wanted = {**root, "fields": [field for field in root["fields"] if field["name"] in names]}
-        records = reader.records(wanted, min(batch_rows, CHUNK_ROWS))
-        while (chunk := next_or_none(records, self._path)) is not None:
+            flat = flat_plan(reader.shape, {column.field.name: column.layout for column in plan})
+        windows = reader.windows()
+        while (window := next_or_none(windows, self._path)) is not None:
             with decoding(self._path):
-                arrays = [_array(chunk, column) for column in plan]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                arrays = None if flat is None or len(window) < LEAST_BLOCKS else decode_window(window, flat)
+            if arrays is not None:
+                with decoding(self._path):
+                    shown = [_shown(arrays[column.field.name], column) for column in plan]
+                    batch = pa.RecordBatch.from_arrays(shown, schema=schema)
+                yield from row_batches(batch, batch_rows)
+                continue
+            records = reader.records(wanted, min(batch_rows, CHUNK_ROWS), window)
+            while (chunk := next_or_none(records, self._path)) is not None:
+                with decoding(self._path):
+                    shown = [_array(chunk, column) for column in plan]
+                yield pa.RecordBatch.from_arrays(shown, schema=schema)
 
 
 class AvroFileWriter:
@@ -223,7 +236,10 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:
     name = column.field.name
-    array = pa.array([record[name] for record in chunk], column.layout)
+    return _shown(pa.array([record[name] for record in chunk], column.layout), column)
+
+
+def _shown(array: pa.Array, column: _Column) -> pa.Array:
     return reshape(array, column.field.type, column.target.type, _read_leaf)
 
 
