@@ -24,7 +24,7 @@ from paimon_py.codec.avro_shape import Shape
 from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, Words, from_numpy, from_slices, word_view
 
 LEAST_BLOCKS = 12
-"""With fewer blocks side by side a step costs more than a record alone."""
+"""A step costs more than a record alone with fewer blocks side by side."""
 
 _SPARE_BYTES = 32
 _STOP_BITS = np.uint64(0x8080_8080_8080_8080)
@@ -47,7 +47,7 @@ class FlatField(NamedTuple):
     null: int | None
 
 
-class Found(NamedTuple):
+class ColumnPlaces(NamedTuple):
     """Where the values of a column lie, one slot a row; `lengths` of texts and bytes, `there` where it may be NULL."""
 
     starts: Ints
@@ -98,7 +98,7 @@ class Window:
         self._data: Bytes = np.frombuffer(b"".join((*payloads, bytes(_SPARE_BYTES))), np.uint8)
         self._view: Words = word_view(self._data)
 
-    def find(self, fields: Sequence[FlatField], wanted: Sequence[bool]) -> list[Found] | None:
+    def find(self, fields: Sequence[FlatField], wanted: Sequence[bool]) -> list[ColumnPlaces] | None:
         """Where the values of all fields lie; None if the bytes are not records of these fields.
 
         Shapes: out — one for each field; those that are not wanted are empty.
@@ -118,19 +118,19 @@ class Window:
             if at is None:
                 return None
             position[:lanes] = at
-        nothing = Found(np.empty(0, np.int64), None, None)
+        nothing = ColumnPlaces(np.empty(0, np.int64), None, None)
         return [nothing if each is None else each for each in found] if (position == limits).all() else None
 
-    def _room(self, field: FlatField) -> Found:
+    def _room(self, field: FlatField) -> ColumnPlaces:
         has_length = field.kind in ("string", "bytes")
-        return Found(
+        return ColumnPlaces(
             np.zeros(self.rows, np.int64),
             np.zeros(self.rows, np.int64) if has_length else None,
             None if field.null is None else np.empty(self.rows, np.bool_),
         )
 
     def _row(
-        self, fields: Sequence[FlatField], found: Sequence[Found | None], at: Ints, limits: Ints, rows: Ints
+        self, fields: Sequence[FlatField], found: Sequence[ColumnPlaces | None], at: Ints, limits: Ints, rows: Ints
     ) -> Ints | None:
         """Pass one row of each block; the positions after it, None if one leaves its block."""
         data = self._data
@@ -150,7 +150,7 @@ class Window:
                 return None
         return at
 
-    def _size(self, field: FlatField, out: Found | None, at: Ints, rows: Ints) -> Ints | int:
+    def _size(self, field: FlatField, out: ColumnPlaces | None, at: Ints, rows: Ints) -> Ints | int:
         """How many bytes a field takes in each row, as if there were a value."""
         if out is not None:
             out.starts[rows] = at
@@ -174,7 +174,7 @@ class Window:
         return size
 
     def _far_size(self, at: Ints) -> Ints:
-        """Of numbers that take more than eight bytes; far beyond the block for one that takes more than ten."""
+        """How long numbers of more than eight bytes are; far beyond the block for one of more than ten."""
         ninth, tenth = self._data[at + 8], self._data[at + 9]
         size: Ints = np.where(ninth < 128, 9, np.where(tenth < 2, 10, 1 << 62))
         return size
@@ -198,7 +198,7 @@ class Window:
         value: Ints = (words >> _ONE).view(np.int64) ^ -(words & _ONE).view(np.int64)
         return value, size
 
-    def column(self, field: FlatField, found: Found, layout: pa.DataType) -> pa.Array | None:
+    def column(self, field: FlatField, found: ColumnPlaces, layout: pa.DataType) -> pa.Array | None:
         """The values of a field as a column; None if one is no value of the type.
 
         `layout`: a type that `fits`.
@@ -216,7 +216,7 @@ class Window:
             return None
         return from_numpy(values, layout, found.there)
 
-    def _values(self, field: FlatField, found: Found) -> npt.NDArray[np.generic] | None:
+    def _values(self, field: FlatField, found: ColumnPlaces) -> npt.NDArray[np.generic] | None:
         at = found.starts
         if field.kind == "long":
             return self._varint(at)[0]
@@ -248,6 +248,14 @@ def flat_plan(shape: Shape, layouts: Mapping[str, pa.DataType]) -> FlatPlan | No
     if not all(fits(fields[places[name]], layout) for name, layout in layouts.items()):
         return None
     return FlatPlan(fields, {name: (places[name], layout) for name, layout in layouts.items()})
+
+
+def flat_layout(shape: Shape, layouts: Sequence[pa.DataType]) -> tuple[FlatField, ...] | None:
+    """The fields of records that columns of these types become; None if they are not all flat."""
+    fields = flat_fields(shape)
+    if fields is None or not all(fits(field, layout) for field, layout in zip(fields, layouts, strict=True)):
+        return None
+    return fields
 
 
 def decode_window(blocks: Sequence[tuple[int, bytes]], plan: FlatPlan) -> dict[str, pa.Array] | None:

@@ -193,7 +193,8 @@ class DataFileEncoder:
         self._header = header_bytes(msgspec.json.encode(schema), codec)
         self._plain = fastavro().parse_schema(plain_schema(schema))
         self._deflate = _deflater(codec, level)
-        self._bound = _Bound.of(shape_of(msgspec.json.encode(schema), "rows", depth=_DEPTH_MAX, nodes=_NODES_MAX))
+        self.shape = shape_of(msgspec.json.encode(schema), "rows", depth=_DEPTH_MAX, nodes=_NODES_MAX)
+        self._bound = _Bound.of(self.shape)
         self._sync = b""
 
     def encode(self, records: Sequence[Record]) -> bytes:
@@ -204,8 +205,18 @@ class DataFileEncoder:
         out = io.BytesIO()
         zeros = bytes(SYNC_BYTES)
         fastavro().writer(out, self._plain, records, codec="null", sync_interval=BLOCK_BYTES, sync_marker=zeros)
-        raw = out.getbuffer()
-        blocks = [(count, self._packed(payload)) for count, payload in _raw_blocks(bytes(raw))]
+        return self._container(_raw_blocks(bytes(out.getbuffer())))
+
+    def encode_rows(self, data: bytes, ends: Sequence[int]) -> bytes:
+        """The same of records that are bytes already, one after the other.
+
+        `ends`: where each record ends.
+        Raises: ValueError as `encode`
+        """
+        return self._container(_cut_blocks(data, ends))
+
+    def _container(self, raw: Iterable[_Block]) -> bytes:
+        blocks = [(count, self._packed(payload)) for count, payload in raw]
         pieces = []
         if not self._sync:
             digest = hashlib.blake2b(self._header, digest_size=SYNC_BYTES)
@@ -374,6 +385,15 @@ def _raw_blocks(container: bytes) -> Iterator[_Block]:
         size, position = read_long(container, position)
         yield _Block(count, container[position : position + size])
         position += size + SYNC_BYTES
+
+
+def _cut_blocks(data: bytes, ends: Sequence[int]) -> Iterator[_Block]:
+    """Records in blocks that end with the first record which fills them."""
+    first = start = 0
+    for number, end in enumerate(ends, 1):
+        if end - start >= BLOCK_BYTES or number == len(ends):
+            yield _Block(number - first, data[start:end])
+            first, start = number, end
 
 
 def _deflater(codec: str, level: int) -> Callable[[bytes], bytes]:

@@ -1,7 +1,7 @@
 """Avro data files.
 
-Rows of files with several blocks and without inner columns are decoded in columns. Others become Python objects on
-their way through fastavro, as all rows do that are written: this is the slow format, for tables that ask for it.
+Rows without inner columns are encoded in columns, and decoded in columns where a file has several blocks. Others become
+Python objects on their way through fastavro, which is slow: use the format where a table asks for it.
 
 Source: format.md §8.5; Java `AvroFileFormat`, `AvroBulkFormat`.
 """
@@ -15,8 +15,9 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
-from paimon_py.codec.avro_columns import LEAST_BLOCKS, decode_window, flat_plan
+from paimon_py.codec.avro_columns import LEAST_BLOCKS, decode_window, flat_layout, flat_plan
 from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, branch, plain_schema
+from paimon_py.codec.avro_rows import encode
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.errors import OptionError, SchemaError
 from paimon_py.expr.predicate import Predicate
@@ -167,6 +168,7 @@ class AvroFileWriter:
         self._layouts = [written_type(field.type) for field in fields]
         level = min(settings.zstd_level, ZSTD_LEVEL_MAX)
         self._encoder = DataFileEncoder(record_schema(fields), _codec(settings), level)
+        self._flat = flat_layout(self._encoder.shape, self._layouts)
         self._bounds = [_tracker(field, settings.without_stats) for field in fields]
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = self._pending_bytes = 0
@@ -208,15 +210,24 @@ class AvroFileWriter:
         return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self._fields])
 
     def _flush(self) -> None:
-        records = [record for batch in self._pending for record in batch.to_pylist()]
+        if not self._pending and self._position:
+            return
         try:
-            data = self._encoder.encode(records)
+            data = self._encoded(self._pending)
         except (ValueError, TypeError, OverflowError) as error:
             raise SchemaError(f"rows cannot be written as Avro: {error}") from error
         self._sink.write(data)
         self._position += len(data)
         self._pending = []
         self._pending_rows = self._pending_bytes = 0
+
+    def _encoded(self, batches: Sequence[pa.RecordBatch]) -> bytes:
+        """The bytes of rows: encoded by column, or where there are inner columns record by record."""
+        if self._flat is None or not batches:
+            return self._encoder.encode([record for batch in batches for record in batch.to_pylist()])
+        (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+        rows, ends = encode(batch.columns, self._flat)
+        return self._encoder.encode_rows(rows.tobytes(), ends.tolist())
 
 
 def _codec(settings: WriteSettings) -> str:
