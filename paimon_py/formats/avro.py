@@ -36,7 +36,7 @@ from paimon_py.formats.base import (
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
-from paimon_py.formats.stored import lacking
+from paimon_py.formats.stored import check_absent
 from paimon_py.spec.types import Atomic, Field, Root
 
 CHUNK_ROWS = 8192
@@ -70,30 +70,30 @@ class AvroFormat:
         size_bytes: int,
         settings: ReadSettings = _DEFAULT_READ,
     ) -> OpenFile:
-        return AvroOpenFile(source, path, fields, size_bytes, settings.row_count)
+        return AvroOpenFile(source, path, fields, size_bytes, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
         return AvroFileWriter(sink, fields, settings)
 
 
 class _Column(NamedTuple):
-    """How one column of the result is made of a record's values."""
+    """How one column of the result is made of a record's values; without layout where the file does not hold it."""
 
     field: Field
     target: pa.Field
-    layout: pa.DataType
+    layout: pa.DataType | None
 
 
 class AvroOpenFile:
     """See `OpenFile`. Fields that are not asked for are skipped in the bytes; no block is skipped."""
 
     def __init__(
-        self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, row_count: int | None
+        self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, settings: ReadSettings
     ) -> None:
         self._source = source
         self._path = path
         self._size_bytes = size_bytes
-        self._expected_rows = row_count
+        self._settings = settings
         self._fields = {field.name: field for field in fields}
 
     @property
@@ -109,7 +109,7 @@ class AvroOpenFile:
         rows: BitMap | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         self._source.seek(0)
-        reader = DataFileReader(self._source, self._path, self._size_bytes, self._expected_rows)
+        reader = DataFileReader(self._source, self._path, self._size_bytes, self._settings.row_count)
         with decoding(self._path):
             nodes = {field["name"]: field["type"] for field in branch(reader.schema)["fields"]}
             plan = [self._column(self._fields[name], nodes) for name in columns]
@@ -127,15 +127,18 @@ class AvroOpenFile:
     def _column(self, field: Field, nodes: dict[str, Any]) -> _Column:
         target = to_arrow_field(field)
         if field.name not in nodes:
-            raise lacking(self._path, field)
+            check_absent(self._path, field, nodes, self._settings)
+            return _Column(field, target, layout=None)
         return _Column(field, target, read_type(field.type, nodes[field.name]))
 
     def _read(self, reader: DataFileReader, plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        names = {column.field.name for column in plan}
+        names = {column.field.name for column in plan if column.layout is not None}
         schema = pa.schema([column.target for column in plan])
         if not names:
             for count in reader.counts():
-                yield from row_batches(empty_rows(count), batch_rows)
+                for rows in row_batches(empty_rows(count), batch_rows):
+                    nulls = [pa.nulls(rows.num_rows, field.type) for field in schema]
+                    yield pa.RecordBatch.from_arrays(nulls, schema=schema) if nulls else rows
             return
         with decoding(self._path):
             root = branch(plain_schema(reader.schema))
@@ -235,6 +238,8 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
 
 
 def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:
+    if column.layout is None:
+        return pa.nulls(len(chunk), column.target.type)
     name = column.field.name
     return _shown(pa.array([record[name] for record in chunk], column.layout), column)
 
