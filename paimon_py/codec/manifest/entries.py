@@ -176,11 +176,11 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
     for path, data in blobs:
         header = read_header(data, path)
         if header.schema != MANIFEST:
-            shape = shape_of(header.schema, path)
+            shape_of(header.schema, path)
             if _is_other_layout(header.schema):
                 from paimon_py.codec.manifest.other_layouts import under_java_schema
 
-                data = under_java_schema(data, path, shape)
+                data = under_java_schema(data, path, header)
                 header = read_header(data, path)
         least = _least(header.schema, path)
         if header.codec not in inflaters:

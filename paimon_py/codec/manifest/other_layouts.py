@@ -5,18 +5,11 @@ Lists may hold NULL where Java's hold none, or the other way round, and unions m
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
-
-from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, plain_schema
-from paimon_py.codec.avro_shape import Shape, field_names, shape_of
+from paimon_py.codec.avro import Header, header_bytes, inflater, read_blocks, write_container
+from paimon_py.codec.avro_shape import Shape, encode, field_names, least_bytes, read_records, shape_of
 from paimon_py.codec.flipped import check_names
 from paimon_py.codec.manifest.schemas import MANIFEST
-
-_RECORDS = 1024
+from paimon_py.doors import decoding_metadata
 
 
 def is_other_layout(shape: Shape, known: Shape) -> bool:
@@ -32,18 +25,19 @@ def is_other_layout(shape: Shape, known: Shape) -> bool:
     )
 
 
-def under_java_schema(data: bytes, path: str, shape: Shape) -> bytes:
-    """The same manifest under the schema of Java, without the fields that it does not have.
+def under_java_schema(data: bytes, path: str, header: Header) -> bytes:
+    """The same manifest under the schema of Java: fields that it does not have are left out, missing ones are NULL.
 
-    Args:
-        shape: the file's.
-    Raises: CorruptionError if a value is none that Java's schema has, as a NULL among names.
+    Raises: CorruptionError if it is broken, or a value is none that Java's schema has, as a NULL among names.
     """
-    check_names(field_names(shape), field_names(shape_of(MANIFEST, path)), path, 4)
-    schema = _present(msgspec.json.decode(MANIFEST), shape.nullable or shape)
-    reader = DataFileReader(io.BytesIO(data), path, len(data))
-    records = [record for part in reader.records(plain_schema(schema), _RECORDS) for record in part]
-    return DataFileEncoder(schema, "null", 1).encode(records)
+    shape, known = shape_of(header.schema, path), shape_of(MANIFEST, path)
+    check_names(field_names(shape), field_names(known), path, 4)
+    blocks = []
+    for block in read_blocks(data, header, path, inflater(header.codec, path), least_bytes(shape)):
+        with decoding_metadata(path):
+            records = [encode(known, record) for record in read_records(block.payload, block.records, shape)]
+            blocks.append((len(records), b"".join(records)))
+    return write_container(header_bytes(MANIFEST, "null"), blocks)
 
 
 def _differs(shape: Shape, known: Shape) -> bool:
@@ -53,17 +47,3 @@ def _differs(shape: Shape, known: Shape) -> bool:
     if shape.kind == "array" and known.kind == "array":
         return shape.parts != known.parts
     return shape.kind == "union"
-
-
-def _present(schema: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    """The schema of a record, with the fields that a file has."""
-    parts = dict(zip(shape.names, shape.parts, strict=True))
-    fields: Sequence[Mapping[str, Any]] = schema["fields"]
-    kept = []
-    for field in fields:
-        kind = field["type"]
-        if field["name"] in parts:
-            part = parts[field["name"]].nullable or parts[field["name"]]
-            inner = isinstance(kind, dict) and kind.get("type") == "record" and part.kind == "record"
-            kept.append({**field, "type": _present(kind, part) if inner else kind})
-    return {**schema, "fields": kept}

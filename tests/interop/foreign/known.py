@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from foreign.ask import BOTH_REFUSE, JAVA_ONLY, JAVA_OTHER, OTHER_ROWS, OURS_ONLY, SAME, TURNS, Finding
+from foreign.ask import BOTH_REFUSE, JAVA_ONLY, JAVA_OTHER, OTHER_BEFORE, OTHER_ROWS, OURS_ONLY, SAME, TURNS, Finding
 
 
 class Known(NamedTuple):
@@ -47,7 +47,12 @@ KNOWN = [
     Known("", "_WRITE_COLS", "", "a list of columns that does not fit the statistics"),
     Known("", "field_details .* description is None", "", "Java says \"null\" in $schemas"),
     Known("", "partitionKeys is None", "", "a schema without the partitions of its entries"),
-    Known("", "stray_file .*tag/tag- ", "", "Java takes {} for a tag without a name"),
+    Known(JAVA_ONLY, "avro_(case|missing)", r"manifest schema without usable", "what every entry has is not there: Java takes 0"),
+    Known(JAVA_ONLY, "text_otherwise .*commitKind", "unknown kind of commit", "Java takes 1 for the second kind"),
+    Known(OTHER_BEFORE, "_missing", "", "some files lack nullable columns, another one what Java needs"),
+    Known(OTHER_BEFORE, "option_value .* = None", "", "an option that is null is none; Java takes the text 'null'"),
+    Known(OTHER_BEFORE, "schema_lists .*(primary|partition)Keys", "", "another table: keys are gone"),
+    Known("", "stray_file .*tag/tag-$", "", "Java takes {} for a tag without a name"),
     Known(JAVA_ONLY, "type_object", "unknown constructed type", "Java opens a branch without its table, and we look at both"),
     Known(JAVA_ONLY, "data_avro_union_wide", "", "a union of several types, which no column has"),
 ]  # fmt: skip

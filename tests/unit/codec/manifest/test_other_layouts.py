@@ -98,6 +98,35 @@ def test_releases_before_the_first_ones_here_have_fewer_fields(count):
         assert {one.file.creation_time_millis for one in found} == {None}
 
 
+def test_null_counts_may_be_left_out():
+    def fewer(fields, file, records):
+        for which in ("_KEY_STATS", "_VALUE_STATS"):
+            del fields[which]["type"]["fields"][-1]
+
+    found = read_manifests([("m", written(fewer))]).entries()
+    assert {(one.file.key_stats.null_counts, one.file.value_stats.null_counts) for one in found} == {(None, None)}
+    assert [one.file.value_stats.min_values for one in found] == [one.file.value_stats.min_values for one in ENTRIES]
+
+
+@pytest.mark.parametrize("codec", ["null", "zstandard", "bzip2", "xz"])
+def test_records_may_have_other_names_and_any_codec(codec):
+    def named(fields, file, records):
+        file["name"] = "DataFileMeta"
+        file["namespace"] = "org.example"
+        more_branches(fields, file, records)
+
+    assert read_manifests([("m", written(named, codec))]).entries() == ENTRIES
+
+
+def test_a_value_of_a_branch_that_java_lacks_is_corruption():
+    def told(fields, file, records):
+        more_branches(fields, file, records)
+        records[5]["_FILE"]["_EMBEDDED_FILE_INDEX"] = True
+
+    with pytest.raises(CorruptionError, match="m cannot be decoded"):
+        read_manifests([("m", written(told))])
+
+
 def test_a_null_among_names_is_corruption():
     def hole(fields, file, records):
         nullable_names(fields, file, records)
