@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import golden
 import pyarrow as pa
 from filters import predicate
-from foreign import avro_changes, data_changes, file_changes, json_changes
+from foreign import avro_changes, data_changes, file_changes, json_changes, orc_metadata
 from foreign.origins import OWN, Maker, golden_cases
 from foreign.place import Place
 from values import canonical_rows, difference, ours
 
 from paimon_py import Catalog, PaimonError
 
-CHANGES = {change.__name__: change for part in (json_changes, avro_changes, data_changes, file_changes) for change in part.CHANGES}
+CHANGES = {change.__name__: change for part in (json_changes, avro_changes, data_changes, file_changes, orc_metadata) for change in part.CHANGES}
 SAME, BOTH_REFUSE, JAVA_ONLY, OTHER_ROWS, OURS_ONLY, RAW = "same", "both refuse", "java reads", "other rows", "we read", "raw error"
 JAVA_OTHER = "java reads other rows than before"
 OTHER_BEFORE = "we read other rows than before"
@@ -97,7 +97,7 @@ class Sweep:
         names = sorted(CHANGES)
         change = only or names[seed % len(names)]
         path = self._warehouse / "db.db" / f"t{seed}"
-        for origin, by in draw.sample(pool(seed), POOL):
+        for origin, by in draw.sample(pool(seed), POOL + 1):
             shutil.copytree(self._maker.path(origin, by), path)
             done = CHANGES[change](Place(path, draw))
             if done is not None and (asked := self._questions(origin, by)):
@@ -124,7 +124,7 @@ def pool(seed: int) -> list[tuple[str, str]]:
     """The origins of the seeds of one hundred: half of them golden."""
     draw = random.Random(f"pool {seed // 100}")
     own = [(origin.name, by) for origin in OWN for by in "oj"]
-    return draw.sample(own, POOL // 2) + [(name, "g") for name in draw.sample(sorted(golden_cases()), POOL // 2)]
+    return [*draw.sample(own, POOL // 2), ("manifests in ORC", draw.choice("oj"))] + [(name, "g") for name in draw.sample(sorted(golden_cases()), POOL // 2)]
 
 
 # -- questions ----------------------------------------------------------------------------------------------------------

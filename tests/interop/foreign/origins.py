@@ -77,6 +77,11 @@ def _kinds() -> list[Origin]:
     )  # fmt: skip
     for form in ("parquet", "orc", "avro"):
         found.append(Origin(f"changed schema {form}", Kind(NARROW, [], [], {**append, "file.format": form}), changed))
+    found.append(
+        Origin("manifests in ORC", Kind(NARROW, ["p", "k"], ["p"], {"bucket": "1", "manifest.format": "orc", "deletion-vectors.enabled": "true"}), (
+            ("write", _narrow(0, 1, 2, 3)), ("compact", True), ("tag", "t1"), ("write", _narrow(2, v="new")), ("compact", False), ("write", _narrow(5)),
+        ))
+    )  # fmt: skip
     found.append(Origin("dynamic buckets", Kind(NARROW, ["p", "k"], ["p"], {"bucket": "-1"}), (("write", _narrow(0, 1, 2, 3)), ("write", _narrow(2, 4)))))
     merging = {"bucket": "1", "merge-engine": "partial-update", "sequence.field": "n"}
     found.append(Origin("partial update", Kind(NARROW, ["k"], [], merging), (("write", _narrow(0, 1, 2)), ("write", _narrow(1, 2, v=None)), ("tag", "t1"))))
