@@ -158,7 +158,7 @@ class FileReader:
 
     def _opened(self, pushed: Predicate | None) -> OpenFile:
         fields = _needed(self._fields, self._evolution, pushed)
-        told = () if self._file.write_columns is not None else fields  # an entry that names the columns names all of them
+        told = () if self._file.write_columns is not None else fields  # an entry that names columns names them all
         remote = "://" in self._place
         settings = ReadSettings(
             buffer_size_bytes=0 if remote else BUFFER_BYTES,
