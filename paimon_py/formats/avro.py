@@ -114,8 +114,9 @@ class AvroOpenFile:
             nodes = {field["name"]: field["type"] for field in branch(reader.schema)["fields"]}
             plan = [self._column(self._fields[name], nodes) for name in columns]
         position = 0
-        for batch in self._read(reader, plan, batch_rows):
-            yield position, batch
+        stored = [column for column in plan if column.layout is not None]
+        for batch in self._read(reader, stored, batch_rows):
+            yield position, batch if len(stored) == len(plan) else _completed(batch, plan)
             position += batch.num_rows
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:  # noqa: ARG002
@@ -132,13 +133,11 @@ class AvroOpenFile:
         return _Column(field, target, read_type(field.type, nodes[field.name]))
 
     def _read(self, reader: DataFileReader, plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        names = {column.field.name for column in plan if column.layout is not None}
+        names = {column.field.name for column in plan}
         schema = pa.schema([column.target for column in plan])
         if not names:
             for count in reader.counts():
-                for rows in row_batches(empty_rows(count), batch_rows):
-                    nulls = [pa.nulls(rows.num_rows, field.type) for field in schema]
-                    yield pa.RecordBatch.from_arrays(nulls, schema=schema) if nulls else rows
+                yield from row_batches(empty_rows(count), batch_rows)
             return
         with decoding(self._path):
             root = branch(plain_schema(reader.schema))
@@ -237,9 +236,16 @@ def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
     return RunningBounds(to_arrow_type(field.type), ordered=ordered)
 
 
+def _completed(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch:
+    """The rows of a batch with the columns that its file does not hold, which are NULL."""
+    arrays = [
+        pa.nulls(batch.num_rows, column.target.type) if column.layout is None else batch.column(column.field.name)
+        for column in plan
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.target for column in plan]))
+
+
 def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:
-    if column.layout is None:
-        return pa.nulls(len(chunk), column.target.type)
     name = column.field.name
     return _shown(pa.array([record[name] for record in chunk], column.layout), column)
 

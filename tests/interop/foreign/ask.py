@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -86,7 +87,7 @@ class Java:
         except (oracle.OracleError, ValueError) as error:
             if isinstance(error, oracle.OracleError) and "has ended" not in str(error):
                 raise
-        self._session.close()
+        self.close()
         self._session = oracle.Session(version="2.0.0", tz="UTC")
         if len(steps) == 1:
             return [{"ok": False, "error": "the JVM has ended"}]
@@ -94,7 +95,12 @@ class Java:
         return self.run(warehouse, steps[:half], check) + self.run(warehouse, steps[half:], check)
 
     def close(self) -> None:
-        self._session.close()
+        """End the JVM; of one that has ended by itself the pipe is left."""
+        with contextlib.suppress(OSError):
+            self._session._jvm.stdin.close()
+        with contextlib.suppress(ValueError):
+            self._session.close()
+        self._session._log.close()
 
 
 class Sweep:
