@@ -35,7 +35,10 @@ _ZSTD_FEED_BYTES = 1024
 _ZLIB_TAIL_BYTES = 4
 """Some writers (fastavro) cut their blocks out of a zlib stream and leave bytes of its checksum behind."""
 
-_OTHER_CODECS = frozenset(("bzip2", "xz", "lz4", "brotli", "lzo"))
+XZ_MEMORY_BYTES = 256 << 20
+"""No block under xz may ask for more to be inflated."""
+
+_OTHER_CODECS = frozenset(("lz4", "brotli", "lzo"))
 _NAMES = {
     "zstd": "zstandard",
     "zstandard": "zstandard",
@@ -207,6 +210,8 @@ def inflater(codec: str, path: str) -> Inflate:
         return _inflate_deflate
     if codec == "snappy":
         return _inflate_snappy
+    if codec in ("bzip2", "xz"):
+        return _rare_inflater(codec)
     if codec in _OTHER_CODECS:
         feature = f"Avro codec {codec}"
         raise UnsupportedError(f"{path}: {feature} is not supported", feature=feature, path=path)
@@ -346,6 +351,24 @@ def _inflate_deflate(raw: bytes, limit: int) -> bytes:
     if len(out) <= limit and (not stream.eof or len(stream.unused_data) > _ZLIB_TAIL_BYTES):
         raise CodecFault("deflate block ends early or late")
     return bounded(out, limit)
+
+
+def _rare_inflater(codec: str) -> Inflate:
+    """What no release of Paimon writes unless told to; imported where it is met."""
+    import bz2
+    import lzma
+
+    def inflate(raw: bytes, limit: int) -> bytes:
+        stream = bz2.BZ2Decompressor() if codec == "bzip2" else lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES)
+        try:
+            out = stream.decompress(raw, limit + 1)
+        except (OSError, ValueError, EOFError, lzma.LZMAError) as error:
+            raise CodecFault(f"broken {codec} block: {error}") from error
+        if len(out) <= limit and not stream.eof:
+            raise CodecFault(f"{codec} block ends early")
+        return bounded(out, limit)
+
+    return inflate
 
 
 def _deflate(data: bytes) -> bytes:

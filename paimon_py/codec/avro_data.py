@@ -27,7 +27,6 @@ from paimon_py.codec.avro import (
     CodecFault,
     Header,
     Inflate,
-    bounded,
     check_block,
     deflater,
     fastavro,
@@ -52,7 +51,6 @@ _BLOCKS_TIMES = 64
 arrays and maps, of which all blocks together may inflate to 64 times as much. Java's hold 64 KB and one record."""
 
 _CHUNK_PAYLOAD_BYTES = 16 << 20
-_XZ_MEMORY_BYTES = 256 << 20
 _DEPTH_MAX = 200
 _NODES_MAX = 1_000_000
 _CHUNK_BYTES = 1 << 18
@@ -407,17 +405,9 @@ def _deflater(codec: str, level: int) -> Callable[[bytes], bytes]:
 
 
 def _inflater(codec: str, path: str) -> Inflate:
-    if codec == "bzip2":
-        return lambda raw, limit: bounded(bz2.BZ2Decompressor().decompress(raw, limit + 1), limit)
-    if codec == "xz":
-        return _inflate_xz
-    if codec in ("null", "zstandard", "deflate", "snappy"):
+    if codec in ("null", "zstandard", "deflate", "snappy", "bzip2", "xz"):
         return inflater(codec, path)
     raise UnsupportedError(f"{path}: Avro codec {codec!r} is not supported", feature=f"Avro codec {codec}", path=path)
-
-
-def _inflate_xz(raw: bytes, limit: int) -> bytes:
-    return bounded(lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES).decompress(raw, limit + 1), limit)
 
 
 def _grouped(blocks: Iterable[Any], pieces: _Pieces, most: int) -> Iterator[list[Record]]:

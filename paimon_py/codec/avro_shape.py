@@ -312,6 +312,8 @@ def _items_reader(item: Reader, least: int, *, keyed: bool) -> Reader:
 def _write(shape: Shape, value: Any, emit: Callable[[bytes], None]) -> None:
     kind = shape.kind
     if kind == "long":
+        if isinstance(value, bool):
+            raise TypeError(f"{value} is no number")
         emit(write_long(value))
     elif kind == "bytes" or kind == "string":
         raw = value if kind == "bytes" else value.encode()

@@ -15,6 +15,7 @@ import msgspec
 from paimon_py.codec.flipped import check_names
 from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
+from paimon_py.spec.json_values import whole_number
 from paimon_py.spec.schema import KEY_PREFIX, LEVEL, SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.type_text import UNASSIGNED, UnknownTypeError, contains, parse_field, print_field, sql_type
 from paimon_py.spec.types import Atomic, DataType, Field, RowType
@@ -237,6 +238,8 @@ def _lacks_id(data_type: DataType) -> bool:
 
 def _keys(value: Mapping[str, Any], key: str, fields: tuple[Field, ...], path: str) -> tuple[str, ...]:
     items = value.get(key)
+    if items is None and key in value:
+        return ()
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise CorruptionError(f"{path}: {key!r} is missing or not a list of names", path=path)
     if not items:
@@ -256,6 +259,8 @@ def _keys(value: Mapping[str, Any], key: str, fields: tuple[Field, ...], path: s
 
 def _options(value: Mapping[str, Any], path: str) -> dict[str, str]:
     items = value.get("options")
+    if items is None and "options" in value:
+        return {}
     if not isinstance(items, dict):
         raise CorruptionError(f"{path}: 'options' is missing or not an object", path=path)
     return {key: _text(item) for key, item in items.items() if item is not None}
@@ -266,7 +271,8 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Mapping[str, Any], key: str, path: str, *, missing: int | None = None) -> int:
-    number = value.get(key, missing)
-    if not isinstance(number, int) or isinstance(number, bool) or not -(2**63) <= number < 2**63:
-        raise CorruptionError(f"{path}: {key!r} is missing or not a whole number: {number!r}", path=path)
+    item = value.get(key, missing)
+    number = whole_number(item)
+    if number is None:
+        raise CorruptionError(f"{path}: {key!r} is missing or not a whole number: {item!r}", path=path)
     return number

@@ -5,6 +5,7 @@ Source: format.md §4; Java `Snapshot`, `Tag`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +15,15 @@ from paimon_py.codec.json import decode_object, pretty, unknown_items
 from paimon_py.codec.lineage_json import lineage_of, together
 from paimon_py.doors import decoding_metadata
 from paimon_py.errors import CorruptionError, UnsupportedError
+from paimon_py.spec.json_values import plain_text, whole_number
 from paimon_py.spec.snapshot import CommitKind, Snapshot, Tag
 
 CURRENT_VERSION = 3
 _CREATE_TIME = "tagCreateTime"
 _TIME_RETAINED = "tagTimeRetained"
 _TIME_PARTS = (3, 7)
+_ISO_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?", re.ASCII)
+_ISO_SPAN = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?", re.ASCII)
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -61,7 +65,7 @@ _KEYS = (
 """Keys in the order of the file."""
 
 _KNOWN = frozenset(key.key for key in _KEYS)
-_ITEMS = {"logOffsets": int, "properties": str}
+_OLDEST_VERSION = 1
 
 
 def snapshot_from_json(data: bytes, path: str) -> Snapshot:
@@ -92,15 +96,39 @@ def tag_from_json(data: bytes, name: str, path: str) -> Tag:
 
 def _tag(value: dict[str, Any], name: str, path: str) -> Tag:
     create_time, retained = value.pop(_CREATE_TIME, None), value.pop(_TIME_RETAINED, None)
-    if create_time is not None:
-        least, most = _TIME_PARTS
-        good = isinstance(create_time, list) and least <= len(create_time) <= most and all(map(_is_int, create_time))
-        if not good:
-            raise CorruptionError(f"{path}: {_CREATE_TIME!r} is not a time: {create_time!r}", path=path)
-        create_time = tuple(create_time)
+    made = _time_parts(create_time)
+    if create_time is not None and made is None:
+        raise CorruptionError(f"{path}: {_CREATE_TIME!r} is not a time: {create_time!r}", path=path)
+    if isinstance(retained, str):
+        retained = _seconds(retained) or retained
     if retained is not None and (isinstance(retained, bool) or not isinstance(retained, (int, float))):
         raise CorruptionError(f"{path}: {_TIME_RETAINED!r} is not a number of seconds: {retained!r}", path=path)
-    return Tag(name=name, snapshot=_snapshot(value, path), create_time=create_time, time_retained_seconds=retained)
+    return Tag(name=name, snapshot=_snapshot(value, path), create_time=made, time_retained_seconds=retained)
+
+
+def _time_parts(value: Any) -> tuple[int, ...] | None:
+    """Year to nanosecond, of a list, as Java writes it, or of a text as `2026-01-02T03:04:05`."""
+    if isinstance(value, str):
+        found = _ISO_TIME.fullmatch(value)
+        if found is None:
+            return None
+        *texts, fraction = found.groups()
+        parts = tuple(int(part) for part in texts if part is not None)
+        return (*parts, int(fraction.ljust(9, "0"))) if fraction else parts
+    least, most = _TIME_PARTS
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        return None
+    numbers = tuple(item for item in value if isinstance(item, int) and not isinstance(item, bool))
+    return numbers if len(numbers) == len(value) else None
+
+
+def _seconds(value: str) -> float | None:
+    """The seconds of a text as `PT36H30M`, None for other texts."""
+    found = _ISO_SPAN.fullmatch(value)
+    if found is None or not any(found.groups()):
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + seconds
 
 
 def tag_to_json(tag: Tag) -> bytes:
@@ -108,15 +136,15 @@ def tag_to_json(tag: Tag) -> bytes:
     value = _object(tag.snapshot)
     if tag.create_time is not None:
         value[_CREATE_TIME] = list(tag.create_time)
-    text = pretty(value)
+    printed = pretty(value)
     if tag.time_retained_seconds is None:
-        return text
-    return text[: -len("\n}")] + f',\n  "{_TIME_RETAINED}" : {tag.time_retained_seconds:.9f}\n}}'.encode()
+        return printed
+    return printed[: -len("\n}")] + f',\n  "{_TIME_RETAINED}" : {tag.time_retained_seconds:.9f}\n}}'.encode()
 
 
 def _snapshot(value: Mapping[str, Any], path: str) -> Snapshot:
-    version = value.get("version")
-    if isinstance(version, int) and version > CURRENT_VERSION:
+    version = whole_number(value.get("version"))
+    if version is not None and version > CURRENT_VERSION:
         feature = f"snapshot version {version}"
         raise UnsupportedError(f"{path}: {feature} is not supported", feature=feature, path=path)
     found: dict[str, Any] = {}
@@ -131,24 +159,38 @@ def _snapshot(value: Mapping[str, Any], path: str) -> Snapshot:
     if kind not in CommitKind.__members__:
         raise UnsupportedError(f"{path}: unknown kind of commit {kind!r}", feature=f"commit kind {kind}", path=path)
     found["commit_kind"] = CommitKind(kind)
-    found.setdefault("version", 1)
+    found.setdefault("version", _OLDEST_VERSION)
     if "properties" in found:
         found.update(lineage_of(found["properties"], found["id"], path)._asdict())
     return Snapshot(**found, extra=unknown_items(value, _KNOWN, path))
 
 
 def _checked(key: _Key, item: Any, path: str) -> Any:
-    good = _is_int(item) if key.kind is int else isinstance(item, key.kind)
-    if good and key.kind is dict:
-        item_kind = _ITEMS[key.key]
-        good = all(_is_int(part) if item_kind is int else isinstance(part, item_kind) for part in item.values())
-    if not good:
+    if key.kind is int:
+        found: Any = whole_number(item)
+    elif key.kind is str:
+        found = plain_text(item)
+    else:
+        found = _texts(item) if key.key == "properties" else _numbers(item)
+    if found is None:
         raise CorruptionError(f"{path}: {key.key!r} has a wrong value: {item!r}", path=path)
-    return item
+    return found
 
 
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+def _texts(items: Any) -> dict[str, str] | None:
+    """Properties; those that are null are left out. None if they are no texts."""
+    if not isinstance(items, dict):
+        return None
+    found = {name: plain_text(item) for name, item in items.items() if item is not None}
+    known = {name: item for name, item in found.items() if item is not None}
+    return known if len(known) == len(found) else None
+
+
+def _numbers(items: Any) -> dict[str, int] | None:
+    """Offsets of a log, on which nothing depends: those that are no numbers are left out. None if it is no object."""
+    if not isinstance(items, dict):
+        return None
+    return {name: number for name, item in items.items() if (number := whole_number(item)) is not None}
 
 
 def _object(snapshot: Snapshot) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class FileReader:
         written = readable_fields(file_schema, file.write_columns)
         self._fields = tuple(field for field in written if field.id not in constants)
         self._ids = None if file_schema.primary_keys else RowIds(file, self._place, read_fields)
+        self._names = tuple(field.name for field in file_schema.fields)
         self._evolution = Evolution(self._fields, read_fields, constants)
         self._by_page = by_page
 
@@ -157,6 +158,7 @@ class FileReader:
 
     def _opened(self, pushed: Predicate | None) -> OpenFile:
         fields = _needed(self._fields, self._evolution, pushed)
+        told = () if self._file.write_columns is not None else fields  # an entry that names columns names them all
         remote = "://" in self._place
         settings = ReadSettings(
             buffer_size_bytes=0 if remote else BUFFER_BYTES,
@@ -164,6 +166,8 @@ class FileReader:
             row_count=self._file.row_count,
             decimals=any(_may_hold_decimals(field.type) for field in self._fields),
             whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, columns_of(pushed)),
+            schema_names=self._names,
+            may_lack=frozenset(field.name for field in told if field.type.nullable),
         )
         return _open(self._store, self._place, self._file, fields, settings)
 

@@ -37,7 +37,7 @@ from paimon_py.formats.base import (
 from paimon_py.formats.bounds import RunningBounds
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
-from paimon_py.formats.stored import lacking
+from paimon_py.formats.stored import check_absent
 from paimon_py.spec.types import Atomic, Field, Root
 
 CHUNK_ROWS = 8192
@@ -71,30 +71,30 @@ class AvroFormat:
         size_bytes: int,
         settings: ReadSettings = _DEFAULT_READ,
     ) -> OpenFile:
-        return AvroOpenFile(source, path, fields, size_bytes, settings.row_count)
+        return AvroOpenFile(source, path, fields, size_bytes, settings)
 
     def create(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> FileWriter:
         return AvroFileWriter(sink, fields, settings)
 
 
 class _Column(NamedTuple):
-    """How one column of the result is made of a record's values."""
+    """How one column of the result is made of a record's values; without layout where the file does not hold it."""
 
     field: Field
     target: pa.Field
-    layout: pa.DataType
+    layout: pa.DataType | None
 
 
 class AvroOpenFile:
     """See `OpenFile`. Fields that are not asked for are skipped in the bytes; no block is skipped."""
 
     def __init__(
-        self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, row_count: int | None
+        self, source: BinaryIO, path: str, fields: Sequence[Field], size_bytes: int, settings: ReadSettings
     ) -> None:
         self._source = source
         self._path = path
         self._size_bytes = size_bytes
-        self._expected_rows = row_count
+        self._settings = settings
         self._fields = {field.name: field for field in fields}
 
     @property
@@ -110,13 +110,14 @@ class AvroOpenFile:
         rows: BitMap | None = None,  # noqa: ARG002
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         self._source.seek(0)
-        reader = DataFileReader(self._source, self._path, self._size_bytes, self._expected_rows)
+        reader = DataFileReader(self._source, self._path, self._size_bytes, self._settings.row_count)
         with decoding(self._path):
             nodes = {field["name"]: field["type"] for field in branch(reader.schema)["fields"]}
             plan = [self._column(self._fields[name], nodes) for name in columns]
         position = 0
-        for batch in self._read(reader, plan, batch_rows):
-            yield position, batch
+        stored = [column for column in plan if column.layout is not None]
+        for batch in self._read(reader, stored, batch_rows):
+            yield position, batch if len(stored) == len(plan) else _completed(batch, plan)
             position += batch.num_rows
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:  # noqa: ARG002
@@ -128,7 +129,8 @@ class AvroOpenFile:
     def _column(self, field: Field, nodes: dict[str, Any]) -> _Column:
         target = to_arrow_field(field)
         if field.name not in nodes:
-            raise lacking(self._path, field)
+            check_absent(self._path, field, nodes, self._settings)
+            return _Column(field, target, layout=None)
         return _Column(field, target, read_type(field.type, nodes[field.name]))
 
     def _read(self, reader: DataFileReader, plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -243,6 +245,15 @@ def _codec(settings: WriteSettings) -> str:
 def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
     ordered = isinstance(field.type, Atomic) and field.name not in without
     return RunningBounds(to_arrow_type(field.type), ordered=ordered)
+
+
+def _completed(batch: pa.RecordBatch, plan: Sequence[_Column]) -> pa.RecordBatch:
+    """The rows of a batch with the columns that its file does not hold, which are NULL."""
+    arrays = [
+        pa.nulls(batch.num_rows, column.target.type) if column.layout is None else batch.column(column.field.name)
+        for column in plan
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([column.target for column in plan]))
 
 
 def _array(chunk: Sequence[dict[str, Any]], column: _Column) -> pa.Array:

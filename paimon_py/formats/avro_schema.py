@@ -73,6 +73,8 @@ def read_type(kind: DataType, schema: Any) -> pa.DataType:
     node = branch(schema)
     if isinstance(kind, Atomic):
         return _read_atomic(kind, node)
+    if not isinstance(node, dict):
+        raise ValueError(f"{type(kind).__name__} stored as {node!r}")
     if isinstance(kind, ArrayType):
         return pa.list_(read_type(kind.element, node["items"]))
     if isinstance(kind, RowType):

@@ -80,6 +80,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
             for few rows. What comes of a page comes in one batch, however small these should be.
         decimals: whether the file may have DECIMAL columns, whose footers ORC checks before pyarrow sees them.
         whole: bounds of the whole file from elsewhere, one slot for each column; they confirm those of its footer.
+        schema_names: the names of all columns by the schema of the file.
+        may_lack: columns that are NULL in every row, as other writers leave them, where the file does not hold them.
     """
 
     buffer_size_bytes: int = BUFFER_BYTES
@@ -87,6 +89,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     decimals: bool = True
     row_count: int | None = None
     whole: WholeBounds | None = None
+    schema_names: tuple[str, ...] = ()
+    may_lack: frozenset[str] = frozenset()
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ from paimon_py.formats.orc_write import OrcFileWriter
 from paimon_py.formats.part_bounds import matching_parts
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
-from paimon_py.formats.stored import check_stored, check_texts, lacking
+from paimon_py.formats.stored import check_absent, check_stored, check_texts
 from paimon_py.spec.types import Atomic, Field, Root
 
 NANOS_FEATURE = "ORC timestamps outside 1677-09-21 … 2262-04-11"
@@ -81,6 +81,7 @@ class _Column(NamedTuple):
     target: pa.Field
     as_is: bool
     texts: bool
+    is_absent: bool = False
 
 
 class OrcOpenFile:
@@ -96,6 +97,7 @@ class OrcOpenFile:
         self._path = path
         self._fields = {field.name: field for field in fields}
         self._whole = settings.whole
+        self._settings = settings
         self._guard = GuardedSource(source)
         self._raw: RawTail | None = None
         self._keys: list[int] = []
@@ -133,7 +135,7 @@ class OrcOpenFile:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._columns[name] for name in columns]
         schema = pa.schema([column.target for column in plan])
-        names = list(columns)
+        names = [column.field.name for column in plan if not column.is_absent]
         stripes = self._stripes(names) if predicate is None and rows is None else self._chosen(names, predicate, rows)
         for position, stripe in stripes:
             for piece in row_batches(stripe, batch_rows):
@@ -165,7 +167,8 @@ class OrcOpenFile:
         target = to_arrow_field(field)
         index = self._schema.get_field_index(field.name)
         if index < 0:
-            raise lacking(self._path, field)
+            check_absent(self._path, field, self._schema.names, self._settings)
+            return _Column(field, target, as_is=False, texts=False, is_absent=True)
         stored = self._schema.field(index).type
         same = stored.equals(target.type)
         if not same:
@@ -242,6 +245,9 @@ class OrcOpenFile:
         arrays = []
         with decoding(self._path):
             for column in plan:
+                if column.is_absent:
+                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
+                    continue
                 array = batch.column(column.field.name)
                 if not (column.as_is and array.type.equals(column.target.type)):
                     array = reshape(array, column.field.type, column.target.type, _leaf)

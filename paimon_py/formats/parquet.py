@@ -39,7 +39,7 @@ from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
 from paimon_py.formats.part_bounds import WholeBounds, matching_parts
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
-from paimon_py.formats.stored import check_stored, lacking
+from paimon_py.formats.stored import check_absent, check_stored
 from paimon_py.lanes import lanes_here
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
@@ -78,6 +78,7 @@ class _Column(msgspec.Struct, frozen=True):
     field: Field
     target: pa.Field
     as_is: bool
+    is_absent: bool = False
 
 
 class ParquetOpenFile:
@@ -113,7 +114,8 @@ class ParquetOpenFile:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         plan = [self._columns[name] for name in columns]
         schema = pa.schema([column.target for column in plan])
-        for position, batch in self._decoded(plan, batch_rows, predicate, rows):
+        stored = [column for column in plan if not column.is_absent]
+        for position, batch in self._decoded(stored, batch_rows, predicate, rows):
             yield position, self._result(batch, plan, schema)
 
     def parts(self, predicate: Predicate | None = None, rows: BitMap | None = None) -> Parts:
@@ -145,7 +147,8 @@ class ParquetOpenFile:
         target = to_arrow_field(field)
         index = self._schema.get_field_index(field.name)
         if index < 0:
-            raise lacking(self._path, field)
+            check_absent(self._path, field, self._schema.names, self._settings)
+            return _Column(field, target, as_is=False, is_absent=True)
         stored = self._schema.field(index)
         is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
         if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
@@ -253,6 +256,9 @@ class ParquetOpenFile:
         arrays = []
         with decoding(self._path):
             for column in plan:
+                if column.is_absent:
+                    arrays.append(pa.nulls(batch.num_rows, column.target.type))
+                    continue
                 array = batch.column(column.field.name)
                 if not array.type.equals(column.target.type):
                     array = reshape(array, column.field.type, column.target.type, _leaf)
@@ -326,9 +332,10 @@ def _has_int96(metadata: pq.FileMetaData) -> bool:
 
 
 def _stamps(kind: Atomic) -> list[pa.DataType]:
+    """The layouts of a timestamp; Java takes the unit from the file for more than six digits alone."""
     digits = kind.precision or 0
-    unit = "ms" if digits <= 3 else "us" if digits <= 6 else "ns"
-    return [INT96_STORAGE, pa.timestamp(unit), pa.timestamp(unit, "UTC")]
+    units = ("ms",) if digits <= 3 else ("us",) if digits <= 6 else ("ns", "us", "ms")
+    return [INT96_STORAGE, *(pa.timestamp(unit, zone) for unit in units for zone in (None, "UTC"))]
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:

@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.errors import CorruptionError
+from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.reshape import map_parts
+from paimon_py.spec.schema import KEY_PREFIX, ROW_ID, SEQUENCE_NUMBER, VALUE_KIND
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
 
 Stamps = Callable[[Atomic], Collection[pa.DataType]]
@@ -25,10 +27,10 @@ _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.t
 _BYTES = (*_TEXTS, pa.types.is_fixed_size_binary)
 _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
     Root.BOOLEAN: (pa.types.is_boolean,),
-    Root.TINYINT: (pa.types.is_signed_integer,),
-    Root.SMALLINT: (pa.types.is_signed_integer,),
-    Root.INT: (pa.types.is_signed_integer,),
-    Root.BIGINT: (pa.types.is_signed_integer,),
+    Root.TINYINT: (pa.types.is_integer,),
+    Root.SMALLINT: (pa.types.is_integer,),
+    Root.INT: (pa.types.is_integer,),
+    Root.BIGINT: (pa.types.is_integer,),
     Root.FLOAT: (pa.types.is_float32,),
     Root.DOUBLE: (pa.types.is_float64,),
     Root.CHAR: _TEXTS,
@@ -40,10 +42,21 @@ _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
 }
 
 
-def lacking(path: str, field: Field) -> CorruptionError:
-    """The error for a file without a column that its schema has."""
-    message = f"{path} has no column {field.name}, which its schema has, or more than one"
-    return CorruptionError(message, path=path)
+def check_absent(path: str, field: Field, stored: Collection[str], settings: ReadSettings) -> None:
+    """Refuse a file without one of its columns, unless every row has NULL there, as in files of other writers.
+
+    Names that the schema does not have may be the one that is missing, damaged or in other case: then nobody knows.
+
+    Args:
+        stored: the names of the columns of the file.
+    Raises: CorruptionError
+    """
+    own = (*settings.schema_names, SEQUENCE_NUMBER, VALUE_KIND, ROW_ID)
+    strange = [name for name in stored if name not in own and not name.startswith(KEY_PREFIX)]
+    if field.name in stored or field.name not in settings.may_lack or strange:
+        others = f"; it has {', '.join(sorted(strange))} instead" if strange else ""
+        message = f"{path} has no column {field.name}, which its schema has, or more than one{others}"
+        raise CorruptionError(message, path=path)
 
 
 def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:

@@ -16,6 +16,7 @@ from paimon_py.env import Clock, SystemClock
 from paimon_py.errors import ConsumerNotFoundError, CorruptionError
 from paimon_py.metadata.snapshots import ReadPolicy
 from paimon_py.pages import AsPage
+from paimon_py.spec.json_values import whole_number
 from paimon_py.spec.layout import (
     CONSUMER_MARK_PREFIX,
     CONSUMER_PREFIX,
@@ -29,7 +30,6 @@ from paimon_py.storage.store import Delete, FileMissingError, FileStatus, Get, L
 
 _NEXT = "nextSnapshot"
 _MARKS = "marks"
-_LONG_MAX = 2**63 - 1
 
 
 class ConsumerStore(Get, Put, List, Stat, Delete, Protocol):
@@ -212,11 +212,12 @@ def _decoded(name: str, data: bytes, path: str) -> Consumer:
     way = f"delete_consumer({name!r}) removes it, reset_consumer({name!r}, …) writes it anew"
     try:
         with decoding_metadata(path):
-            found = decode_object(data, path).get(_NEXT)
+            told = decode_object(data, path).get(_NEXT)
     except CorruptionError as error:
         raise CorruptionError(f"consumer {name!r} is damaged: {error}; {way}", path=path) from error
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _LONG_MAX:
+    found = whole_number(told)
+    if found is None or found < 0:
         raise CorruptionError(
-            f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {found!r}, not a snapshot id; {way}", path=path
+            f"{path}: consumer {name!r} is damaged: {_NEXT!r} is {told!r}, not a snapshot id; {way}", path=path
         )
     return Consumer(name, found)

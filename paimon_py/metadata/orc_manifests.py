@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.avro_data import DataFileEncoder, DataFileReader, plain_schema
+from paimon_py.codec.flipped import check_names
 from paimon_py.errors import CorruptionError, UnsupportedError
 from paimon_py.formats.base import WriteSettings, decoding
 from paimon_py.formats.orc import OrcFormat
@@ -92,15 +93,11 @@ def _read(data: bytes, path: str, known: Sequence[Field]) -> list[dict[str, Any]
 
 
 def _present(known: Sequence[Field], types: Sequence[OrcType], node: OrcType, path: str) -> list[Field]:
-    """The known fields that a file has: earlier releases lack some.
+    """The known fields that a file has: earlier releases lack some. Others are passed over, as by Java.
 
-    Raises: UnsupportedError
+    Raises: CorruptionError for a known name with a flipped bit.
     """
-    unknown = sorted(set(node.names) - {field.name for field in known})
-    if unknown:
-        raise UnsupportedError(
-            f"{path} has fields of a later release: {', '.join(unknown)}", feature="fields of manifests", path=path
-        )
+    check_names(node.names, [field.name for field in known], path)
     places = dict(zip(node.names, node.children, strict=True))
     return [
         msgspec.structs.replace(field, type=_present_type(field.type, types, types[places[field.name]], path))

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from paimon_py.errors import SchemaError
+from paimon_py.spec.json_values import plain_text, whole_number
 from paimon_py.spec.types import (
     MAX_LENGTH,
     ArrayType,
@@ -255,9 +256,9 @@ def _field(value: Any) -> Field:
     name = value.get("name")
     if not isinstance(name, str):
         raise SchemaError(f"a field needs 'name', a text, got {value!r}")
-    number = value.get("id", UNASSIGNED)
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise SchemaError(f"field {name!r}: 'id' is a whole number, got {number!r}")
+    number = whole_number(value.get("id", UNASSIGNED))
+    if number is None:
+        raise SchemaError(f"field {name!r}: 'id' is a whole number, got {value['id']!r}")
     return Field(
         id=number,
         name=name,
@@ -281,10 +282,10 @@ def _whole(value: Mapping[str, Any], key: str) -> int:
 
 
 def _optional_text(value: Mapping[str, Any], key: str) -> str | None:
-    text = value.get(key)
-    if text is not None and not isinstance(text, str):
-        raise SchemaError(f"field {value.get('name')!r}: {key!r} is a text, got {text!r}")
-    return text
+    found = plain_text(value.get(key))
+    if found is None and value.get(key) is not None:
+        raise SchemaError(f"field {value.get('name')!r}: {key!r} is a text, got {value[key]!r}")
+    return found
 
 
 class _Parser:

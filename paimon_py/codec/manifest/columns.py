@@ -60,8 +60,15 @@ ARRAYS: dict[tuple[str, ...], str] = {
     (_FILE, "_VALUE_STATS_COLS"): "value_stats_columns",
     (_FILE, "_WRITE_COLS"): "write_columns",
 }
-OPTIONAL = frozenset((_FILE, name) for name in ("_VALUE_STATS_COLS", "_EXTERNAL_PATH", "_FIRST_ROW_ID", "_WRITE_COLS"))
-"""Fields that files of old writers lack."""
+OPTIONAL = frozenset(
+    (_FILE, *names)
+    for names in (
+        ("_KEY_STATS", "_NULL_COUNTS"), ("_VALUE_STATS", "_NULL_COUNTS"), ("_CREATION_TIME",), ("_DELETE_ROW_COUNT",),
+        ("_EMBEDDED_FILE_INDEX",), ("_FILE_SOURCE",), ("_VALUE_STATS_COLS",), ("_EXTERNAL_PATH",), ("_FIRST_ROW_ID",),
+        ("_WRITE_COLS",),
+    )
+)  # fmt: skip
+"""Fields that may be null, and that files of old writers lack: releases before 0.9 end with the first or second."""
 
 _SPAN_NAMES = (*SPANS.values(), *ARRAYS.values(), "record")
 ROW_OF = {name: row for row, name in enumerate(NUMBERS.values())}

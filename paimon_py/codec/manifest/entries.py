@@ -175,13 +175,14 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
     position = 0
     for path, data in blobs:
         header = read_header(data, path)
-        least = _least(header.schema, path)
-        if header.schema != MANIFEST and _may_hold_null_names(header.schema):
-            from paimon_py.codec.manifest.null_names import without_null_names
+        if header.schema != MANIFEST:
+            shape_of(header.schema, path)
+            if _is_other_layout(header.schema):
+                from paimon_py.codec.manifest.other_layouts import under_java_schema
 
-            data = without_null_names(data, path)
-            header = read_header(data, path)
-            least = _least(header.schema, path)
+                data = under_java_schema(data, path, header)
+                header = read_header(data, path)
+        least = _least(header.schema, path)
         if header.codec not in inflaters:
             inflaters[header.codec] = inflater(header.codec, path)
         runs, offsets = [], []
@@ -197,13 +198,11 @@ def _join(blobs: Sequence[tuple[str, bytes]]) -> tuple[list[_File], bytes]:
 
 
 @functools.lru_cache(maxsize=64)
-def _may_hold_null_names(schema: bytes) -> bool:
-    """Whether lists of names may hold NULL by a schema, which Java's never may."""
-    shape = _shape(schema, "manifest")
-    entry = shape.nullable or shape
-    file = dict(zip(entry.names, entry.parts, strict=True)).get("_FILE")
-    lists = () if file is None else [part.nullable or part for part in (file.nullable or file).parts]
-    return any(part.kind == "array" and part.parts[0].nullable == Shape("string") for part in lists)
+def _is_other_layout(schema: bytes) -> bool:
+    """Whether known fields lie in other bytes than Java's, by a schema."""
+    from paimon_py.codec.manifest.other_layouts import is_other_layout
+
+    return is_other_layout(shape_of(schema, "manifest"), shape_of(MANIFEST, "manifest"))
 
 
 def _table(buffer: Bytes, raw: bytes, files: Sequence[_File], number: int, *, few: bool) -> Ints:

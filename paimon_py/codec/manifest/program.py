@@ -173,13 +173,14 @@ def _nullable_walker(value: _Walk) -> _Walk:
 
 def _region_walker(step: Instruction) -> _Walk:
     read, row = reader(step.shape), step.row
+    is_array = step.kind == "array"
 
     def walk_region(data: bytes, position: int, out: list[int]) -> int:
         start = position
-        if data[position]:
-            _, position = read(data, position)
-        else:
+        if is_array and not data[position]:
             position += 1
+        else:
+            _, position = read(data, position)
         if row >= 0:
             out[row] = start
             out[row + 1] = position - start

@@ -1,5 +1,7 @@
 """Avro containers: codecs, broken files, bombs."""
 
+import bz2
+import lzma
 import subprocess
 import sys
 import tracemalloc
@@ -49,6 +51,15 @@ def test_what_is_written_reads_back_here_and_with_fastavro(codec, block_bytes, t
     if codec != "snappy":
         with path.open("rb") as file:
             assert [r["a"] for r in fastavro.reader(file)] == [0, -1, 63, 64, -(2**63), 2**63 - 1, 10**12]
+
+
+@pytest.mark.parametrize(("codec", "pack"), [("bzip2", bz2.compress), ("xz", lzma.compress)])
+def test_rare_codecs_are_read_within_bounds(codec, pack):
+    raw = b"".join(RECORDS)
+    assert blocks_of(with_block(codec, pack(raw), len(RECORDS)))[0].payload == raw
+    for broken in (b"", pack(raw)[:-5], b"x" + pack(raw), pack(bytes(avro.MAX_BLOCK_BYTES + 1))):
+        with pytest.raises(CorruptionError):
+            blocks_of(with_block(codec, broken, len(RECORDS)))
 
 
 def test_equal_content_gives_equal_bytes():
@@ -122,8 +133,8 @@ def test_more_records_than_bytes_is_corruption():
 
 def test_codec_that_is_not_handled_is_named():
     with pytest.raises(UnsupportedError) as caught:
-        avro.inflater("bzip2", "f")
-    assert caught.value.feature == "Avro codec bzip2"
+        avro.inflater("lz4", "f")
+    assert caught.value.feature == "Avro codec lz4"
     with pytest.raises(CorruptionError):
         avro.inflater("zstandasd", "f")
     with pytest.raises(UnsupportedError, match="lzma"):

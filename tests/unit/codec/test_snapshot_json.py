@@ -98,15 +98,16 @@ def test_tag_without_retention_is_the_snapshot():
 @pytest.mark.parametrize(
     "change",
     [
-        (b'"id" : 2', b'"id" : "2"'),
+        (b'"id" : 2', b'"id" : "two"'),
+        (b'"id" : 2', b'"id" : ""'),
         (b'"id" : 2', b'"id" : true'),
         (b'"id" : 2', b'"id" : 2.5'),
         (b'"id" : 2', b'"id" : 99999999999999999999'),
         (b'"id" : 2', b'"other" : 2'),
         (b'"id" : 2', b'"id" : null'),
-        (b'"commitUser" : "oracle-user"', b'"commitUser" : 5'),
-        (b'"nextRowId" : 0', b'"properties" : {"a": 1}'),
-        (b'"nextRowId" : 0', b'"logOffsets" : {"a": "b"}'),
+        (b'"commitUser" : "oracle-user"', b'"commitUser" : [5]'),
+        (b'"nextRowId" : 0', b'"properties" : {"a": [1]}'),
+        (b'"nextRowId" : 0', b'"logOffsets" : 5'),
         (b'"nextRowId" : 0', b'"properties" : []'),
         (b"}", b""),
         (b"{", b"[{"),
@@ -119,10 +120,42 @@ def test_broken_snapshot_is_corruption_with_its_path(change):
     assert caught.value.path == "dir/snapshot-2"
 
 
-@pytest.mark.parametrize("extra", [b'"tagCreateTime" : 5', b'"tagCreateTime" : [1,2]', b'"tagTimeRetained" : "PT1H"'])
+@pytest.mark.parametrize("extra", [b'"tagCreateTime" : 5', b'"tagCreateTime" : [1,2]', b'"tagTimeRetained" : "PT1X"', b'"tagTimeRetained" : "P"', b'"tagCreateTime" : "now"'])
 def test_broken_tag_is_corruption(extra):
     with pytest.raises(CorruptionError):
         tag_from_json(JAVA_2[:-2] + b", " + extra + b"}", "t", "f")
+
+
+@pytest.mark.parametrize(
+    ("change", "attribute", "value"),
+    [
+        ((b'"id" : 2', b'"id" : "2"'), "id", 2),
+        ((b'"id" : 2', b'"id" : 2.0'), "id", 2),
+        ((b'"id" : 2', b'"id" : 2e0'), "id", 2),
+        ((b'"version" : 3', b'"version" : "3"'), "version", 3),
+        ((b'"commitUser" : "oracle-user"', b'"commitUser" : 5'), "commit_user", "5"),
+        ((b'"nextRowId" : 0', b'"properties" : {"a": 1, "b": null, "c": true}'), "properties", {"a": "1", "c": "true"}),
+        ((b'"nextRowId" : 0', b'"logOffsets" : {"0": "7", "1": null, "a": [1]}'), "log_offsets", {"0": 7}),
+    ],
+)
+def test_numbers_and_texts_are_taken_as_java_takes_them(change, attribute, value):
+    assert change[0] in JAVA_2
+    assert getattr(snapshot_from_json(JAVA_2.replace(*change), "f"), attribute) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("2026-01-02T03:04", (2026, 1, 2, 3, 4)),
+        ("2026-01-02T03:04:05", (2026, 1, 2, 3, 4, 5)),
+        ("2026-01-02T03:04:05.25", (2026, 1, 2, 3, 4, 5, 250_000_000)),
+    ],
+)
+def test_times_of_tags_may_be_texts(text, parts):
+    extra = f', "tagCreateTime" : "{text}", "tagTimeRetained" : "P1DT2H3M4.5S"}}'.encode()
+    tag = tag_from_json(JAVA_2[:-2] + extra, "t", "f")
+    assert tag.create_time == parts
+    assert tag.time_retained_seconds == 86400 + 2 * 3600 + 3 * 60 + 4.5
 
 
 def test_newer_snapshot_is_refused_by_name():

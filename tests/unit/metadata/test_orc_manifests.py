@@ -81,11 +81,22 @@ def test_parquet_is_refused_by_name(catalog):
         as_avro(b"PAR1....PAR1", "m", MANIFEST)
 
 
-def test_fields_of_a_later_release_are_named():
-    sink = io.BytesIO()
-    orc.write_table(pa.table({"_VERSION": pa.array([2], pa.int32()), "_NEW": pa.array([1])}), sink)
-    with pytest.raises(UnsupportedError, match="_NEW"):
-        as_avro(sink.getvalue(), "m", MANIFEST)
+def test_fields_that_are_not_known_are_passed_over_and_damaged_names_are_not(catalog):
+    table = lived(catalog, **{"manifest.format": "orc"})
+    path = next(path for path in manifests(table) if path.name.startswith("manifest-") and "list" not in path.name)
+    data = orc.read_table(path)
+    wanted = as_avro(path.read_bytes(), "m", MANIFEST)
+
+    def read(changed):
+        sink = io.BytesIO()
+        orc.write_table(changed, sink)
+        return as_avro(sink.getvalue(), "m", MANIFEST)
+
+    assert read(data.append_column("_NEW", pa.array(range(len(data))))) == wanted
+    with pytest.raises(CorruptionError, match="with a flipped bit"):
+        read(data.rename_columns([name.replace("_BUCKET", "_BUCKDT") for name in data.column_names]))
+    with pytest.raises(CorruptionError, match="m lacks"):
+        read(data.rename_columns([name.replace("_FILE", "_OTHER") for name in data.column_names]))
 
 
 def test_records_that_lack_what_each_has_are_damage():

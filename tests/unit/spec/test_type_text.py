@@ -4,7 +4,7 @@ import pytest
 
 from paimon_py.errors import SchemaError
 from paimon_py.spec.new_schema import Schema
-from paimon_py.spec.type_text import parse_type, print_type, sql_type
+from paimon_py.spec.type_text import parse_field, parse_type, print_type, sql_type
 from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, MapType, MultisetType, Root, RowType, VectorType
 
 SPELLINGS = [
@@ -113,7 +113,9 @@ def test_constructed_types_are_objects_in_json_and_one_line_of_sql(value, text):
         {"type": "VECTOR", "element": "INT", "length": 0},
         {"type": "INT"},
         7,
-        {"type": "ROW", "fields": [{"id": "1", "name": "a", "type": "INT"}]},
+        {"type": "ROW", "fields": [{"id": "one", "name": "a", "type": "INT"}]},
+        {"type": "ROW", "fields": [{"id": 1.5, "name": "a", "type": "INT"}]},
+        {"type": "ROW", "fields": [{"id": 1, "name": "a", "type": "INT", "description": []}]},
     ],
 )
 def test_objects_that_are_no_type_are_refused(value):
@@ -148,3 +150,9 @@ def test_a_column_takes_its_id_before_its_nested_fields_and_a_nested_field_after
 def test_vector_and_map_types_are_values():
     assert parse_type("VECTOR<FLOAT, 8>") == VectorType(Atomic(Root.FLOAT), 8)
     assert parse_type("MAP<INT, INT>") == MapType(Atomic(Root.INT), Atomic(Root.INT))
+
+
+def test_ids_and_notes_of_fields_are_taken_as_java_takes_them():
+    field = parse_field({"id": "3", "name": "a", "type": "INT", "description": 5, "defaultValue": True})
+    assert (field.id, field.description, field.default) == (3, "5", "true")
+    assert parse_field({"id": 3.0, "name": "a", "type": "INT"}).id == 3

@@ -1,0 +1,114 @@
+"""Data files of other writers: columns that are not there, and types that hold the same values."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+from paimon_py import Catalog, CorruptionError, Table, col
+from paimon_py.formats.avro import AvroFormat
+from paimon_py.formats.base import ReadSettings, WriteSettings
+from paimon_py.spec.type_text import parse_type
+from paimon_py.spec.types import Field
+
+ROWS = [{"k": n, "a": n * 10 if n % 2 else None, "s": None} for n in range(5)]
+SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("a", pa.int32()), ("s", pa.string())])
+
+
+def made(folder, form, rows=ROWS, schema=SCHEMA, **options):
+    catalog = Catalog.open(folder)
+    catalog.create_database("d")
+    options = {"bucket": "-1", "file.format": form, "metadata.stats-mode": "none", **options}
+    table = catalog.create_table("d.t", schema, options=options)
+    table.write_arrow(pa.Table.from_pylist(rows, schema=table.scan().schema))
+    return table
+
+
+def data_file(table):
+    (path,) = Path(table.location).glob("bucket-0/data-*")
+    return path
+
+
+def rewrite(table, columns, **renamed):
+    """Write the data file anew with some of its columns."""
+    path = data_file(table)
+    data = table.scan(columns=columns).to_arrow().rename_columns([renamed.get(name, name) for name in columns])
+    if path.suffix == ".parquet":
+        pq.write_table(data, path)
+    else:
+        orc.write_table(data, path)
+    return Table.open(table.location)
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_column_that_a_file_does_not_hold_is_null(form, tmp_path):
+    """As Java reads it, and as tables that were taken over from Hive leave it."""
+    table = made(tmp_path, form)
+    again = rewrite(table, ["k", "a"])
+    assert again.scan(columns=["k", "a", "s"]).to_arrow().to_pylist() == ROWS
+    assert again.scan(columns=["s"]).to_arrow().to_pylist() == [{"s": None}] * 5
+    assert again.scan(where=col("s").is_null() & (col("k") > 2)).count() == 2
+    assert again.scan(where=col("s") == "x").count() == 0
+
+
+def test_avro_files_may_lack_columns_too():
+    """By the format alone: the size of an Avro file is held against its entry."""
+    fields = [Field(n, name, parse_type(kind)) for n, (name, kind) in enumerate([("k", "INT NOT NULL"), ("a", "INT"), ("s", "STRING")])]
+    sink = io.BytesIO()
+    writer = AvroFormat().create(sink, fields[:2], WriteSettings())
+    writer.write(pa.record_batch({"k": pa.array([1, 2], pa.int32()), "a": pa.array([None, 5], pa.int32())}))
+    writer.close()
+    names = tuple(field.name for field in fields)
+
+    def read(columns, may_lack):
+        settings = ReadSettings(schema_names=names, may_lack=frozenset(may_lack))
+        file = AvroFormat().open(io.BytesIO(sink.getvalue()), "f", fields, len(sink.getvalue()), settings)
+        return [row for _, batch in file.positioned_batches(columns, batch_rows=1) for row in batch.to_pylist()]
+
+    assert read(["k", "s"], ["s"]) == [{"k": 1, "s": None}, {"k": 2, "s": None}]
+    assert read(["s"], ["s"]) == [{"s": None}, {"s": None}]
+    with pytest.raises(CorruptionError, match="no column s"):
+        read(["k", "s"], [])
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+@pytest.mark.parametrize(
+    ("columns", "renamed", "match"),
+    [(["a", "s"], {}, "no column k"), (["k", "a", "s"], {"s": "S"}, "it has S instead"), (["k", "a", "s"], {"s": "r"}, "it has r instead")],
+)
+def test_a_column_that_may_be_there_under_another_name_is_damage(form, columns, renamed, match, tmp_path):
+    with pytest.raises(CorruptionError, match=match):
+        rewrite(made(tmp_path, form), columns, **renamed).to_arrow()
+
+
+def test_parquet_times_of_nine_digits_may_be_stored_in_coarser_units(tmp_path):
+    schema = pa.schema([("t", pa.timestamp("ns"))])
+    time = datetime.datetime(2024, 1, 2, 3, 4, 5, 678000)
+    table = made(tmp_path, "parquet", [{"t": time}, {"t": None}], schema)
+    for unit, zone in (("us", None), ("ms", None), ("us", "UTC"), ("ns", "UTC")):
+        data = pa.table({"t": pa.array([time, None], pa.timestamp(unit, zone))})
+        pq.write_table(data, data_file(table))
+        found = Table.open(table.location).to_arrow()["t"]
+        assert found.type == pa.timestamp("ns")
+        assert found.cast(pa.timestamp("ms")).to_pylist() == [time, None]
+
+
+def test_parquet_times_of_fewer_digits_have_one_unit(tmp_path):
+    """Java takes the unit from the column there: it reads the year 55972, and we do not."""
+    table = made(tmp_path, "parquet", [{"t": datetime.datetime(2024, 1, 2)}], pa.schema([("t", pa.timestamp("us"))]))
+    pq.write_table(pa.table({"t": pa.array([datetime.datetime(2024, 1, 2)], pa.timestamp("ms"))}), data_file(table))
+    with pytest.raises(CorruptionError, match="a TIMESTAMP stored as"):
+        Table.open(table.location).to_arrow()
+
+
+@pytest.mark.parametrize("kind", [pa.uint32(), pa.uint16(), pa.int64()])
+def test_integers_may_be_stored_without_sign_or_wider(kind, tmp_path):
+    table = made(tmp_path, "parquet", [{"a": 7}, {"a": 0}], pa.schema([("a", pa.int32())]))
+    pq.write_table(pa.table({"a": pa.array([7, 0], kind)}), data_file(table))
+    assert Table.open(table.location).to_arrow()["a"].to_pylist() == [7, 0]
