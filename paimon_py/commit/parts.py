@@ -114,7 +114,7 @@ def tracked(part: Part, snapshot_id: int, first_row_id: int, *, grouped: bool) -
         first_row_id: the id that the next new row gets.
         grouped: put the files of a partition together first, so that its ids run through.
 
-    Source: Java `FileStoreCommitImpl`, `RowTrackingCommitUtils.assignRowTracking`.
+    Source: format.md §23; Java `FileStoreCommitImpl`, `RowTrackingCommitUtils.assignRowTracking`.
     """
     adds = list(part.adds)
     if grouped:

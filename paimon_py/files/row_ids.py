@@ -3,7 +3,7 @@
 Rows of a new file have the ids from the first one of its entry on, and the number of the snapshot that added it. A file
 that was written again holds both as columns; NULL there stands for what the entry says.
 
-Source: Java `DataFileRecordReader`, `SpecialFields.rowTypeWithRowTracking`.
+Source: format.md §23; Java `DataFileRecordReader`, `SpecialFields.rowTypeWithRowTracking`.
 """
 
 from __future__ import annotations
