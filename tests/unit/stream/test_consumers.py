@@ -141,7 +141,12 @@ def test_an_unknown_consumer_is_refused_by_name(table):
             table.delete_consumer(name)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"nextSnapshot":"3"}', b'{"nextSnapshot":-1}', b'{"nextSnapshot":true}',
+def test_a_number_as_a_text_is_read_as_java_reads_it(table):
+    put(table, b'{"nextSnapshot":"3"}')
+    assert table.consumers() == [Consumer("c", 3)]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"nextSnapshot":"x"}', b'{"nextSnapshot":-1}', b'{"nextSnapshot":true}',
                                   b'{"nextSnapshot":1.5}', b'{"nextSnapshot":9223372036854775808}', b"\xff\xfe}", b'{"nextSnapshot":null}'])  # fmt: skip
 def test_a_damaged_consumer_is_refused_by_name_and_can_be_mended(table, data):
     put(table, data)
