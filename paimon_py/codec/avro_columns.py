@@ -22,21 +22,13 @@ import pyarrow as pa
 
 from paimon_py.codec.avro_shape import Shape
 from paimon_py.codec.columns import Bytes, Ints, Mask, Slices, Words, from_numpy, from_slices, word_view
+from paimon_py.codec.varints import unzigzag, varint_sizes, varints
 
 LEAST_BLOCKS = 12
 """A step costs more than a record alone with fewer blocks side by side."""
 
 _SPARE_BYTES = 32
-_STOP_BITS = np.uint64(0x8080_8080_8080_8080)
-_DATA_BITS = np.uint64(0x7F7F_7F7F_7F7F_7F7F)
 _ONE = np.uint64(1)
-_GAPS = (
-    (np.uint64(0x007F_007F_007F_007F), np.uint64(0x7F00_7F00_7F00_7F00), np.uint64(1)),
-    (np.uint64(0x0000_3FFF_0000_3FFF), np.uint64(0x3FFF_0000_3FFF_0000), np.uint64(2)),
-    (np.uint64(0x0000_0000_0FFF_FFFF), np.uint64(0x0FFF_FFFF_0000_0000), np.uint64(4)),
-)
-"""Masks and shifts that close the gaps between the 7-bit groups of a varint: 7 → 14 → 28 → 56 bits."""
-
 _WIDTHS = {"double": 8, "float": 4, "boolean": 1}
 
 
@@ -57,10 +49,9 @@ class ColumnPlaces(NamedTuple):
 
 def flat_fields(shape: Shape) -> tuple[FlatField, ...] | None:
     """The fields of records without inner fields and lists; None for other records."""
-    root = shape.nullable or shape
-    if root is not shape or root.kind != "record":
+    if shape.kind != "record":
         return None
-    found = [_flat(part) for part in root.parts]
+    found = [_flat(part) for part in shape.parts]
     return None if None in found else tuple(field for field in found if field is not None)
 
 
@@ -166,11 +157,9 @@ class Window:
         return bounded
 
     def _varint_size(self, at: Ints) -> Ints:
-        stop = ~self._view[at] & _STOP_BITS
-        size: Ints = (np.bitwise_count((stop & (~stop + _ONE)) - _ONE) >> 3).astype(np.int64) + 1
-        if not stop.all():
-            far = np.flatnonzero(stop == 0)
-            size[far] = self._far_size(at[far])
+        size, is_long = varint_sizes(self._view[at])
+        if is_long.any():
+            size[is_long] = self._far_size(at[is_long])
         return size
 
     def _far_size(self, at: Ints) -> Ints:
@@ -181,22 +170,14 @@ class Window:
 
     def _varint(self, at: Ints) -> tuple[Ints, Ints]:
         """The numbers at some positions, and how many bytes they take."""
-        words = self._view[at]
-        stop = ~words & _STOP_BITS
-        low = stop & (~stop + _ONE)
-        below = low - _ONE
-        size = (np.bitwise_count(below) >> 3).astype(np.int64) + 1
-        words = words & _DATA_BITS & (below | low)
-        for keep, move, shift in _GAPS:
-            words = (words & keep) | ((words & move) >> shift)
-        if not stop.all():
-            far = np.flatnonzero(stop == 0)
-            ninth, tenth = (self._data[at[far] + place].astype(np.uint64) for place in (8, 9))
-            words[far] |= (ninth & np.uint64(0x7F)) << np.uint64(56)
-            words[far] |= np.where(ninth >= 128, (tenth & _ONE) << np.uint64(63), np.uint64(0))
-            size[far] = self._far_size(at[far])
-        value: Ints = (words >> _ONE).view(np.int64) ^ -(words & _ONE).view(np.int64)
-        return value, size
+        values, size, is_long = varints(self._view[at])
+        if is_long.any():
+            far = at[is_long]
+            ninth, tenth = (self._data[far + place].astype(np.uint64) for place in (8, 9))
+            high = (ninth & np.uint64(0x7F)) << np.uint64(56)
+            values[is_long] |= high | np.where(ninth >= 128, (tenth & _ONE) << np.uint64(63), np.uint64(0))
+            size[is_long] = self._far_size(far)
+        return unzigzag(values), size
 
     def column(self, field: FlatField, found: ColumnPlaces, layout: pa.DataType) -> pa.Array | None:
         """The values of a field as a column; None if one is no value of the type.

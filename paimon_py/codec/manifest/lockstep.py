@@ -19,6 +19,7 @@ from paimon_py.codec.avro_shape import Shape, reader
 from paimon_py.codec.columns import Bytes, Ints, Mask, Words, distinct_integers, word_view
 from paimon_py.codec.manifest.columns import ABSENT, NUMBERS, ROW_COUNT, ROW_OF, SHAPE_ROW, SPARE_BYTES
 from paimon_py.codec.manifest.program import Instruction, Records, program
+from paimon_py.codec.varints import unzigzag, varints
 
 _RECORD = ROW_OF["record"]
 _NULL_COUNTS = Shape("array", parts=(Shape("union", parts=(Shape("null"), Shape("long"))),))
@@ -31,16 +32,6 @@ _ITEMS_MAX = 4096
 
 
 _LOW_BYTE = np.uint64(0xFF)
-_STOP_BITS = np.uint64(0x8080_8080_8080_8080)
-_DATA_BITS = np.uint64(0x7F7F_7F7F_7F7F_7F7F)
-_ONE = np.uint64(1)
-_GAPS = (
-    (np.uint64(0x007F_007F_007F_007F), np.uint64(0x7F00_7F00_7F00_7F00), np.uint64(1)),
-    (np.uint64(0x0000_3FFF_0000_3FFF), np.uint64(0x3FFF_0000_3FFF_0000), np.uint64(2)),
-    (np.uint64(0x0000_0000_0FFF_FFFF), np.uint64(0x0FFF_FFFF_0000_0000), np.uint64(4)),
-)
-"""Masks and shifts that close the gaps between the 7-bit groups of a varint: 7 → 14 → 28 → 56 bits."""
-
 _FIRST_BYTE = 4
 _STARTS = (
     (np.uint64(0xFF00_FFFF_FF8F_FDFF), np.uint64(0x0000_0000_0008_0004)),
@@ -208,20 +199,11 @@ class _Lanes:
         value = words & _LOW_BYTE
         if bool((value < 128).all()):
             self._advance(1)
-            small = value.view(np.int64)
-            result: Ints = (small >> 1) ^ -(small & 1)
-            return result
-        stop = ~words & _STOP_BITS
-        low = stop & (~stop + _ONE)
-        self._mark(stop == 0)
-        words &= ((low << _ONE) - _ONE) & _DATA_BITS
-        for keep, move, shift in _GAPS:
-            words = (words & keep) | ((words & move) >> shift)
-        size = (np.bitwise_count(low - _ONE) >> 3).astype(np.int64) + 1
+            return unzigzag(value)
+        values, size, is_long = varints(words)
+        self._mark(is_long)
         self._advance(size)
-        wide = words.view(np.int64)
-        result = (wide >> 1) ^ -(wide & 1)
-        return result
+        return unzigzag(values)
 
     def _advance(self, step: Ints | int) -> None:
         self.position = self.position + step

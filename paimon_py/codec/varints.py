@@ -1,0 +1,49 @@
+"""Varints of Avro, many at once: up to eight bytes of each lie in one word.
+
+Source: Avro 1.11 specification, "Binary Encoding".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paimon_py.codec.columns import Ints, Mask, Words
+
+_STOP_BITS = np.uint64(0x8080_8080_8080_8080)
+_DATA_BITS = np.uint64(0x7F7F_7F7F_7F7F_7F7F)
+_ONE = np.uint64(1)
+_GAPS = (
+    (np.uint64(0x007F_007F_007F_007F), np.uint64(0x7F00_7F00_7F00_7F00), np.uint64(1)),
+    (np.uint64(0x0000_3FFF_0000_3FFF), np.uint64(0x3FFF_0000_3FFF_0000), np.uint64(2)),
+    (np.uint64(0x0000_0000_0FFF_FFFF), np.uint64(0x0FFF_FFFF_0000_0000), np.uint64(4)),
+)
+"""Masks and shifts that close the gaps between the 7-bit groups of a varint: 7 → 14 → 28 → 56 bits."""
+
+
+def varint_sizes(words: Words) -> tuple[Ints, Mask]:
+    """How many bytes varints take, and which take more than eight: these count as nine."""
+    size, _, is_long = _ends(words)
+    return size, is_long
+
+
+def varints(words: Words) -> tuple[Words, Ints, Mask]:
+    """The numbers of varints, zigzag still on, with their sizes as `varint_sizes`; of long ones the first 56 bits."""
+    size, mask, is_long = _ends(words)
+    values = words & mask & _DATA_BITS
+    for keep, move, shift in _GAPS:
+        values = (values & keep) | ((values & move) >> shift)
+    return values, size, is_long
+
+
+def _ends(words: Words) -> tuple[Ints, Words, Mask]:
+    """Sizes, the bits of each word that belong to the varint, and whether no byte of the word ends it."""
+    stop = ~words & _STOP_BITS
+    low = stop & (~stop + _ONE)
+    below = low - _ONE
+    return (np.bitwise_count(below) >> 3).astype(np.int64) + 1, below | low, stop == 0
+
+
+def unzigzag(values: Words) -> Ints:
+    """The signed numbers of 64 bits."""
+    found: Ints = (values >> _ONE).view(np.int64) ^ -(values & _ONE).view(np.int64)
+    return found
