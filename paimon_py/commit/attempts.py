@@ -24,6 +24,7 @@ from paimon_py.errors import (
     PaimonError,
     SnapshotExpiredError,
 )
+from paimon_py.files.physical import tracks_rows
 from paimon_py.logs import COMMITS
 from paimon_py.metadata.committer import Committed, LostRace, Publication, Unknown
 from paimon_py.metadata.history import Chronicle
@@ -109,7 +110,7 @@ class Attempts:
         self._limits = Limits.of(options)
         self._settings = settings or ManifestSettings.of(options)
         self._by_snapshot = options.get_bool("sequence.snapshot-ordering")
-        self._tracks_rows = options.get_bool("row-tracking.enabled")
+        self._tracks_rows = tracks_rows(schema)
         self._groups_rows = options.get_bool("row-tracking.partition-group-on-commit")
         self._patience_seconds = max(options.get_duration("snapshot.time-retained") / 2000, _ATTEMPT_SECONDS)
 

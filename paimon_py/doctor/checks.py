@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from paimon_py.compaction.picker import PickerSettings
 from paimon_py.doctor.facts import Facts
-from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding
+from paimon_py.doctor.finding import NOTE, PROBLEM, SEVERITIES, WARNING, Finding, bucket_label
 from paimon_py.doctor.history_checks import HISTORY_CHECKS
 from paimon_py.doctor.option_checks import contradicting_options, senseless_option
 from paimon_py.errors import OptionError
@@ -319,7 +319,7 @@ def _first(rows: pa.Table, name: str) -> Any:
 
 
 def _label(row: dict[str, Any]) -> str:
-    return "/".join(part for part in (row["partition"], f"bucket-{row['bucket']}") if part)
+    return bucket_label(row["partition"], row["bucket"])
 
 
 def _places(rows: pa.Table, name: str, what: str) -> tuple[str, ...]:

@@ -11,6 +11,11 @@ SEVERITIES = (PROBLEM, WARNING, NOTE)
 """Rows are or will be wrong or unreadable; it gets worse or costs much; worth knowing."""
 
 
+def bucket_label(partition: str, bucket: int) -> str:
+    """A bucket as findings name it; `partition`: its directory below the table, "" without partition keys."""
+    return "/".join(part for part in (partition, f"bucket-{bucket}") if part)
+
+
 class Finding(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with a table, or gets worse.
 

@@ -14,6 +14,7 @@ from paimon_py.compaction.plan import plan_compaction
 from paimon_py.doctor.bucket_facts import count_buckets
 from paimon_py.doctor.facts import Broken, Commit, Facts, Following, Holder, ManifestFacts, OrphanFacts
 from paimon_py.doctor.files import broken_files
+from paimon_py.doctor.finding import bucket_label
 from paimon_py.doctor.history_facts import gather_history
 from paimon_py.errors import CorruptionError, NotFoundError, OptionError, SnapshotExpiredError, UsageError
 from paimon_py.maintain.remove_orphans import limit_of, remove_orphans
@@ -101,7 +102,7 @@ def _unmarked(root: TableRoot, schema: TableSchema, live: EntryColumns, files: T
         return ()
     upper = live.take(live.level > 0)
     return tuple(
-        "/".join(part for part in (files.partition_directory(partition), f"bucket-{number}") if part)
+        bucket_label(files.partition_directory(partition), number)
         for (partition, number), places in upper.by_bucket().items()
         if len(np.unique(upper.level[places])) > 1 and upper.schema_id[places].min() <= max(without)
     )

@@ -19,7 +19,7 @@ from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decided, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
-from paimon_py.files.physical import bounded_fields, readable_fields
+from paimon_py.files.physical import TRACKED_IDS, bounded_fields, readable_fields
 from paimon_py.files.row_ids import RowIds
 from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
 from paimon_py.formats.parts import Parts
@@ -64,8 +64,8 @@ class FileReader:
         constants = _by_id(file_schema, known)
         written = readable_fields(file_schema, file.write_columns)
         self._fields = tuple(field for field in written if field.id not in constants)
-        self._ids = None if file_schema.primary_keys else RowIds(file, self._place, read_fields)
-        self._names = tuple(field.name for field in file_schema.fields)
+        asks_ids = not file_schema.primary_keys and any(field.id in TRACKED_IDS for field in read_fields)
+        self._ids = RowIds(file, self._place, read_fields) if asks_ids else None
         self._evolution = Evolution(self._fields, read_fields, constants)
         self._by_page = by_page
 
@@ -166,7 +166,7 @@ class FileReader:
             row_count=self._file.row_count,
             decimals=any(_may_hold_decimals(field.type) for field in self._fields),
             whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, columns_of(pushed)),
-            schema_names=self._names,
+            schema_names=self._file_schema.names,
             may_lack=frozenset(field.name for field in told if field.type.nullable),
         )
         return _open(self._store, self._place, self._file, fields, settings)

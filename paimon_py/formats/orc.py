@@ -96,7 +96,6 @@ class OrcOpenFile:
         self._source = source
         self._path = path
         self._fields = {field.name: field for field in fields}
-        self._whole = settings.whole
         self._settings = settings
         self._guard = GuardedSource(source)
         self._raw: RawTail | None = None
@@ -157,7 +156,8 @@ class OrcOpenFile:
         """Which stripes may hold a match; unknown counts as yes."""
         fields = [self._fields[name] for name in columns_of(predicate) if name in self._fields]
         bounds = stripe_bounds(self._guard, tail, fields)
-        found: list[bool] = matching_parts(predicate, bounds, integer_array(counts, pa.int64()), self._whole).tolist()
+        rows = integer_array(counts, pa.int64())
+        found: list[bool] = matching_parts(predicate, bounds, rows, self._settings.whole).tolist()
         return found
 
     def close(self) -> None:

@@ -245,7 +245,7 @@ def data_files(entries: EntryColumns, *, indexed: bool = False) -> list[DataFile
 
 def _tracks_rows(entries: EntryColumns) -> bool:
     """Whether an entry says which ids the rows of its file have, or which columns are in the file."""
-    return bool((entries.first_row_id != ABSENT).any() or (entries.slices("write_columns").lengths >= 0).any())
+    return bool((entries.first_row_id != ABSENT).any() or entries.knows("write_columns"))
 
 
 def _with_row_ids(files: list[DataFile], entries: EntryColumns) -> list[DataFile]:

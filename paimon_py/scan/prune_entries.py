@@ -46,6 +46,8 @@ def check_entries(entries: EntryColumns, schema_of: SchemaOf) -> None:
 
     Raises: UnsupportedError naming it.
     """
+    if not entries.knows("write_columns"):
+        return
     codes, lists = entries.lists("write_columns")
     for code, names in enumerate(lists):
         if names is None:
@@ -137,9 +139,9 @@ def stats_mask(entries: EntryColumns, predicate: Predicate, schema: TableSchema,
 def _bounded(entries: EntryColumns) -> tuple[Ints, list[tuple[str, ...] | None]]:
     """Which list of columns the value statistics of each entry cover, and these lists; None: all of its schema."""
     codes, lists = entries.lists("value_stats_columns")
-    written_codes, written = entries.lists("write_columns")
-    if not any(written):
+    if not entries.knows("write_columns"):
         return codes, lists
+    written_codes, written = entries.lists("write_columns")
     pairs = codes * len(written) + written_codes
     found = [own if own is not None else names for own in lists for names in written]
     return pairs, found

@@ -32,7 +32,7 @@ from paimon_py.scan.rows import Rows, row_count
 from paimon_py.scan.split import Split
 from paimon_py.scan.time_travel import FoundState, Travel, find_state, travel_of
 from paimon_py.scan.together import count_together, read_together, small_pieces
-from paimon_py.scan.view import AsIs, View, WithKinds, WithRowIds
+from paimon_py.scan.view import AsIs, SameRows, View, WithKinds, WithRowIds
 from paimon_py.spec.schema import ROW_ID, ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.supported import check_readable
 from paimon_py.spec.types import Field
@@ -237,7 +237,7 @@ class Scan(Rows):
 
     def _check_extent(self) -> None:
         """What goes with states alone is refused for changes."""
-        of_table = isinstance(self._extent, Travel) and isinstance(self._view, (AsIs, WithRowIds))
+        of_table = isinstance(self._extent, Travel) and isinstance(self._view, SameRows)
         if not of_table and self._order_by is not None:
             raise UsageError("order_by goes with the rows of a table, not with changes or system tables")
 
@@ -408,7 +408,7 @@ class Scan(Rows):
         """The rows of splits that are read at the same time, unless a few rows of the first ones are enough."""
         if self._limit is not None and self._limit <= RAW_BATCH_ROWS:
             return self._one_by_one(splits)
-        if isinstance(self._view, (AsIs, WithRowIds)):
+        if isinstance(self._view, SameRows):
             splits = small_pieces(splits)
         return read_together(
             self._root, self._table_schema, lambda split: self._one_by_one([split]), splits,

@@ -44,12 +44,8 @@ class View(Protocol):
         """Whether every row that is read is one row that is shown, so that rows need not be seen to be counted."""
 
 
-class AsIs(msgspec.Struct, frozen=True):
-    """Rows of the table as they are."""
-
-    def shown(self, schema: TableSchema) -> TableSchema:
-        """The table's own schema."""
-        return schema
+class SameRows(msgspec.Struct, frozen=True):
+    """Rows of the table as they are read, whichever columns they have."""
 
     def asked(self, request: Request) -> Request:
         """The same."""
@@ -64,7 +60,15 @@ class AsIs(msgspec.Struct, frozen=True):
         return True
 
 
-class WithRowIds(msgspec.Struct, frozen=True):
+class AsIs(SameRows, frozen=True):
+    """Rows of the table as they are."""
+
+    def shown(self, schema: TableSchema) -> TableSchema:
+        """The table's own schema."""
+        return schema
+
+
+class WithRowIds(SameRows, frozen=True):
     """Rows of a table that tracks rows, with their ids and the snapshots that wrote them as last columns."""
 
     def shown(self, schema: TableSchema) -> TableSchema:
@@ -78,18 +82,6 @@ class WithRowIds(msgspec.Struct, frozen=True):
                 f"{{{ROW_TRACKING!r}: 'true'}}"
             )
         return msgspec.structs.replace(schema, fields=(*schema.fields, *TRACKED_FIELDS))
-
-    def asked(self, request: Request) -> Request:
-        """The same."""
-        return request
-
-    def show(self, _request: Request, batches: Iterable[pa.RecordBatch], /) -> Iterator[pa.RecordBatch]:
-        """The same rows."""
-        yield from batches
-
-    def one_for_one(self, _request: Request, /) -> bool:
-        """Every row is shown."""
-        return True
 
 
 def without_row_ids(schema: TableSchema) -> TableSchema:

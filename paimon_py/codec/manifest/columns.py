@@ -211,6 +211,10 @@ class EntryColumns:
         codes, values = self.distinct("partition")
         return is_chosen(values)[codes]
 
+    def knows(self, field: str) -> bool:
+        """Whether any entry has a value in a field of bytes, texts or lists."""
+        return bool((self.slices(field).lengths >= 0).any())
+
     def lists(self, field: str) -> tuple[Ints, list[tuple[str, ...] | None]]:
         """An array-of-strings field by its distinct values: `values[codes[i]]` is the list of entry i."""
         codes, values = self.distinct(field)

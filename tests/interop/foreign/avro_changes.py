@@ -349,7 +349,7 @@ def of_data(change: Change) -> Callable[[Place], str | None]:
 def _settle_above(place: Place, path: Path) -> None:
     """The sizes that name a metadata file, where it can still be taken apart."""
     if path.name.startswith("manifest-list"):
-        place.settle_lists()
+        place.settle_lists(place.files("list"))
     elif path.name.startswith("manifest-"):
         place.settle_metadata()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,13 +81,7 @@ def _settle(place: Place, files: list[Path]) -> None:
             now = [sizes.get(name, size) for name, size in zip(table["_FILE_NAME"].to_pylist(), table["_FILE_SIZE"].to_pylist(), strict=True)]
             at = table.column_names.index("_FILE_SIZE")
             orc.write_table(table.set_column(at, table.schema.field(at), pa.array(now, pa.int64())), path)
-    sizes = {path.name: path.stat().st_size for path in files}
-    for path in place.files("snapshot", "tag", "changelog"):
-        value = place.json(path)
-        for key in ("baseManifestList", "deltaManifestList", "changelogManifestList"):
-            if value.get(key + "Size") is not None and value.get(key) in sizes:
-                value[key + "Size"] = sizes[value[key]]
-        path.write_text(json.dumps(value))
+    place.settle_lists(files)
 
 
 CHANGES = tuple(_changed(rewrite) for rewrite in (settings, columns_shuffled, column_more, column_less, rows_moved, inner_less))

@@ -72,10 +72,11 @@ class Place:
             for record in container.records:
                 record["_FILE_SIZE"] = sizes.get(record["_FILE_NAME"], record["_FILE_SIZE"])
             self.keep(path, container.schema, container.records, Style(container.codec))
-        self.settle_lists()
+        self.settle_lists(self.files("list"))
 
-    def settle_lists(self) -> None:
-        sizes = {path.name: path.stat().st_size for path in self.files("list")}
+    def settle_lists(self, lists: list[Path]) -> None:
+        """The sizes of lists in snapshots, tags and changelogs."""
+        sizes = {path.name: path.stat().st_size for path in lists}
         for path in self.files("snapshot", "tag", "changelog"):
             value = self.json(path)
             for key in ("baseManifestList", "deltaManifestList", "changelogManifestList"):
