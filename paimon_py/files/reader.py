@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.binary_row.encode import ARITY_BYTES
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
@@ -184,7 +184,7 @@ def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) ->
     if int.from_bytes(stats.min_values[:ARITY_BYTES], "big") != len(types):
         return {}
     slots = [at for at, field in enumerate(covered) if field.name in names and isinstance(field.type, Atomic)]
-    lows, highs = decode([stats.min_values], types, slots), decode([stats.max_values], types, slots)
+    lows, highs = decode_one(stats.min_values, types, slots), decode_one(stats.max_values, types, slots)
     counts = stats.null_counts or [None] * len(covered)
     return {
         covered[slot].name: Bounds(min=low, max=high, null_count=pa.array([counts[slot]], pa.int64()))
