@@ -24,7 +24,7 @@ from paimon_py.files.alive import alive, check_fits, selected
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
-from paimon_py.files.reader import FileReader
+from paimon_py.files.reader import PAGED_ROWS, FileReader
 from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
 from paimon_py.formats.parts import Parts
@@ -289,15 +289,16 @@ class _SplitReader:
         self, file: DataFile, fields: Sequence[Field], asked: _Asked, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
         with self._present():
-            pieces = self._reader(file, fields).positions(
+            asks = asked.predicate is not None or asked.rows is not None
+            pieces = self._reader(file, fields, by_page=asks and file.row_count >= PAGED_ROWS).positions(
                 batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
             dead = self._dead.get(file.name)
             rows = alive(pieces, dead) if asked.rows is None else selected(pieces, asked.rows)
             yield from self._stamps.complete(file, fields, rows)
 
-    def _reader(self, file: DataFile, fields: Sequence[Field]) -> FileReader:
-        return self._files.reader(file, self._stamps.stored(file, fields))
+    def _reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
+        return self._files.reader(file, self._stamps.stored(file, fields), by_page=by_page)
 
     def _asked_of(self, section: Section, file: DataFile) -> _Asked:
         """What to ask of a file. Where other runs have rows of the same keys, rows may be left out by key alone."""

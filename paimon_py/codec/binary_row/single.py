@@ -1,7 +1,7 @@
 """One serialized BinaryRow → Arrow arrays of one value each, without the fixed costs of whole columns.
 
-A partition or the bounds of a file are one row. `decode` needs about thirty calls of numpy for each of its columns, which is
-nothing for a million rows and most of the time of a small file.
+A partition or the bounds of a file are one row. `decode` needs about thirty calls of numpy for each column, which is
+nothing for a million rows and much of the time that a small file takes.
 
 Source: format.md §6; Java `BinaryRow`.
 """
@@ -39,12 +39,17 @@ def decode_one(row: bytes, types: Sequence[DataType], wanted: Sequence[int] | No
     return found
 
 
+def is_null_at(row: bytes, index: int) -> bool:
+    """Whether a field of a serialized row is NULL."""
+    bit = index + 8
+    return bool(row[ARITY_BYTES + (bit >> 3)] >> (bit & 7) & 1)
+
+
 def _value(row: bytes, kind: DataType, index: int, slot: int) -> pa.Array | None:
     """One value; None for types, and for damage, that `decode` knows."""
     if not isinstance(kind, Atomic):
         return None
-    bit = index + 8
-    if row[ARITY_BYTES + (bit >> 3)] >> (bit & 7) & 1:
+    if is_null_at(row, index):
         return pa.nulls(1, to_arrow_type(kind))
     if kind.root in _AS_STORED:
         return pa.Array.from_buffers(to_arrow_type(kind), 1, [None, pa.py_buffer(row[slot : slot + 8])], null_count=0)
