@@ -41,6 +41,7 @@ from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, Roll
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.rows.result import RowsResult
 from paimon_py.scan.scan import Scan
+from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.new_schema import Schema
 from paimon_py.spec.programs import (
     AddDefinition,
@@ -106,6 +107,7 @@ __all__ = [
     "AddDialect",
     "After",
     "AlreadyExistsError",
+    "BadRow",
     "Before",
     "BranchNotFoundError",
     "Catalog",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal
 
 from paimon_py.commit.result import CommitResult
 from paimon_py.doors import mapped
+from paimon_py.spec.bad_row import BadRow
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.table_door import OpenedTable, at_table_door, commits
 from paimon_py.tally import Progress
@@ -29,6 +30,7 @@ class TableLoading(OpenedTable):
         overwrite: Mapping[str, object] | Literal["dynamic"] | None = None,
         user: str | None = None,
         identifier: int | None = None,
+        on_bad_row: Callable[[BadRow], object] | None = None,
         progress: Progress | None = None,
     ) -> CommitResult:
         """Write the rows of files, as one commit. Columns match by name; JSON is one object on each line.
@@ -39,11 +41,14 @@ class TableLoading(OpenedTable):
 
         Args:
             files: a path, URL, directory or pattern (`"in/*.csv"`, `**` for any depth), or several; each file once.
+                Names that end in `.gz` are decompressed.
             format: `"csv"`, `"parquet"` or `"json"`; left out, the names of the files say.
             delimiter: what stands between the values of CSV files; left out, a comma, in `.tsv` files a tab.
             nulls: texts in CSV files that are NULL, beside nothing.
             options: credentials and settings of the store that the files lie in.
             overwrite: as in `write_arrow`; files without rows are refused then.
+            on_bad_row: called with each row of a CSV file that does not fit the table, in the order of the file; these
+                rows are left out and the others written. Left out, such a file is an error and nothing is written.
             user, identifier: make the call repeatable: a number that the user has committed reads no file.
             progress: called with bytes that were read, their sum, and the name of the file; then with rows.
 
@@ -57,6 +62,6 @@ class TableLoading(OpenedTable):
         from paimon_py.table_writing import load
         from paimon_py.write.loaded_files import LoadFormat
 
-        how = LoadFormat.of(format, delimiter, nulls)
+        how = LoadFormat.of(format, delimiter, nulls, on_bad_row)
         label, settings = CommitLabel(user, identifier), mapped("options", options)
         return load(self._root, self._schema, files, how, settings, overwrite=overwrite, label=label, progress=progress)

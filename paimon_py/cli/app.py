@@ -15,6 +15,8 @@ from click.shell_completion import get_completion_class
 import paimon_py
 from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
+from paimon_py.cli.definitions import alter, create, drop
+from paimon_py.cli.history import consumers, rollback
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
@@ -51,7 +53,7 @@ def completion(shell: str) -> None:
 
 _COMMANDS = (
     list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, load, compact, expire,
-    orphans, tag, branch,
+    orphans, tag, branch, create, alter, drop, rollback, consumers,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -77,6 +79,17 @@ _EXAMPLES = {
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],
     "tag": ["tag warehouse/shop.db/orders", "tag warehouse/shop.db/orders create before-cleaning --retain 7d"],
     "branch": ["branch warehouse/shop.db/orders create b1 --from before-cleaning"],
+    "create": [
+        "create warehouse/shop.db/orders --columns 'id BIGINT NOT NULL, price DECIMAL(8, 2)' -k id --option bucket=4",
+        "create shop.orders -w s3://lake/wh --columns 'id BIGINT, day DATE' -p day -o s3.endpoint=https://s3.example",
+    ],
+    "alter": [
+        "alter warehouse/shop.db/orders --add 'note STRING' --after price --rename price=cost",
+        "alter warehouse/shop.db/orders --set snapshot.num-retained.max=20 --unset snapshot.time-retained",
+    ],
+    "drop": ["drop warehouse/shop.db/orders"],
+    "rollback": ["rollback warehouse/shop.db/orders 3", "rollback warehouse/shop.db/orders before-cleaning --yes"],
+    "consumers": ["consumers warehouse/shop.db/orders", "consumers warehouse/shop.db/orders reset loader 7"],
     "completion": ["completion zsh"],
 }
 """What the help of each command shows."""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import click
+import csv
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TextIO
 
-from paimon_py import CommitResult, Table
+import click
+import msgspec
+
+from paimon_py import BadRow, CommitResult, Table
 from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.talk import progress
 from paimon_py.cli.values import takes_table
+
+_STDIN = "-"
 
 
 @click.command()
@@ -16,28 +28,87 @@ from paimon_py.cli.values import takes_table
 @click.option("--kind", type=click.Choice(["csv", "parquet", "json"]), help="What the files are; else their names say.")
 @click.option("--delimiter", help="What stands between the values of a CSV file; else a comma, in .tsv a tab.")
 @click.option("--null", "nulls", multiple=True, help="A text in CSV files that is NULL, beside nothing.")
+@click.option(
+    "--keep-good", type=click.Path(dir_okay=False), metavar="FILE",
+    help="Load the rows of CSV files that fit, and write the others to this CSV file, with line, column and problem.",
+)
 @click.option("--user", help="Who loads; with --identifier the command can be repeated.")
 @click.option("--identifier", type=int, help="The number of this load: one that the user has committed does nothing.")
 @takes_format
-def load(
+def load(  # noqa: PLR0913
     table: Table, files: tuple[str, ...], kind: str | None, delimiter: str | None, nulls: tuple[str, ...],
-    user: str | None, identifier: int | None, form: str,
+    keep_good: str | None, user: str | None, identifier: int | None, form: str,
 ) -> None:  # fmt: skip
     """Bring the rows of files into a table as one commit. Columns match by name; JSON is one object on each line.
 
-    A FILE is a path, a URL, a directory, or a pattern such as 'in/*.csv'. Columns that the table lacks are refused.
+    A FILE is a path, a URL, a directory, a pattern such as 'in/*.csv', or - for what comes on stdin. Columns that the
+    table lacks are refused.
     """
     if delimiter is not None and len(delimiter) != 1:
         raise click.UsageError(f"--delimiter is one character, not {delimiter!r}")
-    with progress("loading") as report:
+    bad = None if keep_good is None else _BadRows(keep_good)
+    with ExitStack() as stack:
+        paths, report = stack.enter_context(_with_stdin(files, kind)), stack.enter_context(progress("loading"))
+        if bad is not None:
+            stack.callback(bad.close)
         done = table.load_files(
-            files, format=kind, delimiter=delimiter, nulls=nulls, user=user, identifier=identifier, progress=report
-        )
-    _show(done, form)
+            paths, format=kind, delimiter=delimiter, nulls=nulls, user=user, identifier=identifier,
+            on_bad_row=None if bad is None else bad.add, progress=report,
+        )  # fmt: skip
+        if bad is not None and not done.already_committed:
+            bad.end()
+    _show(done, bad, form)
 
 
-def _show(done: CommitResult, form: str) -> None:
-    found = {"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}
+@contextmanager
+def _with_stdin(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]:
+    """The files, with what comes on stdin as a file while the block runs."""
+    if _STDIN not in files:
+        yield list(files)
+        return
+    if kind is None:
+        raise click.UsageError("--kind says what comes on stdin: csv, parquet or json")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, f"stdin.{kind}")
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield [str(path) if file == _STDIN else file for file in files]
+
+
+class _BadRows:
+    """Bad rows in a CSV file, which is begun with the first of them, or at the end of a load that had none."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+        self.count = 0
+
+    def add(self, row: BadRow) -> None:
+        """Write one row."""
+        self._write([*msgspec.structs.asdict(row).values()])
+        self.count += 1
+
+    def end(self) -> None:
+        """A file without rows, unless there were some."""
+        if self._file is None:
+            self._write()
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, *rows: list[object]) -> None:
+        if self._file is None:
+            self._file = Path(self._path).open("w", encoding="utf-8", newline="")  # noqa: SIM115 - `close` closes it
+            rows = ([*BadRow.__struct_fields__], *rows)
+        csv.writer(self._file, lineterminator="\n").writerows(rows)
+
+
+def _show(done: CommitResult, bad: _BadRows | None, form: str) -> None:
+    found: dict[str, object] = {"snapshot_id": done.snapshot_id, "new_files": done.file_count, "rows": done.row_count}
+    if bad is not None:
+        found["bad_rows"] = bad.count
     if done.already_committed:
         found["already_committed"] = True
     show_record(found, form)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from paimon_py import Catalog, Table, UsageError
 from paimon_py.catalog import BRANCH_MARK
+from paimon_py.spec.layout import DATABASE_SUFFIX
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 
@@ -148,6 +149,24 @@ def require_changes(table: AnyTable) -> Table | SystemTable:
     if isinstance(table, MadeTable):
         raise UsageError(f"{table.name} shows metadata, which has no changes: head shows it")
     return table
+
+
+def table_name(table: str, warehouse: str | None) -> tuple[str, str]:
+    """The warehouse of a table, and its name in it; `table` is a name in `warehouse`, or a path.
+
+    Raises: click.UsageError for a path that does not end in DATABASE.db/TABLE, and for a name without database.
+    """
+    if warehouse is not None:
+        if "." not in table.strip("."):
+            raise click.UsageError(f"{table!r} is not a name such as db.t")
+        return warehouse, table
+    parent, _, name = table.rstrip("/").rpartition("/")
+    place, _, database = parent.rpartition("/")
+    if not name or not database.endswith(DATABASE_SUFFIX):
+        raise click.UsageError(
+            f"{table!r} does not end in DATABASE.db/TABLE: write warehouse/db.db/t, or db.t with --warehouse"
+        )
+    return place or ".", f"{database[: -len(DATABASE_SUFFIX)]}.{name}"
 
 
 def open_table(name: str, warehouse: str | None, options: Mapping[str, str]) -> AnyTable:

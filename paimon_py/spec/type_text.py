@@ -18,6 +18,7 @@ import msgspec
 
 from paimon_py.errors import SchemaError
 from paimon_py.spec.json_values import plain_text, whole_number
+from paimon_py.spec.type_hints import meant_class, meant_type
 from paimon_py.spec.types import (
     MAX_LENGTH,
     ArrayType,
@@ -60,6 +61,10 @@ _MAX_SIZED = {"STRING": Root.VARCHAR, "BYTES": Root.VARBINARY}
 _DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
 _GEO = {"GEOMETRY": Root.GEOMETRY, "GEOGRAPHY": Root.GEOGRAPHY}
 _GEO_DEFAULTS = {Root.GEOMETRY: ("OGC:CRS84",), Root.GEOGRAPHY: ("OGC:CRS84", "spherical")}
+_NAMES = (
+    *_PLAIN, *_SIZED, *_MAX_SIZED, *_DECIMALS, *_GEO, "DOUBLE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "ARRAY", "MAP",
+    "MULTISET", "ROW", "VECTOR",
+)  # fmt: skip
 _NOT_NULL = re.compile(r"\bNOT\s+NULL\b", re.IGNORECASE)
 _HEAD = re.compile(r"\s*[A-Za-z_]+")
 _BARE_CRS = re.compile(r"[^\W\d][^\s<>(),.`']*")
@@ -175,7 +180,10 @@ def _parse(value: Any) -> DataType:
             f"{value!r} is a type of Arrow: write a type as text here, such as 'INT', or all columns as a "
             "pyarrow.schema([…]), which create_table takes as well"
         )
-    raise SchemaError(f"a type is text such as 'INT NOT NULL', a type of pyarrow or of paimon_py, not {value!r}")
+    raise SchemaError(
+        f"a type is text such as 'INT NOT NULL', a type of pyarrow or of paimon_py, not {value!r}"
+        f"{meant_class(value)}"
+    )
 
 
 def _quoted(name: str) -> str:
@@ -425,7 +433,8 @@ class _Parser:
 
     def constructed(self, word: str) -> DataType:
         if word not in ("ARRAY", "MULTISET", "MAP", "ROW", "VECTOR"):
-            raise UnknownTypeError(f"type {self.text!r}: unknown type {self.tokens[self.at - 1][1]!r}")
+            name = self.tokens[self.at - 1][1]
+            raise UnknownTypeError(f"type {self.text!r}: unknown type {name!r}{meant_type(name, _NAMES)}")
         self.expect("<")
         parsed: DataType
         if word == "MAP":

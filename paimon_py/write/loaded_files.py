@@ -5,11 +5,13 @@ Columns keep the names that the file has: whoever writes the batches refuses tho
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import PurePath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 import pyarrow as pa
@@ -23,11 +25,13 @@ from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.storage.open import open_store
 from paimon_py.storage.store import Store
 from paimon_py.tally import Progress
+from paimon_py.write.good_rows import GoodRows, OnBadRow
 
 _SUFFIXES = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json"}
 _FORMATS = ("csv", "parquet", "json")
 _DELIMITERS = (";", "\t", "|", ",")
 _MAGIC = frozenset("*?[")
+_GZIP = ".gz"
 INTO_FILES = "rows into files"
 """What progress counts once all files were read."""
 
@@ -39,15 +43,17 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
         format: what they are; None: their names say.
         delimiter: what stands between the values of a CSV file; None: a comma, in `.tsv` a tab.
         nulls: texts in CSV files that are NULL, beside nothing.
+        on_bad_row: called with each row of CSV files that does not fit, which is left out; None: such a file fails.
     """
 
     format: str | None = None
     delimiter: str | None = None
     nulls: tuple[str, ...] = ()
+    on_bad_row: OnBadRow | None = None
 
     @classmethod
-    def of(cls, form: object, delimiter: object, nulls: object) -> LoadFormat:
-        """Raises: UsageError for another format, a delimiter of several characters, or nulls that are no texts."""
+    def of(cls, form: object, delimiter: object, nulls: object, on_bad_row: object = None) -> LoadFormat:
+        """Raises: UsageError for another format, a delimiter of several characters, nulls that are no texts, …"""
         if form is not None and form not in _FORMATS:
             raise UsageError(f"format is one of {', '.join(map(repr, _FORMATS))}, not {form!r}")
         if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter) == 1):
@@ -55,7 +61,9 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
         found = (nulls,) if isinstance(nulls, str) else nulls
         if not isinstance(found, Sequence) or not all(isinstance(text, str) for text in found):
             raise UsageError(f'nulls are texts that mean NULL, such as ["NA"], not {nulls!r}')
-        return cls(format=form, delimiter=delimiter, nulls=tuple(found))
+        if on_bad_row is not None and not callable(on_bad_row):
+            raise UsageError(f"on_bad_row is a function that takes a BadRow, not {on_bad_row!r}")
+        return cls(format=form, delimiter=delimiter, nulls=tuple(found), on_bad_row=on_bad_row)
 
     def format_of(self, path: str) -> str:
         """What a file is.
@@ -67,6 +75,8 @@ class LoadFormat(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"the name {path!r} does not say what the file is: give format= (--kind), 'csv', 'parquet' or 'json'"
             )
+        if found != "csv" and self.on_bad_row is not None:
+            raise UsageError(f"{path} is {found}: only rows of CSV files can be left out where they do not fit")
         return found
 
 
@@ -88,7 +98,7 @@ class LoadedFile(NamedTuple):
         form = how.format_of(self.path)
         with self.store.open_read(self.path) as source:
             with _reading(self.path):
-                names, found = _READERS[form](source, schema, how, self.path)
+                names, found = _READERS[form](_Source(source, self.path), schema, how)
             reader = pa.RecordBatchReader.from_batches(names, told.batches(found, source, self))
             try:
                 yield reader
@@ -206,13 +216,29 @@ def _matching(store: Store, directory: str, parts: Sequence[str]) -> Iterator[Lo
 Batches = tuple[pa.Schema, Iterable[pa.RecordBatch]]
 
 
-def _csv(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> Batches:
+class _Source(NamedTuple):
+    """The bytes of a file, decompressed if its name ends in `.gz`."""
+
+    raw: BinaryIO
+    path: str
+
+    def open(self) -> BinaryIO:
+        """The bytes, from the first one on."""
+        self.raw.seek(0)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=self.raw)) if self.path.lower().endswith(_GZIP) else self.raw
+
+
+def _csv(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:
     """Nothing without quotes is NULL, `""` is an empty text."""
+    delimiter = how.delimiter or ("\t" if _suffix(source.path) == "tsv" else ",")
+    if how.on_bad_row is not None:
+        good = GoodRows(
+            source.open, source.path, _types(schema), schema, list(how.nulls), delimiter, how.on_bad_row
+        )
+        return good.schema, good.batches()
     found = pa.csv.open_csv(
-        source,
-        parse_options=pa.csv.ParseOptions(
-            delimiter=how.delimiter or ("\t" if _suffix(path) == "tsv" else ","), newlines_in_values=True
-        ),
+        source.open(),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(
             column_types=_types(schema), null_values=["", *how.nulls], strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -221,7 +247,7 @@ def _csv(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> B
     return found.schema, found
 
 
-def _json(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> Batches:  # noqa: ARG001
+def _json(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # noqa: ARG001
     """One object on each line; which columns there are, the first rows say. Dates and times may be ISO texts.
 
     Raises:
@@ -231,15 +257,14 @@ def _json(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> 
     if not hasattr(pa.json, "open_json"):
         message = f"JSON files need pyarrow 20 or later, which reads them in batches; {pa.__version__} is installed"
         raise UnsupportedError(message, feature="JSON files")
-    names = pa.json.open_json(source).schema
-    source.seek(0)
+    names = pa.json.open_json(source.open()).schema
     types = _types(schema)
     known = pa.schema([
         types.field(field.name).with_nullable(True) if field.name in types.names else field for field in names
     ])
     read = pa.schema([_json_field(field, names.field(field.name).type) for field in known])
     options = pa.json.ParseOptions(explicit_schema=read, unexpected_field_behavior="error")
-    found = pa.json.open_json(source, parse_options=options)
+    found = pa.json.open_json(source.open(), parse_options=options)
     if found.schema.names != known.names or read == known:
         return found.schema, found
     return known, (batch.cast(known, safe=True) for batch in found)
@@ -251,8 +276,8 @@ def _json_field(field: pa.Field, given: pa.DataType) -> pa.Field:
     return field.with_type(pa.string()) if is_text else field
 
 
-def _parquet(source: BinaryIO, schema: TableSchema, how: LoadFormat, path: str) -> Batches:  # noqa: ARG001
-    found = pa.parquet.ParquetFile(source)
+def _parquet(source: _Source, schema: TableSchema, how: LoadFormat) -> Batches:  # noqa: ARG001
+    found = pa.parquet.ParquetFile(source.open())
     return found.schema_arrow, found.iter_batches()
 
 
@@ -264,7 +289,7 @@ def _types(schema: TableSchema) -> pa.Schema:
 
 
 def _suffix(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(".")[2].lower()
+    return path.rpartition("/")[2].lower().removesuffix(_GZIP).rpartition(".")[2]
 
 
 def _delimiter_hint(names: pa.Schema) -> str:
@@ -278,5 +303,5 @@ def _delimiter_hint(names: pa.Schema) -> str:
 def _reading(path: str) -> Iterator[None]:
     try:
         yield
-    except pa.ArrowException as error:
+    except (pa.ArrowException, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error

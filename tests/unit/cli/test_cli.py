@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import logging
@@ -448,3 +449,119 @@ def test_no_file_is_read_before_all_are_there(run, place, tmp_path):
     first = write_file(tmp_path / "new.csv")
     code, _, err = run("load", place, first, tmp_path / "nowhere.csv")
     assert code == 1 and "there is no file" in err and Table.open(place).snapshot().id == 3
+
+
+def test_a_table_is_created_changed_and_dropped(run, tmp_path):
+    path = str(tmp_path / "new" / "shop.db" / "orders")
+    columns = "id BIGINT NOT NULL, price DECIMAL(8, 2), place ROW<a INT, b STRING>"
+    made = as_json(run, "create", path, "--columns", columns, "-k", "id", "--option", "bucket=2", "--comment", "sales")
+    assert made == {"name": "shop.orders", "location": path}
+    table = Table.open(path)
+    assert table.schema.primary_keys == ("id",) and table.options["bucket"] == "2" and table.comment == "sales"
+    changes = ["--add", "note STRING", "--after", "price", "--rename", "price=cost", "--type", "cost DECIMAL(9, 2)"]
+    good(run, "alter", path, *changes, "--set", "snapshot.num-retained.max=20", "--comment", "")
+    shown = [(row["name"], row["type"]) for row in as_json(run, "schema", path)]
+    assert shown == [
+        ("id", "BIGINT NOT NULL"), ("cost", "DECIMAL(9, 2)"), ("note", "STRING"), ("place", "ROW<a INT, b STRING>")
+    ]  # fmt: skip
+    good(run, "alter", path, "--drop", "note", "--unset", "snapshot.num-retained.max")
+    assert "snapshot.num-retained.max" not in Table.open(path).options
+    code, _, err = run("create", path, "--columns", columns)
+    assert code == 1 and "already" in err
+    good(run, "create", path, "--columns", columns, "--exist-ok")
+    code, _, err = run("drop", path)
+    assert code == 1 and Table.open(path)
+    assert good(run, "drop", "shop.orders", "-w", tmp_path / "new", "--yes") == f"dropped {path}\n"
+    assert not Path(path).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["create", "x", "--columns", "a INT"], "does not end in DATABASE.db/TABLE"),
+        (["create", "t", "-w", "wh", "--columns", "a INT"], "not a name such as db.t"),
+        (["create", "d.db/t", "--columns", "a TEXT"], "did you mean 'STRING'?"),
+        (["create", "d.db/t", "--columns", "a"], "does not list columns"),
+        (["drop", "/"], "does not end in DATABASE.db/TABLE"),
+    ],
+)
+def test_wrong_definitions_are_wrong_usage(run, arguments, told):
+    code, _, err = run(*arguments)
+    assert code == 2 and told in err
+
+
+def test_changes_that_say_nothing_are_wrong_usage(run, place):
+    for arguments in ([], ["--add", "a INT", "--add", "b INT", "--first"], ["--first"], ["--add", "a INT, b INT"]):
+        code, _, err = run("alter", place, *arguments)
+        assert code == 2 and "Error: " in err
+
+
+def test_a_table_is_taken_back(run, place):
+    code, _, err = run("rollback", place, 1)
+    assert code == 1 and "back from snapshot 3 to 1?" in err
+    assert as_json(run, "rollback", place, 1, "--yes")["snapshot_ids"] == [2, 3]
+    Table.open(place).create_tag("now")
+    assert as_json(run, "rollback", place, "now", "-y")["snapshot_id"] == 1
+
+
+def test_consumers_are_listed_moved_and_deleted(run, place):
+    stream = Table.open(place).stream(consumer_id="c", from_=1)
+    stream.poll().acknowledge()
+    assert as_json(run, "consumers", place) == [{"name": "c", "next_snapshot_id": 2, "behind": 2}]
+    assert as_json(run, "consumers", place, "reset", "c", 3)["next_snapshot_id"] == 3
+    assert run("consumers", place, "reset", "c")[0] == run("consumers", place, "delete")[0] == 2
+    good(run, "consumers", place, "delete", "c", "--yes")
+    assert as_json(run, "consumers", place) == []
+
+
+BAD = """p,k,v
+1,10,"a
+b"
+x,11,c
+,12,d
+1,13
+
+1,14,""
+1,"1,5",e
+1,16,
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_that_fit_are_loaded_and_the_others_kept(run, place, tmp_path, packed):
+    path = tmp_path / ("new.csv.gz" if packed else "new.csv")
+    path.write_bytes(gzip.compress(BAD.encode()) if packed else BAD.encode())
+    code, _, err = run("load", place, path)
+    assert code == 1 and "new.csv" in err and Table.open(place).snapshot().id == 3
+    bad, number = tmp_path / "bad.csv", ["--user", "u", "--identifier", "7"]
+    done = as_json(run, "load", place, path, "--keep-good", bad, *number)
+    assert (done["rows"], done["bad_rows"]) == (3, 4)
+    kept = list(csv.DictReader(io.StringIO(bad.read_text())))
+    assert [(row["line"], row["column"], row["value"], row["record"]) for row in kept] == [
+        ("4", "p", "x", "x,11,c"), ("5", "p", "", ",12,d"), ("6", "", "", "1,13"), ("9", "k", "1,5", '1,"1,5",e')
+    ]  # fmt: skip
+    assert kept[1]["problem"] == "NULL in a column that is NOT NULL" and kept[3]["problem"] == "'1,5' is not of type BIGINT"
+    found = Table.open(place).scan(where="k >= 10").to_arrow().sort_by("k")
+    assert found["v"].to_pylist() == ["a\nb", "", None]
+    assert as_json(run, "load", place, path, "--keep-good", bad, *number)["already_committed"]
+    assert len(list(csv.DictReader(io.StringIO(bad.read_text())))) == 4
+
+
+def test_what_comes_on_stdin_is_loaded(place):
+    for kind, text in (("csv", "p,k,v\n5,1,z\n"), ("json", '{"p": 5, "k": 2, "v": "y"}\n')):
+        command = [sys.executable, "-m", "paimon_py", "load", place, "-", "--kind", kind]
+        subprocess.run(command, input=text.encode(), check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    assert Table.open(place).scan(where="p = 5").count() == 2
+    command = [sys.executable, "-m", "paimon_py", "load", place, "-"]
+    assert subprocess.run(command, input=b"", check=False, cwd=ROOT, capture_output=True).returncode == 2
+
+
+def test_packed_files_that_are_cut_or_not_packed_are_named(run, place, tmp_path):
+    whole = gzip.compress(b"p,k,v\n5,1,z\n" * 50)
+    for name, data in (("cut.csv.gz", whole[:20]), ("plain.csv.gz", b"p,k,v\n"), ("cut.parquet.gz", whole[:20])):
+        path = tmp_path / name
+        path.write_bytes(data)
+        code, _, err = run("load", place, path)
+        assert code == 1 and f"{name} cannot be read" in err and len(err.splitlines()) == 1
+    code, _, err = run("load", place, tmp_path / "cut.parquet.gz", "--keep-good", tmp_path / "bad.csv")
+    assert code == 1 and "only rows of CSV files" in err and not (tmp_path / "bad.csv").exists()

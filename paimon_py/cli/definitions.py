@@ -1,0 +1,132 @@
+"""Commands that make a table, change its columns and options, and drop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import click
+
+from paimon_py import (
+    AddColumn,
+    After,
+    Catalog,
+    DropColumn,
+    First,
+    RemoveOption,
+    RenameColumn,
+    Schema,
+    SetOption,
+    Table,
+    UpdateColumnType,
+    UpdateComment,
+    UsageError,
+)
+from paimon_py.cli.output import show_record, takes_format
+from paimon_py.cli.talk import ask, takes_yes
+from paimon_py.cli.values import names, setting, table_name, takes_place, takes_table
+from paimon_py.spec.type_text import parse_type
+from paimon_py.spec.types import Field, RowType
+
+Change = AddColumn | DropColumn | RenameColumn | UpdateColumnType | SetOption | RemoveOption | UpdateComment
+
+
+def _columns(text: str) -> tuple[Field, ...]:
+    """The columns of a text such as `k BIGINT NOT NULL, v STRING`."""
+    try:
+        found = parse_type(f"ROW<{text}>")
+    except UsageError as error:
+        message = f"{text!r} does not list columns as in 'k BIGINT NOT NULL, v STRING': {error}"
+        raise click.BadParameter(message) from None
+    assert isinstance(found, RowType)
+    return found.fields
+
+
+def _column(text: str) -> Field:
+    fields = _columns(text)
+    if len(fields) != 1:
+        raise click.BadParameter(f"{text!r} is not one column as in 'v STRING'")
+    return fields[0]
+
+
+@click.command()
+@click.argument("table", metavar="TABLE")
+@click.option("--columns", type=_columns, required=True, metavar="COLUMNS", help="Names and types.")
+@click.option("--primary-key", "-k", "primary_key", type=names, metavar="A,B", help="Columns of the key.")
+@click.option("--partition-by", "-p", type=names, metavar="A,B", help="Columns of the partitions.")
+@click.option("--option", "table_options", multiple=True, type=setting, metavar="NAME=VALUE", help="Of the table.")
+@click.option("--comment", help="What the table is for.")
+@click.option("--exist-ok", is_flag=True, help="Do nothing if there is such a table.")
+@click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
+@click.option(
+    "--store-option", "-o", "options", multiple=True, type=setting, metavar="NAME=VALUE",
+    help="Option of the store or catalog, such as s3.endpoint=…; may be repeated.",
+)
+@takes_format
+def create(  # noqa: PLR0913
+    table: str, columns: tuple[Field, ...], primary_key: list[str] | None, partition_by: list[str] | None,
+    table_options: tuple[tuple[str, str], ...], comment: str | None, exist_ok: bool, warehouse: str | None,
+    options: tuple[tuple[str, str], ...], form: str,
+) -> None:  # fmt: skip
+    """Create a table, and its database if that is missing. Here --option is an option of the table."""
+    place, name = table_name(table, warehouse)
+    catalog = Catalog.open(place, dict(options))
+    catalog.create_database(name.rpartition(".")[0], exist_ok=True)
+    made = catalog.create_table(
+        name, Schema([(field.name, field.type) for field in columns]), primary_key=primary_key or (),
+        partition_by=partition_by or (), options=dict(table_options), comment=comment, exist_ok=exist_ok,
+    )  # fmt: skip
+    show_record({"name": made.name, "location": made.location}, form)
+
+
+@click.command()
+@takes_table
+@click.option("--add", multiple=True, type=_column, metavar="COLUMN", help="Add a column, such as 'c INT'.")
+@click.option("--first", is_flag=True, help="Put the added column before all others.")
+@click.option("--after", metavar="NAME", help="Put the added column behind another one.")
+@click.option("--drop", multiple=True, metavar="NAME", help="Drop a column.")
+@click.option("--rename", multiple=True, type=setting, metavar="OLD=NEW", help="Rename a column.")
+@click.option("--type", "types", multiple=True, type=_column, metavar="COLUMN", help="Change a type: 'c BIGINT'.")
+@click.option("--set", "settings", multiple=True, type=setting, metavar="NAME=VALUE", help="Set an option.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Remove an option.")
+@click.option("--comment", help="What the table is for.")
+@takes_format
+def alter(  # noqa: PLR0913
+    table: Table, add: tuple[Field, ...], first: bool, after: str | None, drop: tuple[str, ...],
+    rename: tuple[tuple[str, str], ...], types: tuple[Field, ...], settings: tuple[tuple[str, str], ...],
+    unset: tuple[str, ...], comment: str | None, form: str,
+) -> None:  # fmt: skip
+    """Change columns and options of a table, all in one step."""
+    if (first or after is not None) and len(add) != 1:
+        raise click.UsageError("--first and --after say where the one column of --add goes")
+    position = First() if first else None if after is None else After(after)
+    changes: list[Change] = [AddColumn(field.name, field.type, position=position) for field in add]
+    changes += [RenameColumn(old, new) for old, new in rename]
+    changes += [UpdateColumnType(field.name, field.type) for field in types]
+    changes += [DropColumn(name) for name in drop]
+    changes += [SetOption(name, value) for name, value in settings]
+    changes += [RemoveOption(name) for name in unset]
+    changes += [] if comment is None else [UpdateComment(comment)]
+    if not changes:
+        raise click.UsageError("nothing is changed: give --add, --drop, --rename, --type, --set, --unset or --comment")
+    show_record({"schema_id": table.alter(*changes).id}, form)
+
+
+def _takes_name(command: Callable[..., None]) -> Callable[..., None]:
+    named = click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
+    return click.argument("table", metavar="TABLE")(named(takes_place(command)))
+
+
+@click.command()
+@_takes_name
+@takes_yes
+def drop(table: str, warehouse: str | None, options: Mapping[str, str], yes: bool) -> None:
+    """Drop a table with all its files, snapshots, tags and branches. Nothing brings it back."""
+    place, name = table_name(table, warehouse)
+    catalog = Catalog.open(place, options, create=False)
+    found = catalog.table(name)
+    if not yes:
+        latest = found.snapshot()
+        held = "it is empty" if latest is None else f"its files hold {latest.total_record_count} rows"
+        ask(f"Drop {found.location}? {held}", yes=yes)
+    catalog.drop_table(name)
+    click.echo(f"dropped {found.location}")

@@ -1,0 +1,56 @@
+"""Commands that take a table back, and say how far its readers are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+import msgspec
+import pyarrow as pa
+
+from paimon_py import Table
+from paimon_py.cli.output import show_record, show_table, takes_format
+from paimon_py.cli.talk import ask, takes_yes
+from paimon_py.cli.values import state, takes_table
+
+_CONSUMERS = pa.schema([("name", pa.string()), ("next_snapshot_id", pa.int64()), ("behind", pa.int64())])
+
+
+@click.command()
+@takes_table
+@click.argument("target", type=state, metavar="SNAPSHOT|TAG|TIME")
+@takes_yes
+@takes_format
+def rollback(table: Table, target: int | str | datetime, yes: bool, form: str) -> None:
+    """Take a table back to an earlier state: later snapshots, and tags of them, are deleted."""
+    if not yes:
+        latest = table.snapshot()
+        ask(f"Take {table.location} back from snapshot {latest and latest.id} to {target}?", yes=yes)
+    show_record(msgspec.structs.asdict(table.rollback_to(target)), form)
+
+
+@click.command()
+@takes_table
+@click.argument("action", type=click.Choice(["list", "reset", "delete"]), default="list")
+@click.argument("name", required=False)
+@click.argument("snapshot", type=click.IntRange(1), required=False)
+@takes_yes
+@takes_format
+def consumers(table: Table, action: str, name: str | None, snapshot: int | None, yes: bool, form: str) -> None:
+    """List the readers of changes that keep snapshots from expiry; let one go on at a snapshot, or delete one."""
+    if action == "list":
+        latest = table.snapshot()
+        newest = 0 if latest is None else latest.id
+        found = [(one.name, one.next_snapshot_id, newest + 1 - one.next_snapshot_id) for one in table.consumers()]
+        rows = [dict(zip(_CONSUMERS.names, each, strict=True)) for each in found]
+        show_table(pa.Table.from_pylist(rows, _CONSUMERS), form)
+        return
+    if name is None:
+        raise click.UsageError(f"consumers TABLE {action} needs the NAME of a consumer")
+    if action == "delete":
+        ask(f"Delete the consumer {name}? What it has not read may expire then.", yes=yes)
+        table.delete_consumer(name)
+        return
+    if snapshot is None:
+        raise click.UsageError("consumers TABLE reset NAME needs the id of the SNAPSHOT that it reads next")
+    show_record(msgspec.structs.asdict(table.reset_consumer(name, snapshot)), form)

@@ -1,0 +1,28 @@
+"""A row that does not fit: what is reported of it.
+
+Source: none
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class BadRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of a file that does not fit the table.
+
+    Attributes:
+        file: path of the file.
+        line: of the file, from 1, at which the row begins.
+        column: name of the first column that does not fit; None for a row with more or fewer values than columns.
+        value: the text of that column; None for NULL.
+        problem: what is wrong.
+        record: the row as it stands in the file.
+    """
+
+    file: str
+    line: int
+    column: str | None
+    value: str | None
+    problem: str
+    record: str

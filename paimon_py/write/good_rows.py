@@ -1,0 +1,170 @@
+"""Rows of CSV files that do not fit a table: found, reported with their lines, and left out.
+
+A value fits if Arrow's CSV reader takes it for the type of its column, as in a load that stops at the first bad one.
+
+Source: none; RFC 4180 for quotes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from paimon_py.codec.columns import Mask, from_numpy
+from paimon_py.spec.bad_row import BadRow
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import sql_type, with_nullability
+
+OnBadRow = Callable[[BadRow], object]
+
+
+_CHUNK_BYTES = 1 << 20
+
+
+class _Problem(NamedTuple):
+    row: int
+    column: str
+    value: str | None
+    text: str
+
+
+class GoodRows:
+    """The rows of one CSV file that fit, in the types of the table; the others are reported at the end of the file."""
+
+    def __init__(
+        self, reopen: Callable[[], BinaryIO], path: str, schema: pa.Schema, table: TableSchema, nulls: list[str],
+        delimiter: str, on_bad_row: OnBadRow,
+    ) -> None:  # fmt: skip
+        """`reopen`: the decompressed bytes from their beginning; `schema`: the types of the table's columns."""
+        self._reopen = reopen
+        self._path = path
+        self._nulls = nulls
+        self._report = on_bad_row
+        self._types = {field.name: sql_type(with_nullability(field.type, True)) for field in table.fields}
+        self._required = {field.name for field in table.fields if not field.type.nullable and field.default is None}
+        self._misshapen: deque[str] = deque()
+        self._problems: list[_Problem] = []
+        self._delimiter = delimiter
+        names = self._texts({}).schema.names
+        types = [schema.field(name).type if name in schema.names else pa.string() for name in names]
+        self.schema = pa.schema(list(zip(names, types, strict=True)))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows that fit.
+
+        Cost: each file is parsed three times, once value by value where some do not fit; bad rows are held in memory.
+        """
+        self._misshapen.clear()
+        done = 0
+        for batch in self._texts({name: pa.string() for name in self.schema.names}):
+            yield self._fitting(batch, done)
+            done += batch.num_rows
+        if self._misshapen or self._problems:
+            self._tell()
+
+    def _texts(self, types: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
+        def misshapen(row: pa.csv.InvalidRow) -> str:
+            self._misshapen.append(row.text)
+            return "skip"
+
+        return pa.csv.open_csv(
+            self._reopen(),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=misshapen
+            ),
+            convert_options=_convert_options(types, self._nulls),
+        )
+
+    def _fitting(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        columns: list[pa.Array] = []
+        fits: Mask = np.ones(batch.num_rows, np.bool_)
+        for field, texts in zip(self.schema, batch.columns, strict=True):
+            values, wrong = _parsed(texts, field.type)
+            problems = {row: f"{texts[row].as_py()!r} is not of type {self._types[field.name]}" for row in wrong}
+            if field.name in self._required and values.null_count:
+                nulls = (row for row in range(len(values)) if not values[row].is_valid)
+                problems |= {row: "NULL in a column that is NOT NULL" for row in nulls if row not in problems}
+            for row, text in problems.items():
+                if fits[row]:
+                    self._problems.append(_Problem(first + row, field.name, texts[row].as_py(), text))
+                fits[row] = False
+            columns.append(values)
+        whole = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return whole if fits.all() else whole.filter(from_numpy(fits, pa.bool_()))
+
+    def _tell(self) -> None:
+        """Report bad rows in the order of the file."""
+        problems = deque(sorted(self._problems))
+        row = -1
+        for line, record in _records(self._reopen()):
+            if self._misshapen and record == self._misshapen[0]:
+                self._misshapen.popleft()
+                text = "another number of values than the file has columns"
+                found = BadRow(file=self._path, line=line, column=None, value=None, problem=text, record=record)
+                self._report(found)
+            elif record:
+                if problems and problems[0].row == row:
+                    _, column, value, text = problems.popleft()
+                    found = BadRow(file=self._path, line=line, column=column, value=value, problem=text, record=record)
+                    self._report(found)
+                row += 1
+
+
+def _convert_options(types: dict[str, pa.DataType], nulls: list[str]) -> pa.csv.ConvertOptions:
+    return pa.csv.ConvertOptions(
+        column_types=types, null_values=["", *nulls], strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+
+
+def _parsed(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array, list[int]]:
+    """The values of texts, NULL for those that are none of the type, and the rows of these."""
+    if pa.types.is_string(kind) or not len(texts):
+        return texts.cast(kind), []
+    try:
+        return _column(texts, kind), []
+    except pa.ArrowInvalid:
+        if len(texts) == 1:
+            return pa.nulls(1, kind), [0]
+    half = len(texts) // 2
+    (low, below), (high, above) = _parsed(texts.slice(0, half), kind), _parsed(texts.slice(half), kind)
+    return pa.concat_arrays([low, high]), [*below, *(half + row for row in above)]
+
+
+def _column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Texts as Arrow's CSV reader takes them for a type. Raises: ArrowInvalid"""
+    lines = ("" if text is None else '"' + text.replace('"', '""') + '"' for text in texts.to_pylist())
+    found = pa.csv.read_csv(
+        io.BytesIO("".join(f"{line}\n" for line in lines).encode()),
+        read_options=pa.csv.ReadOptions(column_names=["value"], use_threads=False),
+        parse_options=pa.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
+        convert_options=_convert_options({"value": kind}, []),
+    )
+    return found.column(0).combine_chunks()
+
+
+def _records(source: BinaryIO) -> Iterator[tuple[int, str]]:
+    """The rows of a CSV file as they stand there, each with the number of the line at which it begins."""
+    began, held = 1, ""
+    for line, data in enumerate(_lines(source), 1):
+        text = data.decode("utf-8", "replace").removesuffix("\r")
+        began, held = (began, f"{held}\n{text}") if held else (line, text)
+        if held.count('"') % 2 == 0:
+            yield began, held.removeprefix("\ufeff")
+            held = ""
+    if held:
+        yield began, held
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    rest = b""
+    while chunk := source.read(_CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
