@@ -45,6 +45,15 @@ def tracks_rows(schema: TableSchema) -> bool:
     return Options(schema.options).get_bool(ROW_TRACKING)
 
 
+DATA_EVOLUTION = "data-evolution.enabled"
+"""The option of tables whose files may hold some columns of rows that other files hold the rest of."""
+
+
+def evolves_columns(schema: TableSchema) -> bool:
+    """Whether the columns of a row may lie in several files."""
+    return Options(schema.options).get_bool(DATA_EVOLUTION)
+
+
 def with_row_ids(schema: TableSchema) -> TableSchema:
     """The schema of files that are written again, whose rows keep their ids; the same for tables without row ids."""
     return msgspec.structs.replace(schema, fields=(*schema.fields, *_STORED_IDS)) if tracks_rows(schema) else schema

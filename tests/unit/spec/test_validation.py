@@ -132,7 +132,6 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
     ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
     ({"type": "format-table"}, "type=format-table"),
@@ -159,6 +158,7 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
             {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
             "ignore-delete and keys that move between partitions",
         ),
+        ({"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
         ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
     ],
