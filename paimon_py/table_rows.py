@@ -59,6 +59,28 @@ class TableRows(OpenedTable):
         return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
 
     @commits
+    def update_rows(
+        self, data: object, *, user: str | None = None, identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Set columns of the rows with some ids, as one commit; of a table with `data-evolution.enabled`.
+
+        No other column is read or written: for every range of rows with one of the ids a file with these columns comes
+        beside the others.
+
+        Args:
+            data: as `write_arrow` takes, with `_ROW_ID`, each id once, and the columns to set; a NULL sets NULL.
+            user, identifier, progress: as `delete`.
+
+        Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
+        Raises: as `update`, and UsageError for ids that no row has, and of tables without this option.
+        """
+        from paimon_py.rows import verbs
+
+        label = CommitLabel(user, identifier)
+        return self._once(label, lambda: verbs.update_rows(self._root, self._schema, data, label, progress))
+
+    @commits
     def upsert(
         self, data: object, *, on: NameList | Mapping[str, str] | None = None, user: str | None = None,
         identifier: int | None = None, progress: Progress | None = None,

@@ -25,7 +25,7 @@ from paimon_py.spec.types import Field
 Pieces = Iterator[tuple[int, pa.RecordBatch]]
 ReadFile = Callable[[DataFile, Sequence[Field]], Pieces]
 
-_BATCH_ROWS = 65_536
+RANGE_BATCH_ROWS = 65_536
 
 
 class ColumnFiles:
@@ -109,12 +109,12 @@ class ColumnFiles:
                     if place is None
                     else batches[place].column(field.name)
                 )
-            yield position, pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield position, pa.RecordBatch.from_arrays(columns, schema=schema) if columns else batches[0]
 
     def _side_by_side(self, streams: Sequence[Pieces]) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         if not streams:
-            for start in range(0, self.row_count, _BATCH_ROWS):
-                yield start, [empty_rows(min(_BATCH_ROWS, self.row_count - start))]
+            for start in range(0, self.row_count, RANGE_BATCH_ROWS):
+                yield start, [empty_rows(min(RANGE_BATCH_ROWS, self.row_count - start))]
             return
         yield from side_by_side(streams)
 

@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.alive import alive, selected
-from paimon_py.files.column_files import ColumnFiles
+from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces
 from paimon_py.files.file_index import MAX_ROWS, has_index
 from paimon_py.files.meter import Meter
 from paimon_py.metadata.bucket_files import BucketFiles
@@ -68,23 +68,38 @@ class AlignedRows:
         Shapes: out — batches of the Arrow schema of `fields`, none empty.
         """
         rows = self._column_files(section)
-        chosen, gone = rows.chosen(fields), dead.get(rows.anchor.name)
-        left = self._by_index(chosen, gone)
-        if left is not None and not left:
-            if self._meter is not None:
-                self._meter.files_by_index += len(chosen)
-            return
-        wanted = self._by_id(rows, left, gone)
+        wanted = self._wanted(rows, fields, dead)
         if wanted is not None and not wanted:
             return
+        found = self._pieces(rows, fields, wanted, batch_rows)
+        yield from alive(found, dead.get(rows.anchor.name)) if wanted is None else selected(found, wanted)
 
-        def pieces(file: DataFile, own: Sequence[Field]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def positioned(self, section: Section, fields: Sequence[Field], dead: Dead) -> Pieces:
+        """The rows of a section, each batch with the position of its first row; dead ones and others that cannot match
+        may be among them, or be missing.
+
+        Shapes: out — batches of the Arrow schema of `fields`.
+        """
+        rows = self._column_files(section)
+        wanted = self._wanted(rows, fields, dead)
+        if wanted is None or wanted:
+            yield from self._pieces(rows, fields, wanted, RANGE_BATCH_ROWS)
+
+    def _wanted(self, rows: ColumnFiles, fields: Sequence[Field], dead: Dead) -> BitMap | None:
+        """The living rows that may match; None for all."""
+        chosen, gone = rows.chosen(fields), dead.get(rows.anchor.name)
+        left = self._by_index(chosen, gone)
+        if left is not None and not left and self._meter is not None:
+            self._meter.files_by_index += len(chosen)
+        return self._by_id(rows, left, gone)
+
+    def _pieces(self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, batch_rows: int) -> Pieces:
+        def read(file: DataFile, own: Sequence[Field]) -> Pieces:
             return self._files.reader(file, own).positions(
                 batch_rows=batch_rows, predicate=self._predicate, rows=wanted, meter=self._meter
             )
 
-        found = rows.rows(fields, pieces)
-        yield from alive(found, gone) if wanted is None else selected(found, wanted)
+        return rows.rows(fields, read)
 
     def _column_files(self, section: Section) -> ColumnFiles:
         return ColumnFiles(section.files, self._files.schema_of)
