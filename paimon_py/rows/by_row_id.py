@@ -11,13 +11,16 @@ import pyarrow as pa
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values
 from paimon_py.errors import SchemaError, UsageError
+from paimon_py.expr.predicate import Predicate, col
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.rows.decide import UPDATE, Decision
+from paimon_py.scan.row_ids import with_row_id
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.write.align import Alignment
 from paimon_py.write.streams import open_stream
 
 _SHOWN = 3
+_MANY = 1000
 
 
 class RowValues(msgspec.Struct, frozen=True):
@@ -30,6 +33,13 @@ class RowValues(msgspec.Struct, frozen=True):
     ids: Ints
     names: tuple[str, ...]
     values: pa.Table
+
+    @property
+    def reach(self) -> Predicate:
+        """What holds for rows with these ids, and may hold for others where they are many."""
+        if len(self.ids) <= _MANY:
+            return with_row_id(None, self.ids)
+        return col(ROW_ID).between(int(self.ids[0]), int(self.ids[-1]))
 
     @classmethod
     def of(cls, schema: TableSchema, data: object) -> RowValues:

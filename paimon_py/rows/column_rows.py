@@ -20,7 +20,8 @@ from pyroaring import BitMap
 from paimon_py.codec.columns import Ints, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
-from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions
+from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions, index_entries
+from paimon_py.errors import UnsupportedError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.files.alive import Living, living
 from paimon_py.files.column_files import ColumnFiles, Pieces
@@ -119,8 +120,10 @@ class ColumnRows:
     def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         """Write what changes; nobody sees it before it is committed. `splits` hold all rows that can change.
 
-        Raises: whatever reading and writing raise; then what was written is deleted.
+        Raises: whatever reading and writing raise; then what was written is deleted. UnsupportedError for columns that
+            have an index over row ids.
         """
+        self._require_no_index(snapshot)
         with self._writing(snapshot) as writer:
             for operation in self._work.operations():
                 if operation.is_doubtful:
@@ -154,6 +157,16 @@ class ColumnRows:
         for place, file in columns:
             place.files.delete([file])
         self._written.discard()
+
+    def _require_no_index(self, snapshot: Snapshot | None) -> None:
+        """Refuse columns whose index would tell their old values."""
+        ids = {one.global_index.field_id for one in index_entries(self._root, snapshot) if one.global_index is not None}
+        found = [field.name for field in self._set_fields if field.id in ids]
+        if found:
+            raise UnsupportedError(
+                f"column {found[0]} has an index over row ids, which would tell its old values: drop the index first",
+                feature="global-index.column-update-action",
+            )
 
     @property
     def _adds_rows(self) -> bool:

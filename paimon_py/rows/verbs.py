@@ -33,7 +33,6 @@ from paimon_py.rows.result import RowsResult, of_earlier
 from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Assignment, Scope, assignments
-from paimon_py.scan.row_ids import with_row_id
 from paimon_py.scan.split import Split
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
@@ -126,8 +125,8 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
     scope = Scope(schema.fields)
     found = assignments(schema.fields, values, scope)
     predicate = _bound(schema, where, "update")
-    sets, needs = _columns_of(schema, [found], lambda names: names)
-    operation = UpdateWhere(prepare(predicate), columns_of(predicate), _written(schema, sets), found, scope)
+    sets, needs = columns_set(schema, [found], lambda names: names)
+    operation = UpdateWhere(prepare(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
     return Work(predicate, lambda: [operation], "UPDATE", sets=sets, needs=needs)
 
 
@@ -153,8 +152,8 @@ def merge_work(
         predicate = None if apart == Constant(True) else reach(schema, source, keys)
         predicate = None if predicate is None else any_of([predicate, apart])
         setting = [each.values for each in (*clauses.matched, *clauses.unmatched) if each.values is not None]
-        sets, needs = _columns_of(schema, setting, clauses.both.target_columns)
-        shown = _written(schema, sets)
+        sets, needs = columns_set(schema, setting, clauses.both.target_columns)
+        shown = written_columns(schema, sets)
         blocks = lambda: (MergeBlock(shown, clauses, source, number) for number in range(source.blocks))  # noqa: E731
         alone, count = source.blocks == 1, source.blocks
         yield Work(predicate, blocks, "MERGE", alone=alone, passes=count, sets=sets, needs=needs)
@@ -162,7 +161,7 @@ def merge_work(
         source.close()
 
 
-def _columns_of(
+def columns_set(
     schema: TableSchema,
     clauses: Sequence[Sequence[Assignment]],
     meant: Callable[[frozenset[str]], frozenset[str]],
@@ -179,7 +178,7 @@ def _columns_of(
     return tuple(name for name in schema.names if name in sets), frozenset(needs)
 
 
-def _written(schema: TableSchema, sets: Sequence[str]) -> TableSchema:
+def written_columns(schema: TableSchema, sets: Sequence[str]) -> TableSchema:
     """The columns that an operation writes of the rows that it updates."""
     if not evolves_columns(schema):
         return schema
@@ -194,7 +193,7 @@ def update_rows(
     check_updatable(schema, "update_rows")
     given = RowValues.of(schema, data)
     check_assigned(schema, given.names, "update_rows")
-    predicate = bind(with_row_id(None, given.ids), with_row_ids(schema).fields)
+    predicate = bind(given.reach, with_row_ids(schema).fields)
     work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
     return run(root, schema, work, label=label, progress=progress)
 

@@ -35,6 +35,7 @@ INPUT = {"changelog-producer": "input"}
 POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "2"}
 AVRO = {"file.format": "avro"}
 """Files of one write each: kinds of tables without it show what comes of the many writes of a Parquet or ORC file."""
+EVOLVES = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 INDEXED = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "0 b"}
 
 
@@ -53,6 +54,7 @@ KINDS = {
     "buckets": _append(**BUCKETS, **AVRO),
     "vectors in buckets": _append(altered=INDEXED, **BUCKETS, **VECTORS, **AVRO),
     "clustered": _append(**CURVE, **{"file.format": "orc"}),
+    "columns": _append(dead=3, altered=INDEXED, **EVOLVES, **VECTORS, **AVRO),
     "keyed": _keyed({"bucket": "2", "write-only": "true"}, altered=INDEXED),
     "eager": _keyed({"bucket": "1", **EAGER, **AVRO}),
     "keyed vectors": _keyed({"bucket": "1", **VECTORS, **EAGER}, raised=2),
@@ -186,6 +188,13 @@ def count_up(table: Table) -> object:
     return table.update("k IN (3, 4) AND v IS NOT NULL", {"v": lambda old: pc.add(old["v"], 1), "w": 77})
 
 
+def set_rows(table: Table) -> object:
+    """Values for rows with some ids."""
+    found = table.scan(columns=["_ROW_ID", "v"], where="k IN (3, 4) AND v IS NOT NULL").to_arrow()
+    values = {"_ROW_ID": found["_ROW_ID"], "v": pc.add(found["v"], 1), "w": pa.array([77] * len(found), pa.int64())}
+    return table.update_rows(pa.table(values))
+
+
 def overtaken_update(table: Table) -> object:
     """Others add rows while the values are made, of which one is to be updated, too."""
 
@@ -312,7 +321,12 @@ def has_fixed_buckets(scene: Scene) -> bool:
 
 
 def is_sortable(scene: Scene) -> bool:
-    return is_append(scene) and not option(scene, "bucket") and "clustering.incremental" not in scene.options
+    others = {"clustering.incremental", "data-evolution.enabled"} & scene.options.keys()
+    return is_append(scene) and not option(scene, "bucket") and not others
+
+
+def evolves(scene: Scene) -> bool:
+    return "data-evolution.enabled" in scene.options
 
 
 OPERATIONS = {
@@ -344,6 +358,7 @@ OPERATIONS = {
     "alter": Operation(add_column, same),
     "shared writers": Operation(shared, adding(NEW), is_dynamic),
     "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS),
+    "set rows": Operation(set_rows, each_row(_counted), evolves),
     "overtaken update": Operation(overtaken_update, after_late(each_row(_counted)), changes_rows, LATE),
     "upsert some": Operation(lambda t: t.upsert(batch(NEW).select(["p", "k", "v"])), _kept, looks_rows_up),
     "overtaken merge": Operation(overtaken_merge, after_late(_met), changes_rows, LATE),

@@ -89,3 +89,17 @@ def test_streams_refuse_columns_of_rows_unless_told_what_to_do(tmp_path):
         table.changes(1, 3, mode="delta").to_arrow()
     assert table.changes(2, 3, mode="delta").to_arrow().num_rows == 2
     assert table.changes(1, 2, mode="diff").to_arrow()["_row_kind"].to_pylist() == ["-D", "-D", "+I", "+I"]
+
+
+@pytest.mark.parametrize("case", [case for case in golden.cases(str(CORPUS)) if case.name == "global-partitioned"], ids=lambda case: case.name)
+def test_columns_with_an_index_over_row_ids_are_not_set(case, tmp_path):
+    table = opened(case, tmp_path)
+    before = tuples(table.scan())
+    for verb in (lambda: table.update("true", {"n": 1}), lambda: table.upsert([{"id": 1, "n": 2, "p": "a"}], on=["id", "p"])):
+        with pytest.raises(UnsupportedError, match="column n has an index over row ids"):
+            verb()
+    assert tuples(opened_again(table).scan()) == before
+
+
+def opened_again(table):
+    return type(table).open(table.location)

@@ -86,7 +86,7 @@ class Life:
                 fields = [pa.field("_ROW_ID", pa.int64()), *(schema.field(name) for name in columns)]
                 self.pair.table().update_rows(pa.Table.from_pylist(data, pa.schema(fields)))
             else:
-                new = {n: new[ids[0]] for n in ids}
+                new = dict.fromkeys(ids, new[ids[0]])
                 self.pair.table().update(f"_ROW_ID in ({', '.join(map(str, ids))})", new[ids[0]])
         else:
             files = self.pair.table().system("files").scan().to_arrow().to_pylist()

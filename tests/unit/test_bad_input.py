@@ -745,7 +745,6 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
 @pytest.mark.parametrize(
     ("schema", "options", "feature"),
     [
-        (KEYED, {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
         (Schema([("a", "VARIANT")]), {}, "VARIANT type"),
     ],

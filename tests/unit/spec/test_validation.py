@@ -32,6 +32,7 @@ GOOD = [
     {**PK, "snapshot.num-retained.min": "3", "snapshot.num-retained.max": "3"},
     {"metadata.stats-mode": "FULL", "fields.v.stats-mode": "truncate(4)"},
     {"scan.snapshot-id": "3"},
+    {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
     {"columns": [("a", "INT"), ("b c", "TIMESTAMP(9)")], "file.format": "orc"},
     {"columns": [("a", "INT", None, "7"), ("d", "DATE", None, "2024-01-02"), ("s", "STRING", None, "'x'")]},
 ]
@@ -158,7 +159,6 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
             {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
             "ignore-delete and keys that move between partitions",
         ),
-        ({"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
         ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
     ],
