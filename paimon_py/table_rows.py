@@ -59,7 +59,7 @@ class TableRows(OpenedTable):
         return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
 
     def update_rows(
-        self, data: object, *, user: str | None = None, identifier: int | None = None,
+        self, data: object, *, snapshot_id: int | None = None, user: str | None = None, identifier: int | None = None,
         progress: Progress | None = None,
     ) -> RowsResult:  # fmt: skip
         """Set columns of the rows with some ids, as one commit; of a table with `data-evolution.enabled`.
@@ -69,15 +69,20 @@ class TableRows(OpenedTable):
 
         Args:
             data: as `write_arrow` takes, with `_ROW_ID`, each id once, and the columns to set; a NULL sets NULL.
+            snapshot_id: the snapshot that the values were made from: refused if others have set these columns of these
+                rows since, or of rows in one file with these. None: whatever others did.
             user, identifier, progress: as `delete`.
 
         Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
-        Raises: as `update`, and UsageError for ids that no row has, and of tables without this option.
+        Raises: as `update`, and UsageError for ids that no row has, and of tables without this option; with
+            `snapshot_id` CommitConflictError as it says, SnapshotExpiredError and SnapshotNotFoundError.
         """
         from paimon_py.rows import verbs
 
         label = CommitLabel(user, identifier)
-        return self._once(label, lambda: verbs.update_rows(self._root, self._schema, data, label, progress))
+        return self._once(
+            label, lambda: verbs.update_rows(self._root, self._schema, data, snapshot_id, label, progress)
+        )
 
     def backfill(
         self, values: Mapping[str, object], *, where: Predicate | str | None = None, progress: Progress | None = None

@@ -21,6 +21,19 @@ _REMOVING = {
 }
 
 
+def check_one_process(schema: TableSchema, verb: str) -> None:
+    """Refuse to change rows in other processes where files of the same rows must come from one.
+
+    Raises: UnsupportedError
+    """
+    if evolves_columns(schema):
+        raise UnsupportedError(
+            f"{verb} does not change rows of tables with {DATA_EVOLUTION} yet; the verb of the table itself does, in"
+            " this process",
+            feature=f"{verb} with {DATA_EVOLUTION}",
+        )
+
+
 def check_deletable(schema: TableSchema) -> None:
     """Refuse to delete rows where a row of kind −D does not remove its key.
 

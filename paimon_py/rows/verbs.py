@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from paimon_py.commit.commit import committed_before
 from paimon_py.doors import check_progress
-from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
-from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
+from paimon_py.files.physical import evolves_columns, with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
@@ -31,6 +31,7 @@ from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult, of_earlier
 from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
+from paimon_py.rows.same_cells import require_same_cells
 from paimon_py.rows.source import Source
 from paimon_py.rows.values import Assignment, Scope, assignments
 from paimon_py.scan.split import Split
@@ -186,16 +187,25 @@ def written_columns(schema: TableSchema, sets: Sequence[str]) -> TableSchema:
 
 
 def update_rows(
-    root: TableRoot, schema: TableSchema, data: object, label: CommitLabel, progress: Progress | None = None
-) -> RowsResult:
-    """Set columns of rows that are found by their ids."""
+    root: TableRoot, schema: TableSchema, data: object, snapshot_id: int | None, label: CommitLabel,
+    progress: Progress | None = None,
+) -> RowsResult:  # fmt: skip
+    """Set columns of rows that are found by their ids. `snapshot_id`: the state that the values were made from."""
     check_progress(progress)
     check_updatable(schema, "update_rows")
+    read = None if snapshot_id is None else root.snapshots.get(snapshot_id)
     given = RowValues.of(schema, data)
     check_assigned(schema, given.names, "update_rows")
     predicate = bind(given.reach, with_row_ids(schema).fields)
     work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
-    return run(root, schema, work, label=label, progress=progress)
+    plain = evaluator(root, schema, work, progress)
+
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        if read is not None:
+            require_same_cells(root, schema, given, read, snapshot)
+        return plain(snapshot, splits)
+
+    return run(root, schema, work, evaluate, label=label)
 
 
 def upsert(
@@ -221,11 +231,6 @@ def run(
 
     Raises: as `Evaluation.run`
     """
-    if evaluate is not None and evolves_columns(schema):
-        raise UnsupportedError(
-            f"rows of tables with {DATA_EVOLUTION} are changed by this process alone: table.{work.name.lower()}(…)",
-            feature=DATA_EVOLUTION,
-        )
     root.store.require_new(root.path)
     warn_of_idle_options(root, schema.options)
     evaluation = Evaluation(root, schema, work.predicate, work.name, label)

@@ -190,9 +190,10 @@ def count_up(table: Table) -> object:
 
 def set_rows(table: Table) -> object:
     """Values for rows with some ids."""
-    found = table.scan(columns=["_ROW_ID", "v"], where="k IN (3, 4) AND v IS NOT NULL").to_arrow()
+    read = table.snapshot().id
+    found = table.scan(snapshot_id=read, columns=["_ROW_ID", "v"], where="k IN (3, 4) AND v IS NOT NULL").to_arrow()
     values = {"_ROW_ID": found["_ROW_ID"], "v": pc.add(found["v"], 1), "w": pa.array([77] * len(found), pa.int64())}
-    return table.update_rows(pa.table(values))
+    return table.update_rows(pa.table(values), snapshot_id=read)
 
 
 def overtaken_update(table: Table) -> object:

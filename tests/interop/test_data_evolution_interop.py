@@ -164,6 +164,40 @@ def test_both_see_the_same_rows_whoever_writes_their_columns(java, tmp_path, nam
     play(java, tmp_path, name, 0)
 
 
+THEIRS = {
+    "the same column": {"op": "write", "rows": [{"n": 70 + n} for n in range(3)], "writeColumns": ["n"], "firstRowId": 0},
+    "another column": {"op": "write", "rows": [{"v": f"w{n}"} for n in range(3)], "writeColumns": ["v"], "firstRowId": 0},
+    "a compaction": {"op": "compact", "full": True},
+    "a delete": {"op": "deleteRows", "rowIds": [0]},
+    "new rows": {"op": "write", "rows": [{"id": 1, "v": "new", "n": 9, "p": 0}]},
+}
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_we_see_what_java_did_before_we_commit(java, tmp_path, name):
+    """Our values are made when Java has not committed yet, and made again when it has."""
+    pair = Pair(java("2.0.0"), tmp_path)
+    pair.create(KINDS["parquet"], "j")
+    pair.step("write", rows=[{"id": n, "v": f"v{n}", "n": n, "p": 0} for n in range(3)])
+    pair.step("write", rows=[{"id": n, "v": f"v{n}", "n": n, "p": 0} for n in range(3, 5)])
+    done = []
+
+    def values(old):
+        if not done:
+            done.append(pair.steps([THEIRS[name]]))
+        return pa.array([n + 100 for n in old["n"].to_pylist()], pa.int64())
+
+    assert pair.table().update("id = 1", {"n": values}).rounds == 2
+    found = sorted(pair.table().to_arrow().to_pylist(), key=repr)
+    theirs = sorted(({key: row[key] for key in ("id", "v", "n", "p")} for row in pair.step("read")), key=repr)
+    assert found == theirs and len(found) == 5 + (name == "new rows") - (name == "a delete")
+    (row, *more) = [(row["v"], row["n"]) for row in found if row["id"] == 1]
+    if name == "new rows":
+        assert sorted([row, *more]) == [("new", 109), ("v1", 101)]
+    else:
+        assert row == ("w1" if name == "another column" else "v1", 171 if name == "the same column" else 101)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(1, 26))
 @pytest.mark.parametrize("name", KINDS)

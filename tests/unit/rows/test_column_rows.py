@@ -437,3 +437,34 @@ def test_a_branch_has_columns_of_its_own(tmp_path):
     assert by_id(table)[1]["s"] == "1"
     table.fast_forward("b")
     assert by_id(table)[1]["s"] == "there"
+
+
+def test_values_made_from_an_older_state_are_refused_where_others_set_the_same_columns(tmp_path):
+    table = made(tmp_path, ())
+    table.write_arrow(rows(6))
+    table.write_arrow(rows(4, 6))
+    read = table.snapshot().id
+    data = pa.table({"_ROW_ID": [1, 2], "v": [100, 200]})
+    table.update("k = 3", {"s": "another column"})
+    table.update("k = 8", {"v": 5})  # of other rows
+    table.write_arrow(rows(2, 10))
+    table.compact(full=True)
+    table.update_rows(data, snapshot_id=read)
+    before = by_id(table)
+    with pytest.raises(CommitConflictError, match=f"set column v of rows .* made from snapshot {read}"):
+        table.update_rows(data, snapshot_id=read)
+    assert by_id(table) == before
+    table.update_rows(data)
+    for wrong, error in ((99, PaimonError), ("1", UsageError), (True, UsageError)):
+        with pytest.raises(error, match="99|whole number"):
+            table.update_rows(data, snapshot_id=wrong)
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    with pytest.raises(PaimonError, match=str(read)):
+        table.update_rows(data, snapshot_id=read)
+
+
+def test_spark_changes_no_rows_of_such_tables(tmp_path):
+    from paimon_py.rows.rules import check_one_process
+
+    with pytest.raises(UnsupportedError, match="merge_spark does not change rows of tables with data-evolution.enabled yet"):
+        check_one_process(made(tmp_path).schema, "merge_spark")
