@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from paimon_py.compaction.append_picker import AppendSettings, Files
+from paimon_py.errors import CorruptionError
+from paimon_py.files.physical import DATA_EVOLUTION
 from paimon_py.spec.data_file import DataFile
 
 
@@ -31,14 +33,20 @@ def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: boo
     """Groups of files, each of which becomes one file, in the order of ids.
 
     So many files must be in a group as `compaction.min.file-num` says; a full compaction takes any that are several.
+
+    Raises: CorruptionError for ranges of rows that overlap without being the same.
     """
     least = 2 if full else max(2, settings.file_count_min)
     return [group for group in _filled(ranges_of(files), settings) if len(group) >= least]
 
 
 def first_of(file: DataFile) -> int:
-    """The id of the first row of a file of such a table."""
-    assert file.first_row_id is not None, f"file {file.name} has no first row id"
+    """The id of the first row of a file of such a table.
+
+    Raises: CorruptionError if the entry of the file has none.
+    """
+    if file.first_row_id is None:
+        raise CorruptionError(f"data file {file.name} of a table with {DATA_EVOLUTION} has no first row id")
     return file.first_row_id
 
 
@@ -49,6 +57,8 @@ def _filled(ranges: Sequence[Files], settings: AppendSettings) -> Iterator[Files
     for files in ranges:
         weight = sum(max(file.size_bytes, settings.open_file_bytes) for file in files)
         first = first_of(files[0])
+        if bin_files and first < end:
+            raise CorruptionError(f"file {files[0].name} holds columns of some rows of {bin_files[-1].name} only")
         if bin_files and (first != end or size + weight > settings.target_bytes):
             yield tuple(bin_files)
             bin_files, size = [], 0

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from paimon_py.errors import CorruptionError
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import (
     KEY_PREFIX,
@@ -83,10 +84,15 @@ def readable_fields(schema: TableSchema, written: Sequence[str] | None = None) -
 
     Args:
         written: the columns of a file that tracks rows, by name; None: those of the schema.
+
+    Raises: CorruptionError for a column that the schema does not have.
     """
     if schema.primary_keys:
         return (SEQUENCE_FIELD, KIND_FIELD, *schema.fields)
     if written is None:
         return schema.fields
     fields = {field.name: field for field in (*schema.fields, *_STORED_IDS)}
+    unknown = [name for name in written if name not in fields]
+    if unknown:
+        raise CorruptionError(f"a file names the column {unknown[0]!r}, which its schema {schema.id} does not have")
     return tuple(fields[name] for name in written)

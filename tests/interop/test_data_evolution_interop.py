@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import golden
 import pyarrow as pa
 import pytest
+from filters import predicate
 from pair import Kind, Pair
 
 from paimon_py import AddColumn, RenameColumn
@@ -196,6 +198,27 @@ def test_we_see_what_java_did_before_we_commit(java, tmp_path, name):
         assert sorted([row, *more]) == [("new", 109), ("v1", 101)]
     else:
         assert row == ("w1" if name == "another column" else "v1", 171 if name == "the same column" else 101)
+
+
+FILTERS = (None, ["=", "v", "new"], ["=", "v", "v3"], ["=", "n", 50], ["and", ["=", "v", "up"], ["=", "n", 4]], ["isNull", "n"])
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "1.4.2"])
+@pytest.mark.parametrize("indexes", [{}, {"file-index.bitmap.columns": "v,n", "file-index.in-manifest-threshold": "0 b"}, {"file-index.bloom-filter.columns": "v,n"}], ids=str)
+def test_java_finds_the_newest_values_of_our_columns(java, tmp_path, version, indexes):
+    pair = Pair(java(version), tmp_path)
+    options = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true", **indexes}
+    pair.create(Kind(COLUMNS, partition_by=["p"], options=options), "o")
+    table = pair.table()
+    table.write_arrow(pa.Table.from_pylist([{"id": n, "v": f"v{n}", "n": n, "p": n % 2} for n in range(10)], table.scan().schema))
+    table.update("id = 3", {"v": "new"})
+    table.update_rows(pa.table({"_ROW_ID": [2, 7], "n": [50, None]}))
+    table.upsert([{"id": 4, "v": "up"}], on=["id"])
+    for tree in FILTERS:
+        asked = {} if tree is None else {"filter": tree, "executeFilter": True}
+        theirs = [{name: row[name] for name, _ in COLUMNS} for row in pair.step("read", **asked)]
+        where = None if tree is None else predicate(tree, {name: golden.parse_type(kind) for name, kind in COLUMNS})
+        assert sorted(table.scan(where=where).to_arrow().to_pylist(), key=str) == sorted(theirs, key=str), tree
 
 
 @pytest.mark.full

@@ -468,3 +468,21 @@ def test_spark_changes_no_rows_of_such_tables(tmp_path):
 
     with pytest.raises(UnsupportedError, match="merge_spark does not change rows of tables with data-evolution.enabled yet"):
         check_one_process(made(tmp_path).schema, "merge_spark")
+
+
+def test_streams_know_commits_that_set_columns_also_when_the_snapshot_before_is_gone(tmp_path):
+    table = made(tmp_path, (), **{"snapshot.num-retained.min": "1"})
+    table.write_arrow(rows(4))
+    table.update("k = 1", {"v": 5})
+    table.write_arrow(rows(2, 4))
+    table.write_arrow(rows(2, 6))
+    assert table.changes(2, 4, mode="delta").to_arrow().num_rows == 4
+    table.create_tag("kept", snapshot_id=2)
+    for retained, first, fails in ((3, 2, True), (2, 3, False)):
+        table.expire_snapshots(retain_max=retained, retain_min=1)
+        stream = reopened(table).stream(from_=first)
+        if fails:
+            with pytest.raises(UnsupportedError, match="snapshot 2 .* set columns of rows"):
+                stream.poll()
+        else:
+            assert stream.poll().to_arrow().num_rows == 2
