@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from paimon_py.doors import NameList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.rows.result import RowsResult
-from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
 from paimon_py.table_door import OpenedTable, at_table_door, commits
 from paimon_py.tally import Progress
 
@@ -57,6 +57,53 @@ class TableRows(OpenedTable):
 
         label = CommitLabel(user, identifier)
         return self._once(label, lambda: verbs.update(self._root, self._schema, where, values, label, progress))
+
+    def update_rows(
+        self, data: object, *, snapshot_id: int | None = None, user: str | None = None, identifier: int | None = None,
+        progress: Progress | None = None,
+    ) -> RowsResult:  # fmt: skip
+        """Set columns of the rows with some ids, as one commit; of a table with `data-evolution.enabled`.
+
+        No other column is read or written: for every range of rows with one of the ids a file with these columns comes
+        beside the others.
+
+        Args:
+            data: as `write_arrow` takes, with `_ROW_ID`, each id once, and the columns to set; a NULL sets NULL.
+            snapshot_id: the snapshot that the values were made from: refused if others have set these columns of these
+                rows since, or of rows in one file with these. None: whatever others did.
+            user, identifier, progress: as `delete`.
+
+        Cost: the data are in memory; the old values of the columns are read for all rows of the ranges.
+        Raises: as `update`, and UsageError for ids that no row has, and of tables without this option; with
+            `snapshot_id` CommitConflictError as it says, SnapshotExpiredError and SnapshotNotFoundError.
+        """
+        from paimon_py.rows import verbs
+
+        label = CommitLabel(user, identifier)
+        return self._once(
+            label, lambda: verbs.update_rows(self._root, self._schema, data, snapshot_id, label, progress)
+        )
+
+    def backfill(
+        self, values: Mapping[str, object], *, where: Predicate | str | None = None, progress: Progress | None = None
+    ) -> RowsResult:
+        """Fill columns that are NULL from other columns; of a table with `data-evolution.enabled`.
+
+        Rows in which one of the columns has a value stay as they are, so that a call that ended early goes on when it
+        is made again. Ranges of rows are filled one after the other, with a commit for about every gigabyte of files;
+        only the columns themselves are written.
+
+        Args:
+            values: as for `update`.
+            where: fill only these rows.
+            progress: as `delete`.
+
+        Returns: the sum; `snapshot_ids` are all commits, `before` is the state before the first.
+        Raises: as `update`; what was committed before stays.
+        """
+        from paimon_py.rows.backfill import backfill
+
+        return self._once(NO_LABEL, lambda: backfill(self._root, self._schema, values, where, progress))
 
     @commits
     def upsert(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from paimon_py.commit.changes import Bucket, BucketChanges
+from paimon_py.commit.column_files import compaction_conflict
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, level_conflict
 from paimon_py.commit.index_plan import Index, base_conflict, compacted_index, index_after
 from paimon_py.commit.parts import compact_part
@@ -122,6 +123,7 @@ def _after(before: Sequence[ManifestEntry], bucket: BucketChanges, ranks: Ranks)
     conflict = bucket_count_conflict(part.adds, counts)
     if conflict is None and ranks:
         conflict = level_conflict(_placed(entry, ranks) for entry in after.values() if entry.file.level >= 1)
+    conflict = conflict or compaction_conflict(part, after.values())
     return conflict or list(after.values())
 
 

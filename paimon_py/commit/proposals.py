@@ -16,6 +16,7 @@ from paimon_py.codec.columns import binary_array
 from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.commit.attempts import Published
 from paimon_py.commit.changes import BucketChanges, Changes
+from paimon_py.commit.column_files import column_conflict
 from paimon_py.commit.compaction_fit import Fit, fit_compactions, is_committed, strangers
 from paimon_py.commit.conflicts import Conflict, Placed, apply, bucket_count_conflict, schema_conflict
 from paimon_py.commit.hash_indexes import HashIndexes, replaced_hashes
@@ -28,6 +29,7 @@ from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.rivals import Rivals
 from paimon_py.commit.state import Already, Requirement, State
 from paimon_py.errors import UsageError
+from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.history import Chronicle, Lost
 from paimon_py.metadata.root import TableRoot
@@ -135,6 +137,7 @@ class WriteProposal:
         self._rivals = Rivals(changes, part.partitions)
         self._has_numbers = bool(schema.primary_keys) or any(entry.total_buckets > 0 for entry in part.adds)
         self._keeps_numbers = Options(schema.options).get_bool("sequence.snapshot-ordering") or counts_anew(schema)
+        self._evolves = evolves_columns(schema)
         self.requirements = requires.of_rows()
 
     def part(self, state: State) -> Part | Conflict:
@@ -148,6 +151,8 @@ class WriteProposal:
         if conflict is None and part.deletes:
             after = apply(state.live_in(part.buckets), part.entries)
             conflict = after if isinstance(after, Conflict) else None
+        if conflict is None and self._evolves and any(entry.file.first_row_id is not None for entry in part.adds):
+            conflict = column_conflict(self._schema, part, state.live_in(part.buckets), state.index)
         return conflict or self._with_index(state, part)
 
     def _with_index(self, state: State, part: Part) -> Part | Conflict:

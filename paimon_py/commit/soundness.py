@@ -19,12 +19,13 @@ from paimon_py.codec.columns import binary_array
 from paimon_py.codec.file_index.container import decode as decode_indexes
 from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.errors import CorruptionError, PaimonError
+from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.spec.bounds import SEQUENCE_MAX
 from paimon_py.spec.bucket_mode import UNAWARE, BucketMode, bucket_mode
-from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, Stats
+from paimon_py.spec.data_file import EMPTY_ROW, DataFile, FileKind, FileSource, Stats
 from paimon_py.spec.engine_rules import needs_lookup
 from paimon_py.spec.layout import POSTPONE_BUCKET, check_file_name
 from paimon_py.spec.manifest import DELETION_VECTORS, HASH, IndexEntry
@@ -143,7 +144,7 @@ def _check_edit(schema: TableSchema, edit: Edit) -> list[DataFile]:
         _require(file.level <= top, "file {} is of level {}", file.name, file.level)
         before = gone.get(file.name)
         if before is None:
-            _check_file(file)
+            _check_file(file, ranged=evolves_columns(schema) and file.source is FileSource.COMPACT)
             made.append(file)
         elif file != _moved(before, file):
             raise CorruptionError(f"file {file.name} is not described as it was")
@@ -168,7 +169,8 @@ def _top_level(schema: TableSchema) -> int:
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
-def _check_file(file: DataFile) -> None:
+def _check_file(file: DataFile, *, ranged: bool) -> None:
+    """`ranged`: the rows have the ids of those that a compaction joined."""
     name, rows = check_file_name(file.name), file.row_count
     dead, time, where = file.delete_row_count, file.creation_time_millis, file.external_path
     _require(file.size_bytes > 0, "file {} has no bytes", name)
@@ -176,7 +178,8 @@ def _check_file(file: DataFile) -> None:
     _require(dead is None or 0 <= dead <= rows, "of the {} rows of file {} {} are deletes", rows, name, dead)
     _require(time is None or _FIRST_MILLIS <= time <= _LAST_MILLIS, "file {} was made at {}", name, time)
     parts = file.write_columns is not None and ROW_ID not in file.write_columns
-    _require(file.first_row_id is None and not parts, "file {} holds a part of its rows' columns", name)
+    fits = (file.first_row_id is not None) is ranged and not parts
+    _require(fits, "file {} holds a part of its rows' columns", name)
     _require(where is None or where.rpartition("/")[2] == name, "file {} lies at {}", name, where)
 
 

@@ -131,7 +131,7 @@ class _Rewrite:
     def _indexed(self, entry: ManifestEntry) -> DataFile:
         """The file with all indexes that are asked for."""
         files, file = self._files.bucket(entry.partition, entry.bucket), entry.file
-        wanted = self._wanted_of(files.schema_of(file))
+        wanted = self._wanted_of(file, files.schema_of(file))
         if not wanted and not has_index(file):
             return file
         had = read_indexes(self._root.files, files.path(file), file)
@@ -147,10 +147,11 @@ class _Rewrite:
                 kept[name] = {**kept.get(name, {}), **kinds}
         return file if kept == had else self._placed(files, file, kept)
 
-    def _wanted_of(self, written: TableSchema) -> list[IndexColumn]:
+    def _wanted_of(self, file: DataFile, written: TableSchema) -> list[IndexColumn]:
         """The indexes under the names that their columns had when a file was written; those that it can have."""
         ids = {field.name: field.id for field in self._schema.fields}
-        old = {field.id: field for field in written.fields}
+        names = written.names if file.write_columns is None else file.write_columns
+        old = {field.id: field for field in written.fields if field.name in names}
         found = []
         for index in self._wanted:
             field = old.get(ids.get(index.column, -1))

@@ -26,9 +26,12 @@ from paimon_py.compaction.picker import (
     pick,
     pick_full,
 )
+from paimon_py.compaction.range_picker import range_bins
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.env import Clock
+from paimon_py.errors import UnsupportedError
 from paimon_py.files.expiry import RecordExpiry
+from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.lsm.order import key_ranks
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
@@ -82,10 +85,17 @@ def plan_compaction(
     Raises:
         CorruptionError: broken metadata.
         CommitConflictError: there are files of a later schema, whose rows would lose values.
+        UnsupportedError: rows whose columns lie in several files would be sorted.
     """
     snapshot = root.latest()
     if snapshot is None:
         return []
+    if clustering is not None and evolves_columns(schema):
+        raise UnsupportedError(
+            f"rows of a table with {DATA_EVOLUTION} stay in the order of their ids: compact() without an order joins"
+            " files",
+            feature=f"sorting of tables with {DATA_EVOLUTION}",
+        )
     entries = root.manifests.live_entries(snapshot, EntryFilter(partitions=chosen)).entries()
     require_known(root, schema, (entry.file for entry in entries))
     moment = moment_of(root.env.clock)
@@ -164,6 +174,8 @@ class _Planner:
         self.tasks: Callable[[_Bucket], list[CompactionTask]] = self._append_tasks
         if schema.primary_keys:
             self.tasks = self._keyed_tasks
+        elif evolves_columns(schema):
+            self.tasks = self._range_tasks
 
     def _keyed_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
         runs = level_runs(bucket.files)
@@ -204,6 +216,30 @@ class _Planner:
         dead = DeadCounts({name: place.cardinality for name, place in known.places.items()}, index_files)
         groups = plan(bucket.files, self._append, dead, full=self._full)
         return [_with_own_deletions(self._task(bucket, files)) for files in groups]
+
+    def _range_tasks(self, bucket: _Bucket) -> list[CompactionTask]:
+        """Tasks that join neighbouring rows; those whose deletion vectors lie in one index file are one task."""
+        places = {
+            part.data_file: entry.name
+            for entry in self._known(bucket).index for part in entry.deletion_vectors or ()
+        }  # fmt: skip
+        together: list[tuple[set[str], list[tuple[DataFile, ...]]]] = []
+        for files in range_bins(bucket.files, self._append, full=self._full):
+            index_files, bins = {places[file.name] for file in files if file.name in places}, [files]
+            apart = []
+            for known, others in together:
+                if known & index_files:
+                    index_files, bins = known | index_files, [*others, *bins]
+                else:
+                    apart.append((known, others))
+            together = [*apart, (index_files, bins)]
+        return [
+            msgspec.structs.replace(
+                _with_own_deletions(self._task(bucket, tuple(file for files in bins for file in files))),
+                joins=tuple(len(files) for files in bins),
+            )
+            for _, bins in together
+        ]
 
     def cluster_tasks(self, bucket: _Bucket, clusters: ClusterPlan) -> list[CompactionTask]:
         """What of a bucket is sorted, all of it together."""

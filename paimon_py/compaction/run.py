@@ -17,6 +17,7 @@ from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import BucketChanges, Edit
 from paimon_py.commit.deletion_index import renewed
 from paimon_py.compaction.by_lookup import Bounds, LevelsAbove, LookupRules
+from paimon_py.compaction.join_columns import JoinedColumns
 from paimon_py.compaction.rewrite import Merging, merged_rows, rewrite, tell_alone
 from paimon_py.compaction.steps import Rewrite, StepSettings, Upgrade, steps_of
 from paimon_py.compaction.task import CompactionTask
@@ -30,7 +31,7 @@ from paimon_py.files.expiry import RecordExpiry
 from paimon_py.files.physical import with_row_ids
 from paimon_py.files.reader import BATCH_ROWS
 from paimon_py.files.stamps import Stamps
-from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout
+from paimon_py.files.writer import RollingWriter, changelog_layout, file_layout, whole_layout
 from paimon_py.logs import COMPACTIONS
 from paimon_py.lsm.changelog import ChangeRules
 from paimon_py.lsm.engines import engine_of
@@ -70,7 +71,10 @@ def run_task(
         raise UsageError(f"the task was planned under schema {task.schema_id}, not {schema.id}; plan it again")
     work = _Work(root, schema, task, tells=tells, tally=tally or Tally(None, 0, "rows"))
     try:
-        before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
+        if task.joins:
+            before, after = work.compact_columns()
+        else:
+            before, after = work.compact_keyed() if schema.primary_keys else work.compact_append()
         index = work.renew_index(before, after)
         changelog = work.finish_changelog()
         work.end()
@@ -184,6 +188,24 @@ class _Work:
                 sort.clear()
         made = writer.close()
         return task.files, tuple(msgspec.structs.replace(file, level=task.output_level) for file in made)
+
+    def compact_columns(self) -> Compacted:
+        """Join the columns of all rows of each range, dead rows too, and neighbouring ranges with one another."""
+        rest, after = list(self._task.files), []
+        moved: dict[str, DeletionVector] = {}
+        for count in self._task.joins:
+            files, rest = rest[:count], rest[count:]
+            joined = JoinedColumns(self._files, files, self._schema)
+            file, dead = joined.write(self._open_columns(), self._dead, self._reading)
+            after.append(file)
+            moved |= {file.name: dead} if len(dead) else {}
+        self._found = moved
+        return self._task.files, tuple(after)
+
+    def _open_columns(self) -> RollingWriter:
+        layout = whole_layout(self._schema, source=FileSource.COMPACT)
+        self._begun.append(self._new_files.begin(layout))
+        return self._begun[-1]
 
     def _append_rows(self) -> Iterator[pa.RecordBatch]:
         for file in self._task.files:

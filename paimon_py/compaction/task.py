@@ -35,10 +35,12 @@ class CompactionTask(Travelling, frozen=True, kw_only=True):
         deletions: all deletion vectors of the bucket, by file name.
         index: the index entries that hold these deletion vectors.
         clustering: the order of the rows of the new files in an append table; None: as they are.
+        joins: where files may hold some columns of the same rows, how many of `files`, in order, each new file takes
+            the place of.
     """
 
     kind: ClassVar[str] = "compaction"
-    edition: ClassVar[int] = 3
+    edition: ClassVar[int] = 4
     called: ClassVar[str] = "a compaction task"
     again: ClassVar[str] = "ask for tasks"
 
@@ -55,6 +57,7 @@ class CompactionTask(Travelling, frozen=True, kw_only=True):
     deletions: Mapping[str, DeletionPlace] = {}
     index: tuple[IndexEntry, ...] = ()
     clustering: Clustering | None = None
+    joins: tuple[Count, ...] = ()
 
     @property
     def size_bytes(self) -> int:

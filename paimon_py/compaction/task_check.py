@@ -16,8 +16,10 @@ from paimon_py.commit.deletion_index import index_entries
 from paimon_py.compaction.append_picker import age
 from paimon_py.compaction.levels import level_runs
 from paimon_py.compaction.picker import PickerSettings, compacts_by_lookup, drop_deletes
+from paimon_py.compaction.range_picker import first_of, ranges_of
 from paimon_py.compaction.task import CompactionTask
 from paimon_py.errors import CorruptionError
+from paimon_py.files.physical import evolves_columns
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
@@ -52,7 +54,7 @@ def check_task(root: TableRoot, schema: TableSchema, task: CompactionTask) -> No
     if not all(known.get(file.name) == file for file in task.files):
         return
     _require({entry.total_buckets for entry in entries} == {task.total_buckets}, "the number of buckets is another one")
-    check = _check_keyed if schema.primary_keys else _check_append
+    check = _check_keyed if schema.primary_keys else _check_ranges if evolves_columns(schema) else _check_append
     check(schema, task, list(known.values()))
 
 
@@ -95,6 +97,23 @@ def _check_append(schema: TableSchema, task: CompactionTask, live: Sequence[Data
     wanted = set(task.clustering.columns) if task.clustering is not None else set()
     _require(wanted <= {field.name for field in schema.fields}, "it sorts by columns which there are not")
     _require(not task.higher_files, "it has files above")
+
+
+def _check_ranges(_: TableSchema, task: CompactionTask, live: Sequence[DataFile]) -> None:
+    """All files of the same rows are joined, with those of the rows that follow."""
+    taken = {file.name for file in task.files}
+    joined = {(file.first_row_id, file.row_count) for file in task.files}
+    left = [file.name for file in live if file.name not in taken and (file.first_row_id, file.row_count) in joined]
+    _require(not left, f"file {min(left, default='')} is left out, though it holds columns of the same rows")
+    _require(sum(task.joins) == len(task.files) and 0 not in task.joins, "it joins other files than it names")
+    _require(all(file.first_row_id is not None for file in task.files), "a file has no first row id")
+    rest = list(task.files)
+    for count in task.joins:
+        ranges, rest = ranges_of(rest[:count]), rest[count:]
+        ends = [first_of(files[0]) + files[0].row_count for files in ranges]
+        firsts = [first_of(files[0]) for files in ranges]
+        _require(firsts[1:] == ends[:-1], "it joins rows that do not follow one another")
+    _require(task.output_level == 0 and task.clustering is None and not task.higher_files, "it sorts, or has levels")
 
 
 def _require(holds: bool, otherwise: str) -> None:

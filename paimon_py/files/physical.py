@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from paimon_py.errors import CorruptionError
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import (
     KEY_PREFIX,
@@ -45,6 +46,15 @@ def tracks_rows(schema: TableSchema) -> bool:
     return Options(schema.options).get_bool(ROW_TRACKING)
 
 
+DATA_EVOLUTION = "data-evolution.enabled"
+"""The option of tables whose files may hold some columns of rows that other files hold the rest of."""
+
+
+def evolves_columns(schema: TableSchema) -> bool:
+    """Whether the columns of a row may lie in several files."""
+    return Options(schema.options).get_bool(DATA_EVOLUTION)
+
+
 def with_row_ids(schema: TableSchema) -> TableSchema:
     """The schema of files that are written again, whose rows keep their ids; the same for tables without row ids."""
     return msgspec.structs.replace(schema, fields=(*schema.fields, *_STORED_IDS)) if tracks_rows(schema) else schema
@@ -74,10 +84,15 @@ def readable_fields(schema: TableSchema, written: Sequence[str] | None = None) -
 
     Args:
         written: the columns of a file that tracks rows, by name; None: those of the schema.
+
+    Raises: CorruptionError for a column that the schema does not have.
     """
     if schema.primary_keys:
         return (SEQUENCE_FIELD, KIND_FIELD, *schema.fields)
     if written is None:
         return schema.fields
     fields = {field.name: field for field in (*schema.fields, *_STORED_IDS)}
+    unknown = [name for name in written if name not in fields]
+    if unknown:
+        raise CorruptionError(f"a file names the column {unknown[0]!r}, which its schema {schema.id} does not have")
     return tuple(fields[name] for name in written)

@@ -19,7 +19,7 @@ from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import columns_of, decided, translate
 from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
-from paimon_py.files.physical import TRACKED_IDS, bounded_fields, readable_fields
+from paimon_py.files.physical import DATA_EVOLUTION, TRACKED_IDS, bounded_fields, evolves_columns, readable_fields
 from paimon_py.files.row_ids import RowIds
 from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
 from paimon_py.formats.parts import Parts
@@ -69,6 +69,8 @@ class FileReader:
         asks_ids = not file_schema.primary_keys and any(field.id in TRACKED_IDS for field in read_fields)
         self._ids = RowIds(file, self._place, read_fields) if asks_ids else None
         self._evolution = Evolution(self._fields, read_fields, constants)
+        if evolves_columns(file_schema):  # a condition speaks of the newest values of a column: of what is read here
+            self._fields = self._evolution.sources
         self._by_page = by_page
 
     def parts(self, predicate: Predicate | None, rows: BitMap | None) -> Parts | None:
@@ -108,9 +110,9 @@ class FileReader:
             SchemaError: a stored value has no meaning in the type its column has now.
             UnsupportedError: the format, a type, or a cast that is not handled.
         """
-        if _lacks_columns(self._file, self._file_schema):
+        if _lacks_columns(self._file, self._file_schema) and not evolves_columns(self._file_schema):
             message = f"{self._path} holds only some columns of its rows"
-            raise UnsupportedError(message, feature="data-evolution.enabled", path=self._path)
+            raise UnsupportedError(message, feature=DATA_EVOLUTION, path=self._path)
         pieces = self._positions(batch_rows=batch_rows, predicate=predicate, rows=rows, meter=meter)
         if self._ids is None:
             yield from pieces

@@ -5,7 +5,7 @@ Source: format.md §8, §9, §12.1; Java `RollingFileWriter`, `KeyValueDataFileW
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -53,6 +53,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
         modes: statistics wanted of each of `fields`; `key_mode`: of the key.
         indexes: file indexes wanted; they go into the manifest entry up to `index_limit_bytes`, else into a file.
         is_changelog: whether files hold changes: named so, and a key may occur more than once.
+        is_part: whether files hold some columns of rows that other files hold the rest of.
     """
 
     fields: tuple[Field, ...]
@@ -70,6 +71,7 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     indexes: tuple[IndexColumn, ...] = ()
     index_limit_bytes: int = 500
     is_changelog: bool = False
+    is_part: bool = False
 
     @property
     def holds_row_ids(self) -> bool:
@@ -132,6 +134,26 @@ def file_layout(
         index_limit_bytes=options.get_memory("file-index.in-manifest-threshold"),
     )
     return _with_modes(layout, schema, modes)
+
+
+def whole_layout(schema: TableSchema, *, source: FileSource, columns: Container[str] | None = None) -> FileLayout:
+    """The layout of files of any size that hold all of some rows, where columns may lie in several files.
+
+    Args:
+        columns: hold these columns of the rows only; None: all.
+
+    Raises: as `file_layout`.
+    """
+    fields = tuple(field for field in schema.fields if columns is None or field.name in columns)
+    layout = file_layout(msgspec.structs.replace(schema, fields=fields), source=source)
+    names = {field.name for field in fields}
+    return msgspec.structs.replace(
+        layout,
+        is_part=columns is not None,
+        target_size_bytes=_ANY_ROWS,
+        target_rows=_ANY_ROWS,
+        indexes=tuple(index for index in layout.indexes if index.column in names),
+    )
 
 
 def changelog_layout(schema: TableSchema, *, level: int = 0) -> FileLayout:
@@ -369,6 +391,7 @@ class _OpenFile:
         values = bounds[len(bounds) - len(layout.fields) :]
         low, high = self._key_range()
         low_number, high_number = self._numbers(first_sequence)
+        names = tuple(field.name for field in layout.fields)
         return DataFile(
             name=self.name,
             size_bytes=size_bytes,
@@ -385,7 +408,7 @@ class _OpenFile:
             delete_row_count=self._deletes,
             source=layout.source,
             external_path=self.external_path,
-            write_columns=tuple(field.name for field in layout.fields) if layout.holds_row_ids else None,
+            write_columns=names if layout.holds_row_ids or layout.is_part else None,
         )
 
     def _numbers(self, first_sequence: int) -> tuple[int, int]:

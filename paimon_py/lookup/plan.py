@@ -239,7 +239,7 @@ class LookupPlanner:
             visible = visible & (entries.level > 0)
         if not visible.all():
             entries = entries.take(np.flatnonzero(visible))
-        prune.check_entries(entries, self._root.schemas.get)
+        prune.check_entries(entries, self._schema, self._root.schemas.get)
         return entries
 
     def _manifests(self, files: Sequence[ManifestFile], asked: AskedKeys) -> Mask:

@@ -11,7 +11,8 @@ from paimon_py.commit.changes import BucketChanges, Changes, Edit
 from paimon_py.commit.commit import commit
 from paimon_py.commit.request import CommitRequest
 from paimon_py.commit.rounds import ROUNDS, on_latest
-from paimon_py.errors import SnapshotExpiredError
+from paimon_py.errors import SnapshotExpiredError, UnsupportedError
+from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.maintain.expired import RemovedEntries
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
@@ -33,6 +34,7 @@ def remove_unexisting_files(
     Cost: a stat for each data file of the latest snapshot, two for those that are missing.
     Raises:
         CommitConflictError, CommitRetriesExhaustedError, CommitUnknownError: see `commit`.
+        UnsupportedError: of some rows only some columns are missing.
         StorageError, CorruptionError: the store failed, or metadata cannot be read; nothing was changed.
     """
 
@@ -60,9 +62,28 @@ def _removed(
     rows = sum(entry.file.row_count for entry in missing)
     if dry_run or not missing:
         return RemovedEntries(paths=paths, rows=rows, dry_run=dry_run)
+    if evolves_columns(schema):
+        _require_whole_rows(entries, missing)
     changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=_without(missing), branch=root.branch)
     done = commit(root, schema, changes, CommitRequest(is_new=True))
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
+
+
+def _require_whole_rows(entries: Sequence[ManifestEntry], missing: Sequence[ManifestEntry]) -> None:
+    """Refuse to leave rows of which some columns are there.
+
+    Raises: UnsupportedError
+    """
+    gone = {entry.file.name for entry in missing}
+    lost = {(entry.partition, entry.file.first_row_id) for entry in missing}
+    left = [one for one in entries if (one.partition, one.file.first_row_id) in lost and one.file.name not in gone]
+    if left:
+        raise UnsupportedError(
+            f"nothing was removed: file {left[0].file.name} holds other columns of rows whose files are missing, and"
+            " their deletion vector may name one of these; roll back to a snapshot that has them, or drop the"
+            " partition",
+            feature=f"removing some columns of rows ({DATA_EVOLUTION})",
+        )
 
 
 def _missing(files: TableFiles, entries: Sequence[ManifestEntry], tally: Tally) -> list[ManifestEntry]:

@@ -186,6 +186,13 @@ class BucketFiles:
         reader = FileReader(self.table.store, self.path(file), file, written, fields, known=self._known)
         return (batch for _, batch in reader.positions())
 
-    def matching(self, file: DataFile, predicate: Predicate) -> Answer:
-        """The rows of a data file that may match by its file indexes. See `files.file_index.matching`."""
-        return matching(self.table.store, self.path(file), file, self.schema_of(file).fields, predicate)
+    def matching(self, file: DataFile, predicate: Predicate, read: Sequence[Field] | None = None) -> Answer:
+        """The rows of a data file that may match by its file indexes. See `files.file_index.matching`.
+
+        `read`: the columns that are read from this file, others not; None: all.
+        """
+        fields = self.schema_of(file).fields
+        if read is not None:
+            ids = {field.id for field in read}
+            fields = tuple(field for field in fields if field.id in ids)
+        return matching(self.table.store, self.path(file), file, fields, predicate)

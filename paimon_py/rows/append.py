@@ -29,12 +29,13 @@ from paimon_py.files.alive import Living, living
 from paimon_py.files.physical import with_row_ids
 from paimon_py.formats.base import empty_rows
 from paimon_py.metadata.bucket_files import TableFiles
-from paimon_py.metadata.deletion_files import DeletionWriter, read_deletions
+from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
 from paimon_py.rows.evaluation import Evaluated, RowCounts
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
+from paimon_py.rows.renewed_vectors import renewed_vectors
 from paimon_py.rows.rules import keeps_deletion_vectors
 from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
@@ -348,7 +349,9 @@ class AppendRows:
         total = files[0].split.total_buckets
         gone = [each for each in files if each.is_empty or not self._marks]
         marked = {each.file.name: each.changed for each in files if self._marks and not each.is_empty}
-        old, new = self._renewed(bucket, {each.file.name for each in gone}, marked, known, with_buckets=total > 0)
+        lost = {each.file.name for each in gone}
+        old, new = renewed_vectors(self._files, bucket, lost, marked, known, with_buckets=total > 0)
+        self._made += new
         return BucketChanges(
             partition=partition,
             bucket=number,
@@ -359,36 +362,6 @@ class AppendRows:
                 added_index=new,
             ),
         )
-
-    def _renewed(
-        self,
-        bucket: Bucket,
-        gone: set[str],
-        marked: dict[str, DeletionVector],
-        known: BucketDeletions,
-        *,
-        with_buckets: bool,
-    ) -> tuple[tuple[IndexEntry, ...], tuple[IndexEntry, ...]]:
-        """The index files of a bucket that go, and those that come."""
-        touched = gone | marked.keys()
-        old = [
-            entry
-            for entry in known.index
-            if with_buckets or any(part.data_file in touched for part in entry.deletion_vectors or ())
-        ]
-        held = {part.data_file for entry in old for part in entry.deletion_vectors or ()}
-        if not marked and not held & gone:
-            return (), ()
-        places = {name: place for name, place in known.places.items() if name in held - gone}
-        vectors = dict(read_deletions(self._root.files, places))
-        for name, vector in marked.items():
-            vectors[name] = vectors[name].union(vector) if name in vectors else vector
-        if not vectors:
-            return tuple(old), ()
-        writer = DeletionWriter(self._files.bucket(*bucket))
-        new = [writer.write(vectors)] if with_buckets else writer.write_rolling(vectors)
-        self._made += new
-        return tuple(old), tuple(new)
 
 
 def _replaced(batch: pa.RecordBatch, places: Ints, new: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from paimon_py.errors import UsageError
+from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
@@ -20,6 +21,19 @@ _REMOVING = {
 }
 
 
+def check_one_process(schema: TableSchema, verb: str) -> None:
+    """Refuse to change rows in other processes where files of the same rows must come from one.
+
+    Raises: UnsupportedError
+    """
+    if evolves_columns(schema):
+        raise UnsupportedError(
+            f"{verb} does not change rows of tables with {DATA_EVOLUTION} yet; the verb of the table itself does, in"
+            " this process",
+            feature=f"{verb} with {DATA_EVOLUTION}",
+        )
+
+
 def check_deletable(schema: TableSchema) -> None:
     """Refuse to delete rows where a row of kind −D does not remove its key.
 
@@ -28,6 +42,12 @@ def check_deletable(schema: TableSchema) -> None:
         UsageError: its merge engine has no deletes, or its options ignore them.
     """
     _check_both(schema)
+    if evolves_columns(schema) and not keeps_deletion_vectors(schema):
+        raise UnsupportedError(
+            f"rows of a table with {DATA_EVOLUTION} die by deletion vectors alone, and it was made without"
+            " 'deletion-vectors.enabled' = 'true'",
+            feature="deletes without deletion vectors",
+        )
     if not schema.primary_keys:
         return
     options = Options(schema.options)
@@ -89,6 +109,11 @@ def check_assigned(schema: TableSchema, names: Iterable[str], verb: str) -> None
             " whether a row is there"
         )
     fixed = [name for name in wanted if name in schema.primary_keys or name in schema.partition_keys]
+    if fixed and evolves_columns(schema):
+        raise UsageError(
+            f"{verb} cannot set {', '.join(map(repr, fixed))}: in a table with {DATA_EVOLUTION} no row moves to another"
+            " partition; delete the row and write a new one"
+        )
     if fixed and schema.primary_keys:
         shown = ", ".join(map(repr, fixed))
         way_out = "upsert without on=" if verb == "upsert" else "delete the row and write a new one"

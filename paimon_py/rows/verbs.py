@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,19 +18,22 @@ from paimon_py.expr.arrow import prepare
 from paimon_py.expr.bind import all_of, any_of, bind, predicate_of
 from paimon_py.expr.predicate import Constant, Predicate, col
 from paimon_py.expr.split import columns_of
-from paimon_py.files.physical import with_row_ids
+from paimon_py.files.physical import evolves_columns, with_row_ids
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.append import AppendRows
+from paimon_py.rows.by_row_id import RowValues, SetRows
 from paimon_py.rows.clauses import MergeClauses, clauses_of, join_keys
+from paimon_py.rows.column_rows import ColumnRows, ColumnWork
 from paimon_py.rows.decide import DeleteWhere, Operation, UpdateWhere
 from paimon_py.rows.evaluation import Evaluate, Evaluated, Evaluation
 from paimon_py.rows.keyed import KeyedRows
 from paimon_py.rows.merging import MergeBlock
 from paimon_py.rows.result import RowsResult, of_earlier
 from paimon_py.rows.rules import check_assigned, check_deletable, check_updatable
+from paimon_py.rows.same_cells import require_same_cells
 from paimon_py.rows.source import Source
-from paimon_py.rows.values import Scope, assignments
+from paimon_py.rows.values import Assignment, Scope, assignments
 from paimon_py.scan.split import Split
 from paimon_py.spec.commit_label import CommitLabel
 from paimon_py.spec.options import Options
@@ -51,6 +55,7 @@ class Work(NamedTuple):
         name: what the snapshot says that was done.
         alone: there is one pass only.
         passes: how many passes there are.
+        sets, needs: of a table whose rows may have their columns in several files, see `ColumnWork`.
     """
 
     predicate: Predicate | None
@@ -58,6 +63,8 @@ class Work(NamedTuple):
     name: str
     alone: bool = True
     passes: int = 1
+    sets: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset()
 
 
 def once(root: TableRoot, schema: TableSchema, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
@@ -119,8 +126,9 @@ def update_work(schema: TableSchema, where: Predicate | str, values: Mapping[str
     scope = Scope(schema.fields)
     found = assignments(schema.fields, values, scope)
     predicate = _bound(schema, where, "update")
-    operation = UpdateWhere(prepare(predicate), columns_of(predicate), schema, found, scope)
-    return Work(predicate, lambda: [operation], "UPDATE")
+    sets, needs = columns_set(schema, [found], lambda names: names)
+    operation = UpdateWhere(prepare(predicate), columns_of(predicate), written_columns(schema, sets), found, scope)
+    return Work(predicate, lambda: [operation], "UPDATE", sets=sets, needs=needs)
 
 
 @contextmanager
@@ -144,10 +152,60 @@ def merge_work(
         apart = clauses.unmatched_where
         predicate = None if apart == Constant(True) else reach(schema, source, keys)
         predicate = None if predicate is None else any_of([predicate, apart])
-        blocks = lambda: (MergeBlock(schema, clauses, source, number) for number in range(source.blocks))  # noqa: E731
-        yield Work(predicate, blocks, "MERGE", alone=source.blocks == 1, passes=source.blocks)
+        setting = [each.values for each in (*clauses.matched, *clauses.unmatched) if each.values is not None]
+        sets, needs = columns_set(schema, setting, clauses.both.target_columns)
+        shown = written_columns(schema, sets)
+        blocks = lambda: (MergeBlock(shown, clauses, source, number) for number in range(source.blocks))  # noqa: E731
+        alone, count = source.blocks == 1, source.blocks
+        yield Work(predicate, blocks, "MERGE", alone=alone, passes=count, sets=sets, needs=needs)
     finally:
         source.close()
+
+
+def columns_set(
+    schema: TableSchema,
+    clauses: Sequence[Sequence[Assignment]],
+    meant: Callable[[frozenset[str]], frozenset[str]],
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The columns that clauses set, in order, and those that the values are made from or that some clause keeps.
+
+    `meant`: the columns of the table among names in a value.
+    """
+    each = [{one.field.name for one in values} for values in clauses]
+    sets = frozenset().union(*each)
+    needs = {name for own in each for name in sets - own}
+    for one in itertools.chain.from_iterable(clauses):
+        needs |= set(schema.names) if one.names is None else meant(one.names)
+    return tuple(name for name in schema.names if name in sets), frozenset(needs)
+
+
+def written_columns(schema: TableSchema, sets: Sequence[str]) -> TableSchema:
+    """The columns that an operation writes of the rows that it updates."""
+    if not evolves_columns(schema):
+        return schema
+    return msgspec.structs.replace(schema, fields=tuple(field for field in schema.fields if field.name in sets))
+
+
+def update_rows(
+    root: TableRoot, schema: TableSchema, data: object, snapshot_id: int | None, label: CommitLabel,
+    progress: Progress | None = None,
+) -> RowsResult:  # fmt: skip
+    """Set columns of rows that are found by their ids. `snapshot_id`: the state that the values were made from."""
+    check_progress(progress)
+    check_updatable(schema, "update_rows")
+    read = None if snapshot_id is None else root.snapshots.get(snapshot_id)
+    given = RowValues.of(schema, data)
+    check_assigned(schema, given.names, "update_rows")
+    predicate = bind(given.reach, with_row_ids(schema).fields)
+    work = Work(predicate, lambda: [SetRows(given)], "UPDATE", sets=given.names)
+    plain = evaluator(root, schema, work, progress)
+
+    def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        if read is not None:
+            require_same_cells(root, schema, given, read, snapshot)
+        return plain(snapshot, splits)
+
+    return run(root, schema, work, evaluate, label=label)
 
 
 def upsert(
@@ -191,6 +249,9 @@ def evaluator(root: TableRoot, schema: TableSchema, work: Work, progress: Progre
         tally = Tally(progress, count, "rows", steps=3, attempt=next(attempts))
         if schema.primary_keys:
             return KeyedRows(root, request, schema, passes, tally).evaluate(snapshot, splits)
+        if evolves_columns(schema):
+            columns = ColumnWork(work.predicate, passes, work.sets, work.needs)
+            return ColumnRows(root, schema, columns, alone=work.alone, tally=tally).evaluate(snapshot, splits)
         rows = AppendRows(root, schema, work.predicate, passes, alone=work.alone, tally=tally)
         return rows.evaluate(snapshot, splits)
 

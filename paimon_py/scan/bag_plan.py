@@ -1,7 +1,7 @@
 """Plan the difference of two states of a table without a primary key: files that only one of them has, by partition.
 
-Files that both states have with the same dead rows are not read. The others are compared by partition, since a rescale
-moves rows to other buckets.
+Files that both states have with the same dead rows are not read; where other files hold columns of the same rows, these
+must be the same, too. The others are compared by partition, since a rescale moves rows to other buckets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from paimon_py.files.physical import evolves_columns
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Skipped
 from paimon_py.scan.plan import Packing, PlanOrigin, splits_of
@@ -21,7 +23,7 @@ from paimon_py.scan.split import Compared, Split
 from paimon_py.spec.snapshot import Snapshot
 
 _WHOLE = Packing(target_bytes=1 << 62, open_file_bytes=1)
-_Key = tuple[bytes, int, str, object]
+_Key = tuple[bytes, int, str, object, frozenset[str]]
 
 
 def plan_bags(root: TableRoot, request: Request, ends: Ends) -> Planned:
@@ -53,13 +55,18 @@ class _Files:
         self._entries = self.planner.candidates()
         self._deletions = deletions_of(root, request.schema, snapshot)
         entries = self._entries
-        partitions = entries.partitions().to_pylist()
-        self.keys: list[_Key] = [
-            (partition, bucket, name, self._deletions.get((partition, bucket), {}).get(name))
-            for partition, bucket, name in zip(
-                partitions, entries.bucket.tolist(), entries.names().to_pylist(), strict=True
-            )
-        ]
+        partitions, names = entries.partitions().to_pylist(), entries.names().to_pylist()
+        beside = [frozenset((name,)) for name in names]
+        if evolves_columns(request.schema):
+            for files in row_ranges(entries).files():
+                together = frozenset(names[at] for at in files)
+                for at in files:
+                    beside[at] = together
+        self.keys: list[_Key] = []
+        for partition, bucket, name, together in zip(partitions, entries.bucket.tolist(), names, beside, strict=True):
+            places = self._deletions.get((partition, bucket), {})
+            dead = frozenset((each, places[each]) for each in together if each in places)
+            self.keys.append((partition, bucket, name, dead, together))
         self._place = PlanOrigin(
             snapshot_id=snapshot.id, schema_id=request.schema.id, deletions=self._deletions, branch=root.branch
         )

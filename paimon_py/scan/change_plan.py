@@ -148,7 +148,7 @@ class _Planner:
         return self._planned(entries, len(entries), snapshot.id, snapshot.id - 1)
 
     def _planned(self, entries: EntryColumns, total: int, last: int, since: int) -> Planned:
-        prune.check_entries(entries, self._root.schemas.get)
+        prune.check_entries(entries, self._schema, self._root.schemas.get)
         entries, pushed = self._pruned(entries)
         grouped = change_sections(entries, indexed=self._asks_indexes)
         place = PlanOrigin(snapshot_id=last, schema_id=self._schema.id, since=since, branch=self._root.branch)

@@ -17,9 +17,9 @@ from paimon_py.errors import SnapshotExpiredError, SnapshotNotFoundError, TableN
 from paimon_py.metadata.branches import FALLBACK, PRIMARY
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.ends import Ends
+from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.measure import ScanMeter
 from paimon_py.scan.plan_snapshot import Planned
-from paimon_py.scan.read import Foreseen
 from paimon_py.scan.request import Request
 from paimon_py.scan.scan import Scan
 from paimon_py.scan.split import Split

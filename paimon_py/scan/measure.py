@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from paimon_py.files.meter import Meter
 from paimon_py.scan.explain import Analysis, RowGroups
-from paimon_py.scan.read import Foreseen
+from paimon_py.scan.foreseen import Foreseen
 
 
 class ScanMeter(Meter):

@@ -18,6 +18,7 @@ from paimon_py.codec.manifest.columns import ABSENT, EntryColumns, file_source
 from paimon_py.lsm.intervals import runs_of, sections_of
 from paimon_py.lsm.order import dense_ranks
 from paimon_py.lsm.runs import SortedRun, oldest_first
+from paimon_py.metadata.row_ranges import RowRanges
 from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.layout import MAIN_BRANCH
@@ -55,13 +56,15 @@ class Grouped(msgspec.Struct, frozen=True):
 
     `files[i]` belongs to entry i. `sections`: file numbers per run, oldest run first, per section, sections in order of
     partition, bucket and then key (append tables: of writing). `groups[i]`: the bucket that section i belongs to.
-    `keyed`: whether rows have keys, so that a run may hold deletes.
+    `keyed`: whether rows have keys, so that a run may hold deletes. `aligned`: files of a section hold columns of the
+    same rows.
     """
 
     files: list[DataFile]
     sections: list[list[list[int]]]
     groups: list[int]
     keyed: bool
+    aligned: bool = False
 
 
 def append_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
@@ -73,6 +76,13 @@ def append_sections(entries: EntryColumns, *, indexed: bool = False) -> Grouped:
     order = np.lexsort((entries.min_sequence, group))
     files = data_files(entries, indexed=indexed)
     return Grouped(files, [[[file]] for file in order.tolist()], group[order].tolist(), False)
+
+
+def aligned_sections(entries: EntryColumns, ranges: RowRanges, *, indexed: bool = False) -> Grouped:
+    """Sections of a table whose rows may have their columns in several files: the files of the same rows."""
+    group = _groups(entries)[ranges.first_entries].tolist() if len(ranges) else []
+    sections = [[[file] for file in files] for files in ranges.files()]
+    return Grouped(data_files(entries, indexed=indexed), sections, group, False, aligned=True)
 
 
 def settled(entries: EntryColumns) -> Mask:
@@ -289,7 +299,7 @@ def _by_group(grouped: Grouped, wanted: Sequence[bool] | None) -> Iterator[list[
 def _section(grouped: Grouped, number: int) -> Section:
     runs = tuple(tuple(grouped.files[file] for file in run) for run in grouped.sections[number])
     raw = not grouped.keyed or (len(runs) == 1 and all(file.delete_row_count == 0 for file in runs[0]))
-    return Section(runs=runs, raw=raw)
+    return Section(runs=runs, raw=raw, aligned=grouped.aligned)
 
 
 def _packed(sections: Iterable[Section], packing: Packing) -> Iterator[list[Section]]:

@@ -15,10 +15,12 @@ from paimon_py.codec.partition_choice import PartitionChoice
 from paimon_py.expr.predicate import Predicate
 from paimon_py.expr.prune import Bounds
 from paimon_py.expr.split import split_conjuncts
+from paimon_py.files.physical import evolves_columns
 from paimon_py.lsm.engines import combines_rows
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.entry_filter import EntryFilter
 from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.row_ranges import row_ranges
 from paimon_py.scan import prune_entries as prune
 from paimon_py.scan.explain import Pushed, Skipped
 from paimon_py.scan.plan import (
@@ -26,6 +28,7 @@ from paimon_py.scan.plan import (
     Grouped,
     Packing,
     PlanOrigin,
+    aligned_sections,
     append_sections,
     keyed_sections,
     settled,
@@ -33,6 +36,7 @@ from paimon_py.scan.plan import (
     splits_of,
     with_bounds,
 )
+from paimon_py.scan.prune_ranges import RangePruner
 from paimon_py.scan.read import exact_rows
 from paimon_py.scan.request import Request
 from paimon_py.scan.split import Section, Split
@@ -147,7 +151,8 @@ class SnapshotPlanner:
         """A split for every section. Engines that combine rows make values of which no file's statistics know."""
         entries, grouped, wanted = self._chosen()
         planned = self._pack(entries, grouped, wanted, Packing(target_bytes=0, open_file_bytes=1))
-        most = 1 if self._schema.primary_keys and combines_rows(self._schema) else len(entries)
+        combines = self._schema.primary_keys and combines_rows(self._schema)
+        most = 1 if combines or grouped.aligned else len(entries)
         sections = [runs for number, runs in enumerate(grouped.sections) if wanted is None or wanted[number]]
         files = tuple(tuple(file for run in runs for file in run) if len(runs) <= most else () for runs in sections)
         bounds = prune.bounds_of(entries, field, self._root.schemas.get)
@@ -186,7 +191,7 @@ class SnapshotPlanner:
         entries = self._root.manifests.live_entries(self._snapshot, EntryFilter(manifests=self._manifests))
         self._total = len(entries)
         entries = self._drop(entries, entries.bucket != POSTPONE_BUCKET, "uncompacted")
-        prune.check_entries(entries, self._root.schemas.get)
+        prune.check_entries(entries, schema, self._root.schemas.get)
         if skips_level_zero(schema, every_level=self._every_level):
             entries = self._drop(entries, entries.level > 0, "uncompacted")
         if self._files is not None:
@@ -228,6 +233,8 @@ class SnapshotPlanner:
         file would wrongly stand for, so it goes only together with them. Where keys are unique every file is a section.
         Engines that combine rows make values of which no file's statistics know, so such a section stays.
         """
+        if evolves_columns(self._schema):
+            return self._aligned(entries)
         may = self._stats_mask(entries)
         if not self._schema.primary_keys:
             kept = entries if may is None else self._drop(entries, may, "stats")
@@ -241,6 +248,21 @@ class SnapshotPlanner:
         gone = sum(len(run) for runs, keep in zip(grouped.sections, wanted, strict=True) if not keep for run in runs)
         self._counts["stats"] = gone
         return entries, self._by_index(entries, grouped, wanted), wanted
+
+    def _aligned(self, entries: EntryColumns) -> tuple[EntryColumns, Grouped, list[bool] | None]:
+        """The files of the same rows together: either all of them go, or none."""
+        ranges = row_ranges(entries)
+        grouped = aligned_sections(entries, ranges, indexed=self._asks_indexes)
+        if self._predicate is None or not len(entries):
+            return entries, grouped, None
+        pruner = RangePruner(entries, ranges, self._predicate, self._schema, self._root.schemas.get)
+        may = pruner.by_statistics()
+        self._counts["stats"] = int(ranges.counts[~may].sum())
+        if self._asks_indexes:
+            found = pruner.by_index(self._root.files)
+            self._counts["index"] = int(ranges.counts[may & ~found].sum())
+            may &= found
+        return entries, grouped, may.tolist()
 
     def _by_index(self, entries: EntryColumns, grouped: Grouped, wanted: list[bool]) -> Grouped:
         """The wanted sections without files that cannot match by their indexes, where no other run has their keys."""

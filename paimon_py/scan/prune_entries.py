@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.binary_row import decode_at
@@ -26,10 +27,18 @@ from paimon_py.expr.prune import Bounds, may_match
 from paimon_py.expr.split import columns_of
 from paimon_py.files.cast import cast
 from paimon_py.files.file_index import matching
-from paimon_py.files.physical import ROW_ID_FIELD, TRACKED_FIELDS, TRACKED_IDS, bounded_fields
+from paimon_py.files.physical import (
+    DATA_EVOLUTION,
+    ROW_ID_FIELD,
+    TRACKED_FIELDS,
+    TRACKED_IDS,
+    bounded_fields,
+    evolves_columns,
+)
 from paimon_py.files.stats_evolution import evolved_bounds
 from paimon_py.scan.plan import data_files
 from paimon_py.scan.request import FileChoice
+from paimon_py.spec.file_rules import FORMATS
 from paimon_py.spec.schema import ROW_ID, TableSchema
 from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
@@ -41,11 +50,14 @@ _MAX_PINNED = 1000
 _UNSAFE_HASHES = (Root.FLOAT, Root.DOUBLE)
 
 
-def check_entries(entries: EntryColumns, schema_of: SchemaOf) -> None:
-    """Refuse files that need a feature which is not built.
+def check_entries(entries: EntryColumns, schema: TableSchema, schema_of: SchemaOf) -> None:
+    """Refuse files that need a feature which is not built. `schema`: of the table.
 
     Raises: UnsupportedError naming it.
     """
+    evolves = evolves_columns(schema)
+    if evolves:
+        _check_formats(entries)
     if not entries.knows("write_columns"):
         return
     codes, lists = entries.lists("write_columns")
@@ -53,10 +65,24 @@ def check_entries(entries: EntryColumns, schema_of: SchemaOf) -> None:
         if names is None:
             continue
         for number in distinct_integers(entries.schema_id[codes == code]).tolist():
-            if set(names) - _IDS != set(schema_of(number).names):
+            known, found = set(schema_of(number).names), set(names)
+            if (evolves and not found <= known) or (not evolves and found - _IDS != known):
                 rows = np.flatnonzero((codes == code) & (entries.schema_id == number))
-                name, feature = entries.take(rows[:1]).names()[0].as_py(), "data-evolution.enabled"
+                name = entries.take(rows[:1]).names()[0].as_py()
+                unknown = f"columns that its schema does not have, {sorted(found - known)}"
+                feature = unknown if evolves else DATA_EVOLUTION
                 raise UnsupportedError(f"data file {name} needs {feature}, which is not supported", feature=feature)
+
+
+def _check_formats(entries: EntryColumns) -> None:
+    """Refuse files that hold one column in a format of its own, such as `.blob` and `.vector.lance`."""
+    names = entries.names()
+    kinds = pc.struct_field(pc.extract_regex(names, r"\.(?P<kind>(?:vector\.)?[^.]*)$"), "kind")
+    other = names.filter(pc.invert(pc.fill_null(pc.is_in(kinds, value_set=pa.array(FORMATS)), False)))
+    if len(other):
+        name = other[0].as_py()
+        feature = f"files of the kind {name.partition('.')[2]!r}"
+        raise UnsupportedError(f"data file {name} needs {feature}, which are not supported", feature=feature)
 
 
 def choice_mask(entries: EntryColumns, files: FileChoice) -> Mask:
@@ -152,6 +178,8 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
 
     Cost: one pass per distinct (schema, list of columns with statistics).
     """
+    if field.id == ROW_ID_FIELD.id:
+        return _id_bounds(entries)
     codes, lists = _bounded(entries)
     shapes = entries.schema_id * max(1, len(lists)) + codes
     nothing = pa.nulls(0, to_arrow_type(field.type))
@@ -161,7 +189,8 @@ def bounds_of(entries: EntryColumns, field: Field, schema_of: SchemaOf) -> Bound
         rows = np.flatnonzero(shapes == shape)
         written = schema_of(number)
         covered = bounded_fields(written, lists[code])
-        found = evolved_bounds(entries.take(rows), covered, written.fields, [field]).get(field.name)
+        wanted = [] if field.id in TRACKED_IDS else [field]
+        found = evolved_bounds(entries.take(rows), covered, written.fields, wanted).get(field.name)
         blank = pa.nulls(len(rows), nothing.type)
         counts = pa.nulls(len(rows), pa.int64()) if found is None or found.null_count is None else found.null_count
         parts.append((blank, blank, counts) if found is None else (found.min, found.max, counts))

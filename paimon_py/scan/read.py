@@ -37,6 +37,8 @@ from paimon_py.lsm.runs import SortedRun, ages_are_disjoint
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
+from paimon_py.scan.aligned_rows import AlignedRows
+from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
@@ -44,7 +46,7 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import VALUE_KIND, TableSchema
+from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
@@ -109,22 +111,10 @@ def count_split(root: TableRoot, request: Request, split: Split, most: int | Non
 
 def exact_rows(split: Split, section: Section) -> int | None:
     """How many rows a section of a split holds; None if metadata do not say."""
-    places = [split.deletions[file.name] for file in section.files if file.name in split.deletions]
+    places = [split.deletions[file.name] for file in section.counted if file.name in split.deletions]
     if not section.raw or any(place.cardinality is None for place in places):
         return None
-    return sum(file.row_count - split.dead_rows(file.name) for file in section.files)
-
-
-class Foreseen(msgspec.Struct, frozen=True):
-    """What reading a split takes and leaves, as far as indexes and footers tell.
-
-    `index_files` and `index_rows`: files, and rows of all files, that indexes leave out. `parts`: the row groups or
-    stripes of every file that will be opened.
-    """
-
-    index_files: int
-    index_rows: int
-    parts: tuple[Parts, ...]
+    return sum(file.row_count - split.dead_rows(file.name) for file in section.counted)
 
 
 def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
@@ -144,6 +134,8 @@ def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
 
 def _count(root: TableRoot, request: Request, split: Split, most: int | None) -> int:
     bare = msgspec.structs.replace(request, columns=())
+    if request.predicate is not None and SEQUENCE_NUMBER in columns_of(request.predicate):
+        bare = request  # what the numbers are depends on the columns, where these lie in several files
     total = 0
     compared = split.compared is not None
     for batch in read_split(root, bare, split) if compared else _SplitReader(root, bare, split).batches():
@@ -173,6 +165,7 @@ class _SplitReader:
         self._store = self._ahead if meter is None else meter.watch(self._ahead)
         stored = TableFiles(root, without_row_ids(schema), self._store)
         self._files = stored.bucket(split.partition, split.bucket)
+        self._rows = AlignedRows(self._files, request, meter)
         self._fields = request.read_fields
         self._kinds: tuple[Field, ...] = ()
         if schema.primary_keys and (request.kinds or split.since is not None):
@@ -193,14 +186,23 @@ class _SplitReader:
 
     def _opened(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit spares them."""
-        return section.files if self._stored_fields(section) else ()
+        fields = self._stored_fields(section)
+        if section.aligned:
+            return self._rows.opened(section, fields)
+        return section.files if fields else ()
 
     def foreseen(self) -> Foreseen:
         """What `batches` would do, section by section as there."""
         index_files = index_rows = 0
-        parts = []
+        parts: list[Parts] = []
         for section in self._split.sections:
             fields = self._stored_fields(section)
+            if section.aligned:
+                with self._present():
+                    found = self._rows.foreseen(section, fields, self._dead)
+                index_files, index_rows = index_files + found.index_files, index_rows + found.index_rows
+                parts += found.parts
+                continue
             for file in section.files if fields else ():
                 asked = self._asked_of(section, file)
                 if asked.rows is not None:
@@ -209,8 +211,8 @@ class _SplitReader:
                     if not asked.rows:
                         continue
                 with self._present():
-                    found = self._reader(file, fields).parts(asked.predicate, asked.rows)
-                parts += [] if found is None else [found]
+                    read = self._reader(file, fields).parts(asked.predicate, asked.rows)
+                parts += [] if read is None else [read]
         return Foreseen(index_files, index_rows, tuple(parts))
 
     def _living(self, section: Section) -> Iterator[pa.RecordBatch]:
@@ -218,6 +220,9 @@ class _SplitReader:
         fields = self._stored_fields(section)
         if not fields:
             yield from self._uncolumned(section)
+        elif section.aligned:
+            with self._present():
+                yield from self._rows.read(section, fields, self._dead, self._raw_rows)
         elif section.raw:
             yield from self._run(section, fields, section.files, self._raw_rows)
         elif len(section.runs) == 1:
@@ -239,7 +244,7 @@ class _SplitReader:
     def _uncolumned(self, section: Section) -> Iterator[pa.RecordBatch]:
         if self._meter is not None:
             self._meter.files_by_metadata += len(section.files)
-        for file in section.files:
+        for file in section.counted:
             yield empty_rows(file.row_count - len(self._dead.get(file.name, ())))
 
     def _merged(self, section: Section, fields: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import prepare
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER
 
 RowIdList = Sequence[int] | range
+_PIECE = 1 << 20
 _WAY = "row_ids takes a list of whole numbers from 0, or a range"
 
 
@@ -65,6 +68,20 @@ def _has_row_id(ids: Ints) -> Predicate:
         return col(ROW_ID) < 0
     is_run = len(ids) > 1 and int(ids.max()) - int(ids.min()) == len(ids) - 1 and len(np.unique(ids)) == len(ids)
     return col(ROW_ID).between(int(ids.min()), int(ids.max())) if is_run else col(ROW_ID).isin(ids.tolist())
+
+
+def rows_with_ids(condition: Predicate, first: int, count: int) -> BitMap:
+    """The positions of rows whose ids meet a condition; the ids run from `first` on.
+
+    Shapes: `condition` — bound, and of `_ROW_ID` alone.
+    Cost: 10 ns a row.
+    """
+    mask, found = prepare(condition), BitMap()
+    for start in range(0, count, _PIECE):
+        ids = np.arange(first + start, first + min(start + _PIECE, count), dtype=np.int64)
+        flags = numpy_values(mask(pa.RecordBatch.from_arrays([from_numpy(ids, pa.int64())], names=[ROW_ID])))
+        found.update((np.flatnonzero(flags) + start).astype(np.uint32))
+    return found
 
 
 def in_order_of(ids: Ints, rows: pa.Table, names: Sequence[str], limit: int | None) -> Iterator[pa.RecordBatch]:

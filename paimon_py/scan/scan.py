@@ -20,12 +20,13 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
 from paimon_py.scan.ends import Ends
 from paimon_py.scan.explain import Analysis, Explanation
+from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.given_options import with_options
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
 from paimon_py.scan.projection import Projection, listed_names, projection_of
-from paimon_py.scan.read import RAW_BATCH_ROWS, Foreseen, count_split, foresee, read_split
+from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, joined
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
 from paimon_py.scan.rows import Rows, row_count

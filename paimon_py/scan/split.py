@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from paimon_py.spec.bounds import BucketNumber, Count
-from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.data_file import DataFile, anchor_of
 from paimon_py.spec.layout import MAIN_BRANCH
 from paimon_py.spec.manifest import DeletionPlace
 from paimon_py.spec.travelling import Travelling
@@ -20,16 +20,23 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Files of one bucket whose key ranges touch no other section.
 
     `runs`: sorted runs, oldest first; files of a run do not overlap. `raw`: the rows of the files are the rows of the
-    table: one run and no −U or −D. In append tables every file is a section of its own.
+    table: one run and no −U or −D. In append tables every file is a section of its own. `aligned`: each run is a file
+    with some columns of the same rows.
     """
 
     runs: tuple[Run, ...]
     raw: bool
+    aligned: bool = False
 
     @property
     def files(self) -> tuple[DataFile, ...]:
         """All files, run by run."""
         return tuple(file for run in self.runs for file in run)
+
+    @property
+    def counted(self) -> tuple[DataFile, ...]:
+        """The files whose rows are counted, and whose deletion vectors are asked: of files of the same rows one."""
+        return (anchor_of(self.files),) if self.aligned else self.files
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +75,7 @@ class Split(Travelling, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[str] = "split"
-    edition: ClassVar[int] = 5
+    edition: ClassVar[int] = 6
     called: ClassVar[str] = "a split"
     again: ClassVar[str] = "plan the scan"
     inner: ClassVar[frozenset[str]] = frozenset(
@@ -99,7 +106,8 @@ class Split(Travelling, frozen=True, kw_only=True):
     @property
     def row_count(self) -> int:
         """Rows in the files; merging and deletion vectors may leave fewer."""
-        return sum(file.row_count for file in self.files)
+        counted = (file for run in self.runs for section in run.sections for file in section.counted)
+        return sum(file.row_count for file in counted)
 
     def dead_rows(self, name: str) -> int:
         """How many rows of a data file are known to be dead: 0 for files without deletion vector or known count."""

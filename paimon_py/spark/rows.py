@@ -19,6 +19,7 @@ from paimon_py.maintain.after_commit import cared_for
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
+from paimon_py.rows.rules import check_one_process
 from paimon_py.scan.split import Split
 from paimon_py.spark.assignment import assigned
 from paimon_py.spark.care import require_table
@@ -84,6 +85,7 @@ def _merged(
     table: Table, source: DataFrame, on: object, asked: MergeClauses, label: CommitLabel, tasks: int | None
 ) -> RowsResult:
     schema = table.schema
+    check_one_process(schema, "merge_spark")
     meaning = Meaning.of(source.sparkSession)
     job = new_job()
     source = assigned(source, schema, meaning.names, job)
@@ -119,6 +121,7 @@ def _by_splits(
     table: Table, verb: _Delete | _Update, label: CommitLabel, spark: SparkSession | None
 ) -> RowsResult:
     """Carry a verb out that looks at each row by itself."""
+    check_one_process(table.schema, "delete_spark" if isinstance(verb, _Delete) else "update_spark")
 
     def evaluate(snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
         groups = [[bytes(split) for split in group] for group in groups_of(table.schema, splits)]

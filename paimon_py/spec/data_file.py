@@ -6,6 +6,7 @@ Source: format.md §5.3; Java `DataFileMeta`, `ManifestEntry`.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 import msgspec
 
@@ -77,6 +78,11 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
     def bounded_columns(self) -> tuple[str, ...] | None:
         """The columns that the value stats cover, in their order; None: all of the file's schema."""
         return self.write_columns if self.value_stats_columns is None else self.value_stats_columns
+
+
+def anchor_of(files: Sequence[DataFile]) -> DataFile:
+    """The oldest of the files of some rows, which the deletion vector of these rows names."""
+    return min(files, key=lambda file: (file.max_sequence, file.name))
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):

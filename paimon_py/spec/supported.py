@@ -207,7 +207,7 @@ _FEATURES = (
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
-    Feature(_switched_on("data-evolution.enabled")),
+    Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),

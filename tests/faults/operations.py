@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from faults.compaction_support import Row, Scene, State, batch, built, check_table, content, orphans, table_on
 
-from paimon_py import AddColumn, CommitUnknownError, PaimonError, Table
+from paimon_py import AddColumn, CommitUnknownError, NotFoundError, PaimonError, Table
 
 FIRST = (*((1, k, k, k) for k in range(1, 7)), *((2, k, k, k) for k in range(1, 5)))
 OVERLAPPING = (FIRST, ((1, 1, 10, 1), (1, 7, 7, None), (2, 2, 20, 2)), ((1, 2, 30, 30), (1, 3, None, 3), (2, 5, 5, 5)))
@@ -35,6 +35,7 @@ INPUT = {"changelog-producer": "input"}
 POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "2"}
 AVRO = {"file.format": "avro"}
 """Files of one write each: kinds of tables without it show what comes of the many writes of a Parquet or ORC file."""
+EVOLVES = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
 INDEXED = {"file-index.bitmap.columns": "v", "file-index.in-manifest-threshold": "0 b"}
 
 
@@ -53,6 +54,7 @@ KINDS = {
     "buckets": _append(**BUCKETS, **AVRO),
     "vectors in buckets": _append(altered=INDEXED, **BUCKETS, **VECTORS, **AVRO),
     "clustered": _append(**CURVE, **{"file.format": "orc"}),
+    "columns": _append(dead=3, altered=INDEXED, **EVOLVES, **VECTORS, **AVRO),
     "keyed": _keyed({"bucket": "2", "write-only": "true"}, altered=INDEXED),
     "eager": _keyed({"bucket": "1", **EAGER, **AVRO}),
     "keyed vectors": _keyed({"bucket": "1", **VECTORS, **EAGER}, raised=2),
@@ -186,6 +188,24 @@ def count_up(table: Table) -> object:
     return table.update("k IN (3, 4) AND v IS NOT NULL", {"v": lambda old: pc.add(old["v"], 1), "w": 77})
 
 
+def drop_part(table: Table) -> object:
+    """The partition goes; others may have dropped it before."""
+    try:
+        return table.drop_partitions([{"p": 1}])
+    except NotFoundError as gone:
+        if "has no partition" not in str(gone):
+            raise
+        return None
+
+
+def set_rows(table: Table) -> object:
+    """Values for rows with some ids."""
+    read = table.snapshot().id
+    found = table.scan(snapshot_id=read, columns=["_ROW_ID", "v"], where="k IN (3, 4) AND v IS NOT NULL").to_arrow()
+    values = {"_ROW_ID": found["_ROW_ID"], "v": pc.add(found["v"], 1), "w": pa.array([77] * len(found), pa.int64())}
+    return table.update_rows(pa.table(values), snapshot_id=read)
+
+
 def overtaken_update(table: Table) -> object:
     """Others add rows while the values are made, of which one is to be updated, too."""
 
@@ -312,7 +332,12 @@ def has_fixed_buckets(scene: Scene) -> bool:
 
 
 def is_sortable(scene: Scene) -> bool:
-    return is_append(scene) and not option(scene, "bucket") and "clustering.incremental" not in scene.options
+    others = {"clustering.incremental", "data-evolution.enabled"} & scene.options.keys()
+    return is_append(scene) and not option(scene, "bucket") and not others
+
+
+def evolves(scene: Scene) -> bool:
+    return "data-evolution.enabled" in scene.options
 
 
 OPERATIONS = {
@@ -340,10 +365,11 @@ OPERATIONS = {
     ),
     "rounds": Operation(rounds, adding(NEW, OTHERS), moves_rows, partly=adding(NEW)),
     "truncate": Operation(lambda t: t.truncate(), replacing(lambda p: True)),
-    "drop": Operation(lambda t: t.drop_partitions([{"p": 1}]), replacing(lambda p: p == 1)),
+    "drop": Operation(drop_part, replacing(lambda p: p == 1)),
     "alter": Operation(add_column, same),
     "shared writers": Operation(shared, adding(NEW), is_dynamic),
     "overtaken writer": Operation(overtaken, adding(OTHERS, NEW), is_dynamic, OTHERS),
+    "set rows": Operation(set_rows, each_row(_counted), evolves),
     "overtaken update": Operation(overtaken_update, after_late(each_row(_counted)), changes_rows, LATE),
     "upsert some": Operation(lambda t: t.upsert(batch(NEW).select(["p", "k", "v"])), _kept, looks_rows_up),
     "overtaken merge": Operation(overtaken_merge, after_late(_met), changes_rows, LATE),

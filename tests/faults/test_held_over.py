@@ -45,6 +45,7 @@ READS = {
 VERBS = {
     "alter": lambda table, _: table.alter(AddColumn("x", "INT")),
     "analyze": lambda table, _: table.analyze(),
+    "backfill": lambda table, _: table.backfill({"v": 1}),
     "commit": lambda table, held: table.commit(held["changes"], user="u", identifier=1),
     "compact": lambda table, _: table.compact(full=True),
     "compact_manifests": lambda table, _: table.compact_manifests(),
@@ -78,6 +79,7 @@ VERBS = {
     "run_compaction": lambda table, held: table.run_compaction(held["task"]),
     "truncate": lambda table, _: table.truncate(),
     "update": lambda table, _: table.update("k = 1", {"v": col("v") + 1}),
+    "update_rows": lambda table, _: table.update_rows(pa.table({"_ROW_ID": [1], "v": [1]})),
     "upsert": lambda table, _: table.upsert(rows(1), on=["p", "k"]),
     "write_arrow": lambda table, _: table.write_arrow(rows(7)),
 }

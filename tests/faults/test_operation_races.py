@@ -28,7 +28,7 @@ def refused(error: PaimonError | None) -> bool:
     """Whether somebody was told that others were faster, or changed the schema or numbers of buckets."""
     if error is None:
         return False
-    known = ("rows would be found in the wrong bucket", "rows that no compaction has seen yet")
+    known = ("rows would be found in the wrong bucket", "rows that no compaction has seen yet", "no row has the ids")
     named = isinstance(error, UsageError) and any(text in str(error) for text in known)
     named = named or (isinstance(error, SchemaError) and "there is already a column" in str(error))
     assert named or isinstance(error, CommitConflictError), repr(error)
@@ -107,6 +107,8 @@ QUICK = [
     ("merge", "replace", "dynamic without index"), ("rounds", "drop", "moving"), ("write", "merge", "moving vectors"),
     ("upsert some", "upsert", "keyed"), ("upsert some", "update", "eager"), ("upsert some", "compact fully", "keyed vectors"),
     ("upsert some", "write", "dynamic"), ("rounds", "compact", "moving"), ("compact", "write", "moving sums"),
+    ("update", "compact fully", "columns"), ("compact fully", "set rows", "columns"),
+    ("set rows", "merge", "columns"), ("merge", "update", "columns"), ("set rows", "delete", "columns"),
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from passing import passing
 
 from paimon_py import Catalog, SnapshotExpiredError
 
-CASES = [case for case in golden.cases(str(CORPUS)) if case.streams and (case.stage < 6 or case.name.startswith("row-ids-"))]
+CASES = [case for case in golden.cases(str(CORPUS)) if case.streams and (case.stage < 6 or case.name.startswith(("row-ids-", "evolve-")))]
 
 
 def stream_of(case: golden.Case, stream: dict, warehouse: str):

@@ -25,6 +25,7 @@ KINDS = {
     "vectors in parts": {"partition_by": ["p"], "options": {**VECTORS, "deletion-vectors.bitmap64": "true"}},
     "vectors in buckets": {"options": {**VECTORS, **BUCKETS, "compaction.min.file-num": "3"}},
     "orc": {"options": {"file.format": "orc", **VECTORS}},
+    "columns": {"options": {"row-tracking.enabled": "true", "data-evolution.enabled": "true", **VECTORS}},
     "avro": {"options": {"file.format": "avro"}},
     "keyed": {"primary_key": ["p", "k"], "options": {"bucket": "2"}},
     "keyed in dynamic buckets": {"primary_key": ["p", "k"], "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "5"}},

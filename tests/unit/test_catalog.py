@@ -120,7 +120,7 @@ def test_keys_and_defaults_come_from_options_too(tmp_path):
         ({"primary_key": ["zz"]}, SchemaError, "zz"),
         ({"primary_key": "id"}, UsageError, "list"),
         ({"partition_by": [1]}, UsageError, "list"),
-        ({"options": {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}}, UnsupportedError, "data-evolution"),
+        ({"options": {"data-evolution.enabled": "true"}}, OptionError, "row-tracking"),
         ({"schema": pa.schema([("a", pa.uint8())])}, SchemaError, "int16"),
         ({"schema": pa.schema([])}, SchemaError, "at least one"),
         ({"schema": Schema([("a", "VARIANT")])}, UnsupportedError, "VARIANT"),

@@ -228,6 +228,7 @@ def test_a_table_that_is_there_or_refused_is_not_warned_of(catalog, orders):
 AFTER_A_DROP = {
     "alter": lambda t, _: t.alter(SetOption("bucket-append-ordered", "true")),
     "analyze": lambda t, _: t.analyze(),
+    "backfill": lambda t, _: t.backfill({"v": 1}),
     "branch": lambda t, _: t.branch("b"),
     "branches": lambda t, _: t.branches(),
     "changes": lambda t, _: t.changes(1).to_arrow(),
@@ -288,6 +289,7 @@ AFTER_A_DROP = {
     "to_polars": lambda t, _: t.to_polars(),
     "truncate": lambda t, _: t.truncate(),
     "update": lambda t, _: t.update("k = 1", {"v": 1}),
+    "update_rows": lambda t, _: t.update_rows(pa.table({"_ROW_ID": [1], "v": [1]})),
     "upsert": lambda t, _: t.upsert(pa.table({"p": [1], "k": [1]})),
     "write_arrow": lambda t, _: t.write_arrow(pa.table({"p": [1], "k": [1]})),
 }

@@ -205,7 +205,6 @@ def test_alter_takes_its_version_away_where_the_one_before_is_gone():
 
 def test_alter_refuses_features_whose_rules_are_not_known():
     schemas = opened()
-    both = [SetOption("row-tracking.enabled", "true"), SetOption("data-evolution.enabled", "true")]
-    with pytest.raises(UnsupportedError, match="data-evolution"):
-        alter(schemas, both, has_snapshots=no_data, clock=Clock())
+    with pytest.raises(UnsupportedError, match="query-auth"):
+        alter(schemas, [SetOption("query-auth.enabled", "true")], has_snapshots=no_data, clock=Clock())
     assert schemas.ids() == [0]

@@ -166,3 +166,15 @@ def test_only_tables_without_buckets_and_keys_track_rows(tmp_path, options):
     catalog.create_database("d")
     with pytest.raises(OptionError, match="row-tracking"):
         catalog.create_table("d.t", COLUMNS, options={**TRACKED, **options})
+
+
+def test_the_first_rows_in_the_order_of_ids_and_numbers(tmp_path):
+    table = made(tmp_path, ())
+    for start in range(0, 40, 10):
+        table.write_arrow(rows(10, start))
+    table.update("k = 3", {"v": 9})  # its file holds ids from now on
+    for name in ("_ROW_ID", "_SEQUENCE_NUMBER"):
+        values = table.scan(columns=[name]).to_arrow()[name].to_pylist()
+        for down in (False, True):
+            found = table.scan(columns=[name, "k"], order_by=[(name, "descending" if down else "ascending")], limit=12).to_arrow()
+            assert found[name].to_pylist() == sorted(values, reverse=down)[:12]

@@ -32,6 +32,7 @@ GOOD = [
     {**PK, "snapshot.num-retained.min": "3", "snapshot.num-retained.max": "3"},
     {"metadata.stats-mode": "FULL", "fields.v.stats-mode": "truncate(4)"},
     {"scan.snapshot-id": "3"},
+    {"row-tracking.enabled": "true", "data-evolution.enabled": "true", "deletion-vectors.enabled": "true"},
     {"columns": [("a", "INT"), ("b c", "TIMESTAMP(9)")], "file.format": "orc"},
     {"columns": [("a", "INT", None, "7"), ("d", "DATE", None, "2024-01-02"), ("s", "STRING", None, "'x'")]},
 ]
@@ -132,7 +133,6 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
     ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
     ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
     ({"type": "format-table"}, "type=format-table"),

@@ -1,0 +1,62 @@
+"""Joining files that hold columns of the same rows, and of rows that follow one another, into one file.
+
+Source: format.md §24; Java `DataEvolutionCompactTask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.compaction.range_picker import first_of, ranges_of
+from paimon_py.files.column_files import ColumnFiles
+from paimon_py.files.writer import RollingWriter
+from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.types import Field
+from paimon_py.tally import TallyPart
+
+
+class JoinedColumns:
+    """Rows of some files, by their ids; those that are dead stay, so that no id changes."""
+
+    def __init__(self, place: BucketFiles, files: Sequence[DataFile], schema: TableSchema) -> None:
+        """`place`: the bucket of the files; `schema`: of the rows."""
+        self._place = place
+        self._files = files
+        self._schema = schema
+        self._ranges = [ColumnFiles(files, place.schema_of) for files in ranges_of(files)]
+
+    def write(
+        self, writer: RollingWriter, dead: Mapping[str, DeletionVector], tally: TallyPart
+    ) -> tuple[DataFile, DeletionVector]:
+        """The file with all rows, and which of them are dead.
+
+        Args:
+            writer: of files of any size.
+            dead: rows that are dead, by the name of the oldest file of their range.
+        """
+        first = first_of(self._files[0])
+        positions = [np.empty(0, np.int64)]
+        for part in self._ranges:
+            for batch in self._rows(part):
+                writer.write(batch)
+                tally.add(batch.num_rows)
+            if part.anchor.name in dead:
+                positions.append(dead[part.anchor.name].positions + (part.first_row_id - first))
+        (file,) = writer.close()
+        low = min(file.min_sequence for file in self._files)
+        high = max(file.max_sequence for file in self._files)
+        file = msgspec.structs.replace(file, first_row_id=first, min_sequence=low, max_sequence=high)
+        return file, DeletionVector.of(np.concatenate(positions))
+
+    def _rows(self, part: ColumnFiles) -> Iterator[pa.RecordBatch]:
+        def read(file: DataFile, own: Sequence[Field]) -> Iterator[tuple[int, pa.RecordBatch]]:
+            return self._place.reader(file, own).positions()
+
+        return (batch for _, batch in part.rows(self._schema.fields, read))

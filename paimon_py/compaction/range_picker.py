@@ -1,0 +1,68 @@
+"""Which files of a table with `data-evolution.enabled` to join. Pure.
+
+The files of the same rows become one file, together with those of neighbouring rows as long as the result is not large.
+Row ids stay, so that only ranges that touch are joined.
+
+    rows      0 – 9      10 – 14    20 – 29
+    files     f1 c1 c2   f2         f3 c3      c1, c2, c3 hold some columns
+    one chain            another one
+    joined    f1 c1 c2 f2 → 0 – 14; f3 c3 → 20 – 29, if two files are enough
+
+Source: format.md §24; Java `DataEvolutionCompactCoordinator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from paimon_py.compaction.append_picker import AppendSettings, Files
+from paimon_py.errors import CorruptionError
+from paimon_py.files.physical import DATA_EVOLUTION
+from paimon_py.spec.data_file import DataFile
+
+
+def ranges_of(files: Iterable[DataFile]) -> list[Files]:
+    """The files of the same rows, oldest first, in the order of ids."""
+    found: dict[tuple[int, int], list[DataFile]] = {}
+    for file in sorted(files, key=lambda file: (file.max_sequence, file.name)):
+        found.setdefault((first_of(file), file.row_count), []).append(file)
+    return [tuple(found[key]) for key in sorted(found)]
+
+
+def range_bins(files: Sequence[DataFile], settings: AppendSettings, *, full: bool) -> list[Files]:
+    """Groups of files, each of which becomes one file, in the order of ids.
+
+    So many files must be in a group as `compaction.min.file-num` says; a full compaction takes any that are several.
+
+    Raises: CorruptionError for ranges of rows that overlap without being the same.
+    """
+    least = 2 if full else max(2, settings.file_count_min)
+    return [group for group in _filled(ranges_of(files), settings) if len(group) >= least]
+
+
+def first_of(file: DataFile) -> int:
+    """The id of the first row of a file of such a table.
+
+    Raises: CorruptionError if the entry of the file has none.
+    """
+    if file.first_row_id is None:
+        raise CorruptionError(f"data file {file.name} of a table with {DATA_EVOLUTION} has no first row id")
+    return file.first_row_id
+
+
+def _filled(ranges: Sequence[Files], settings: AppendSettings) -> Iterator[Files]:
+    """Neighbouring ranges that together do not exceed the target."""
+    bin_files: list[DataFile] = []
+    size, end = 0, -1
+    for files in ranges:
+        weight = sum(max(file.size_bytes, settings.open_file_bytes) for file in files)
+        first = first_of(files[0])
+        if bin_files and first < end:
+            raise CorruptionError(f"file {files[0].name} holds columns of some rows of {bin_files[-1].name} only")
+        if bin_files and (first != end or size + weight > settings.target_bytes):
+            yield tuple(bin_files)
+            bin_files, size = [], 0
+        bin_files += files
+        size, end = size + weight, first + files[0].row_count
+    if bin_files:
+        yield tuple(bin_files)

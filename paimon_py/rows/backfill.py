@@ -1,0 +1,170 @@
+"""`backfill`: columns that are NULL from other columns, some ranges of rows with each commit.
+
+A call that ends early leaves the ranges that were committed as they are; the next one finds what is still NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from paimon_py.codec.columns import Mask, numpy_values, validity_mask
+from paimon_py.doors import check_progress
+from paimon_py.errors import UsageError
+from paimon_py.expr.arrow import Filter, prepare
+from paimon_py.expr.bind import all_of, bind, predicate_of
+from paimon_py.expr.predicate import Predicate, col
+from paimon_py.expr.split import columns_of
+from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns, with_row_ids
+from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.decide import UPDATE, Decision, UpdateWhere
+from paimon_py.rows.result import RowsResult
+from paimon_py.rows.rules import check_assigned, check_updatable
+from paimon_py.rows.values import Assignment, Scope, assignments
+from paimon_py.rows.verbs import Work, columns_set, run, written_columns
+from paimon_py.scan.plan_snapshot import plan_snapshot
+from paimon_py.scan.request import Request
+from paimon_py.scan.split import Section
+from paimon_py.spec.commit_label import NO_LABEL
+from paimon_py.spec.schema import ROW_ID, TableSchema
+from paimon_py.tally import Progress
+
+COMMIT_BYTES = 1 << 30
+"""The files of rows that one commit fills; a range that is larger is filled alone."""
+
+
+def backfill(
+    root: TableRoot, schema: TableSchema, values: Mapping[str, object], where: Predicate | str | None,
+    progress: Progress | None,
+) -> RowsResult:  # fmt: skip
+    """Set columns of rows where all of them are NULL.
+
+    Raises: as `rows.verbs.update`; what was committed before stays.
+    """
+    check_progress(progress)
+    check_updatable(schema, "backfill")
+    if not evolves_columns(schema):
+        raise UsageError(
+            f"backfill fills columns of tables that were made with {DATA_EVOLUTION!r} = 'true'; elsewhere update does"
+        )
+    if not isinstance(values, Mapping) or not values:
+        raise UsageError(f'backfill takes the columns to fill and their values, {{"c": col("a")}}, not {values!r}')
+    check_assigned(schema, values, "backfill")
+    fill = _Fill(schema, values, where)
+    total = RowsResult()
+    chunks = list(_chunks(root, schema, fill.condition))
+    whole, done = sum(rows for _, _, rows in chunks), 0
+    for first, last, rows in chunks:
+        tell = None if progress is None else _Later(progress, done, whole)
+        total = _sum(total, run(root, schema, fill.work(first, last), label=NO_LABEL, progress=tell))
+        done += rows
+    return total
+
+
+class _Fill:
+    """What is set, and where."""
+
+    def __init__(self, schema: TableSchema, values: Mapping[str, object], where: Predicate | str | None) -> None:
+        self._schema = schema
+        self._fields = with_row_ids(schema).fields
+        self._scope = Scope(schema.fields)
+        self._values = assignments(schema.fields, values, self._scope)
+        self._sets, self._needs = columns_set(schema, [self._values], lambda names: names)
+        empty = [col(name).is_null() for name in self._sets]
+        parts = empty if where is None else [*empty, predicate_of(where)]
+        self.condition = all_of(bind(part, self._fields) for part in parts)
+
+    def work(self, first: int, last: int) -> Work:
+        """What to do to the rows with the ids from the first to the last."""
+        ids = bind(col(ROW_ID).between(first, last), self._fields)
+        predicate = all_of([self.condition, ids])
+        names = columns_of(predicate) | self._needs
+        narrow = written_columns(self._schema, self._sets)
+
+        def operations() -> list[FillWhere]:
+            return [FillWhere(prepare(predicate), names, narrow, self._values, self._scope)]
+
+        return Work(predicate, operations, "UPDATE", sets=self._sets, needs=self._needs)
+
+
+class FillWhere(UpdateWhere):
+    """Columns of rows for which a condition is true get values, where one of these is not NULL: an `Operation`."""
+
+    def __init__(
+        self, mask: Filter, names: frozenset[str], schema: TableSchema, values: Sequence[Assignment], scope: Scope
+    ) -> None:
+        super().__init__(mask, names, schema, values, scope)
+        self._chosen = mask
+
+    def decide(self, batch: pa.RecordBatch) -> Decision:
+        """Rows that get a value are updated."""
+        actions = np.zeros(batch.num_rows, np.int8)
+        rows = np.flatnonzero(numpy_values(self._chosen(batch)))
+        if len(rows):
+            chosen = batch.take(pa.array(rows))
+            columns = self._scope.columns(chosen, None)
+            known: Mask = np.zeros(len(rows), np.bool_)
+            for each in self._values:
+                known |= validity_mask(each.value(columns, len(rows)))
+            actions[rows[known]] = UPDATE
+        return Decision(actions)
+
+
+class _Later:
+    """Tells of work that follows other work."""
+
+    def __init__(self, progress: Callable[[int, int, str], object], done: int, whole: int) -> None:
+        self._progress, self._done, self._whole = progress, done, whole
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        self._progress(min(self._done + done, self._whole), max(self._whole, total), what)
+
+
+def _chunks(root: TableRoot, schema: TableSchema, condition: Predicate) -> Iterator[tuple[int, int, int]]:
+    """The ids of the rows that are looked at with each commit, first and last, and how many they are."""
+    snapshot = root.latest()
+    if snapshot is None:
+        return
+    request = Request(schema=with_row_ids(schema), columns=(), predicate=condition)
+    splits = plan_snapshot(root, request, snapshot).splits
+    held: list[Section] = []
+    for section in sorted((section for split in splits for section in split.sections), key=_first):
+        if held and sum(map(_bytes, held)) + _bytes(section) > COMMIT_BYTES:
+            yield _span(held)
+            held = []
+        held.append(section)
+    if held:
+        yield _span(held)
+
+
+def _first(section: Section) -> int:
+    first = section.files[0].first_row_id
+    assert first is not None
+    return first
+
+
+def _bytes(section: Section) -> int:
+    return sum(file.size_bytes for file in section.files)
+
+
+def _span(sections: Sequence[Section]) -> tuple[int, int, int]:
+    last = sections[-1]
+    rows = sum(section.counted[0].row_count for section in sections)
+    return _first(sections[0]), _first(last) + last.counted[0].row_count - 1, rows
+
+
+def _sum(one: RowsResult, other: RowsResult) -> RowsResult:
+    """Both results, the second after the first."""
+    if other.snapshot_id is None:
+        return one
+    return msgspec.structs.replace(
+        other,
+        before=other.before if one.snapshot_id is None else one.before,
+        snapshot_ids=(*one.snapshot_ids, *other.snapshot_ids),
+        updated=one.updated + other.updated,
+        files_added=one.files_added + other.files_added,
+        rounds=max(one.rounds, other.rounds),
+    )

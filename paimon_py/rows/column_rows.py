@@ -1,0 +1,342 @@
+"""Row operations on tables with `data-evolution.enabled`: only the columns that an operation sets are written.
+
+The rows with the same range of ids are looked at together. Where some of them are updated, one file with the columns
+that are set, for all rows of the range, comes beside the files there are. The deletion vector of the range names rows
+that die. New rows go to files of their own.
+
+Source: format.md §24; Java `MergeIntoPaimonDataEvolutionTable`, `DataEvolutionPartialWriter`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.columns import Ints, from_numpy
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.commit.changes import Bucket, BucketChanges, Edit
+from paimon_py.commit.deletion_index import BucketDeletions, bucket_deletions, index_entries
+from paimon_py.errors import UnsupportedError
+from paimon_py.expr.predicate import Predicate
+from paimon_py.files.alive import Living, living
+from paimon_py.files.column_files import ColumnFiles, Pieces
+from paimon_py.files.physical import with_row_ids
+from paimon_py.files.writer import whole_layout
+from paimon_py.metadata.bucket_files import BucketFiles, TableFiles
+from paimon_py.metadata.deletion_files import read_deletions
+from paimon_py.metadata.new_files import NewFiles
+from paimon_py.metadata.root import TableRoot
+from paimon_py.rows.decide import DELETE, UPDATE, Operation
+from paimon_py.rows.evaluation import Evaluated, RowCounts
+from paimon_py.rows.files_read import Files, files_of, with_new_files
+from paimon_py.rows.handed_over import HandedOver
+from paimon_py.rows.renewed_vectors import renewed_vectors
+from paimon_py.scan.aligned_rows import AlignedRows
+from paimon_py.scan.request import Request
+from paimon_py.scan.split import Section, Split
+from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.manifest import IndexEntry
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.types import Field
+from paimon_py.storage.store import FileMissingError
+from paimon_py.tally import Tally, TallyPart
+from paimon_py.write.align import Alignment
+from paimon_py.write.session import Writer
+from paimon_py.write.settings import WriterSettings
+
+_NONE = DeletionVector({})
+_NO_ROWS: Ints = np.empty(0, np.int64)
+
+
+class ColumnWork(msgspec.Struct, frozen=True):
+    """What operations do to columns.
+
+    Attributes:
+        predicate: only rows for which it may be true can change; None: all.
+        operations: gives the passes over the rows; `updated` of each gives the columns `sets`.
+        sets: the columns that operations set, in the table's order.
+        needs: the columns that new values are made from, and those that some clause leaves as they are.
+    """
+
+    predicate: Predicate | None
+    operations: Callable[[], Iterable[Operation]]
+    sets: tuple[str, ...]
+    needs: frozenset[str]
+
+
+class _Range:
+    """Rows with the same range of ids, some of which change.
+
+    Attributes:
+        changed: positions of rows that are updated, and their new values, pass by pass.
+        killed: positions of rows that die.
+    """
+
+    def __init__(self, split: Split, files: BucketFiles, section: Section, dead: DeletionVector) -> None:
+        self.bucket: Bucket = (split.partition, split.bucket)
+        self.total_buckets = split.total_buckets
+        self.files = files
+        self.columns = ColumnFiles(section.files, files.schema_of)
+        self.dead = dead
+        self.changed: list[tuple[Ints, pa.RecordBatch]] = []
+        self.killed = _NONE
+
+    def rows(self, fields: Sequence[Field], rows: BitMap | None = None) -> Pieces:
+        """Columns of the rows as they are, dead ones too; with `rows` some others than these may be missing."""
+
+        def read(file: DataFile, own: Sequence[Field]) -> Pieces:
+            return self.files.reader(file, own).positions(rows=rows)
+
+        return self.columns.rows(fields, read)
+
+
+class ColumnRows:
+    """One evaluation of operations on the rows of a table."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema, work: ColumnWork, *, alone: bool, tally: Tally) -> None:
+        """`alone`: there is one operation only; `tally` counts three steps of each row for each operation: the
+        rehearsal, the decision, and the writing."""
+        self._root = root
+        self._schema = schema
+        self._work = work
+        self._alone = alone
+        self._tally = tally
+        self._files = TableFiles(root, schema)
+        self._shown = with_row_ids(schema)
+        self._set_fields = tuple(field for field in schema.fields if field.name in work.sets)
+        self._narrow = msgspec.structs.replace(schema, fields=self._set_fields)
+        self._written = HandedOver(root, schema)
+        self._ranges: dict[tuple[Bucket, int], _Range] = {}
+        self._columns: list[tuple[_Range, DataFile]] = []
+        self._made: list[IndexEntry] = []
+        self._counts = RowCounts()
+
+    def evaluate(self, snapshot: Snapshot | None, splits: Sequence[Split]) -> Evaluated:
+        """Write what changes; nobody sees it before it is committed. `splits` hold all rows that can change.
+
+        Raises: whatever reading and writing raise; then what was written is deleted. UnsupportedError for columns that
+            have an index over row ids.
+        """
+        self._require_no_index(snapshot)
+        with self._writing(snapshot) as writer:
+            for operation in self._work.operations():
+                if operation.is_doubtful:
+                    self._rehearse(operation, splits)
+            for operation in self._work.operations():
+                self._pass(operation, splits)
+                for batch in operation.inserts():
+                    self._counts = self._counts.plus(inserted=batch.num_rows)
+                    writer.write_arrow(batch)
+            return self._evaluated(snapshot, writer)
+
+    def carry_on(self, snapshot: Snapshot, splits: Sequence[Split], known: Files) -> Evaluated | None:
+        """Look at rows that are new since those known. None: everything was deleted, because others did more than add
+        rows, or a row that was added could have been one that the operation changes instead of adding its own.
+
+        Raises: as `evaluate`.
+        """
+        later = with_new_files(splits, known)
+        if not known <= files_of(splits) or files_of(later) & known or self._adds_rows:
+            self.discard()
+            return None
+        with self._writing(snapshot) as writer:
+            for operation in self._work.operations():
+                self._pass(operation, later)
+            return self._evaluated(snapshot, writer)
+
+    def discard(self) -> None:
+        """Delete what was written."""
+        self._delete_made()
+        columns, self._columns = self._columns, []
+        for place, file in columns:
+            place.files.delete([file])
+        self._written.discard()
+
+    def _require_no_index(self, snapshot: Snapshot | None) -> None:
+        """Refuse columns whose index would tell their old values."""
+        ids = {one.global_index.field_id for one in index_entries(self._root, snapshot) if one.global_index is not None}
+        found = [field.name for field in self._set_fields if field.id in ids]
+        if found:
+            raise UnsupportedError(
+                f"column {found[0]} has an index over row ids, which would tell its old values: drop the index first",
+                feature="global-index.column-update-action",
+            )
+
+    @property
+    def _adds_rows(self) -> bool:
+        return any(operation.adds_rows for operation in self._work.operations())
+
+    def _delete_made(self) -> None:
+        """Delete index files, which are made anew for every snapshot."""
+        made, self._made = self._made, []
+        self._files.delete_index(made)
+
+    @contextlib.contextmanager
+    def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
+        """A writer of new rows beside that snapshot; if that fails, everything is deleted."""
+        try:
+            with Writer(self._root, self._schema, WriterSettings.of(self._schema, compacts=False)) as writer:
+                yield writer
+        except FileMissingError as error:
+            self.discard()
+            raise self._root.missing(Base.of(snapshot), error) from error
+        except BaseException:
+            self.discard()
+            raise
+
+    def _evaluated(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
+        """All that was written, with index files for the state of that snapshot."""
+        for place in self._ranges.values():
+            if place.changed:
+                self._write_columns(place)
+        self._written.take(writer)
+        self._tally.end()
+        self._delete_made()
+        changes = self._written.changes()
+        changes = msgspec.structs.replace(changes, buckets=(*self._changed(snapshot), *changes.buckets))
+        return Evaluated(changes, self._counts, self.discard, self.carry_on)
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def _sections(self, splits: Sequence[Split]) -> Iterator[tuple[Split, Section, DeletionVector]]:
+        for split in splits:
+            vectors = read_deletions(self._root.files, split.deletions)
+            for section in split.sections:
+                (anchor,) = section.counted
+                yield split, section, vectors.get(anchor.name, _NONE)
+
+    def _rehearse(self, operation: Operation, splits: Sequence[Split]) -> None:
+        """Decide on all rows, so that what is refused is refused before a file is written."""
+        for split, section, dead in self._sections(splits):
+            self._decided(operation, split, section, dead, steps=1)
+        operation.check()
+
+    def _pass(self, operation: Operation, splits: Sequence[Split]) -> None:
+        """Change rows as one operation says. If it is the only one, columns are written range by range."""
+        for split, section, dead in self._sections(splits):
+            steps = 1 if operation.is_doubtful else 2
+            deleted, updated = self._decided(operation, split, section, dead, steps=steps)
+            if len(deleted) or len(updated):
+                files = self._files.bucket(split.partition, split.bucket)
+                fresh = _Range(split, files, section, dead)
+                place = self._ranges.setdefault((fresh.bucket, fresh.columns.first_row_id), fresh)
+                self._counts = self._counts.plus(deleted=len(deleted), updated=len(updated))
+                if len(deleted):
+                    place.killed = place.killed.union(DeletionVector.of(deleted))
+                if len(updated):
+                    place.changed.append((updated, self._values(operation, place, updated)))
+                    if self._alone:
+                        self._write_columns(place)
+            self._tally.add(section.counted[0].row_count)
+
+    def _decided(
+        self, operation: Operation, split: Split, section: Section, dead: DeletionVector, *, steps: int
+    ) -> tuple[Ints, Ints]:
+        """The positions of the rows that die, and of those that are updated. So many steps of each row count."""
+        part = TallyPart(self._tally, section.counted[0].row_count, steps=steps)
+        deleted, updated = [_NO_ROWS], [_NO_ROWS]
+        for found in self._living(split, section, operation.names, dead):
+            actions = operation.decide(found.rows).actions
+            if actions.any():
+                deleted.append(found.positions(np.flatnonzero(actions == DELETE)))
+                updated.append(found.positions(np.flatnonzero(actions == UPDATE)))
+            part.reach(found.end)
+        part.end()
+        return np.concatenate(deleted), np.concatenate(updated)
+
+    def _living(
+        self, split: Split, section: Section, names: frozenset[str], dead: DeletionVector
+    ) -> Iterator[Living]:
+        fields = tuple(field for field in self._shown.fields if field.name in names)
+        request = Request(schema=self._shown, columns=(), predicate=self._work.predicate)
+        rows = AlignedRows(self._files.bucket(split.partition, split.bucket), request, None)
+        (anchor,) = section.counted
+        return living(rows.positioned(section, fields, {anchor.name: dead} if len(dead) else {}), dead)
+
+    def _values(self, operation: Operation, place: _Range, updated: Ints) -> pa.RecordBatch:
+        """The new values of the columns that are set, of the rows at some positions.
+
+        Raises: SchemaError for a value that the column cannot hold.
+        """
+        names = operation.names | self._work.needs
+        fields = tuple(field for field in self._shown.fields if field.name in names)
+        wanted, parts = DeletionVector.of(updated), []
+        rows = wanted.bitmap(0) if len(wanted.highs) == 1 else None
+        for found in living(place.rows(fields, rows), _NONE):
+            at = found.find(wanted)
+            if len(at):
+                chosen = found.rows.take(from_numpy(at, pa.int64()))
+                values = operation.updated(chosen, operation.decide(chosen))
+                parts.append(Alignment(self._narrow, values.schema, fills_nulls=False).apply(values).batch)
+        return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+
+    # -- files ------------------------------------------------------------------------------------------------------
+
+    def _write_columns(self, place: _Range) -> None:
+        """Write the columns that are set, for all rows of a range."""
+        positions = np.concatenate([rows for rows, _ in place.changed])
+        order = np.argsort(positions, kind="stable")
+        values = pa.Table.from_batches([batch for _, batch in place.changed]).combine_chunks()
+        values = values.take(from_numpy(order, pa.int64())).combine_chunks()
+        place.changed, positions = [], positions[order]
+        layout = whole_layout(self._schema, source=FileSource.APPEND, columns=self._work.sets)
+        writer = NewFiles(place.files).begin(layout)
+        try:
+            if len(positions) == place.columns.row_count:
+                for batch in values.to_batches():
+                    writer.write(batch)
+            else:
+                for start, batch in place.rows(self._set_fields):
+                    low, high = np.searchsorted(positions, [start, start + batch.num_rows]).tolist()
+                    new = values.slice(low, high - low)
+                    writer.write(_with_values(batch, positions[low:high] - start, new))
+            (file,) = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+        first = place.columns.first_row_id
+        file = msgspec.structs.replace(file, first_row_id=first, min_sequence=0, max_sequence=0)
+        self._columns.append((place, file))
+
+    def _changed(self, snapshot: Snapshot | None) -> list[BucketChanges]:
+        """Files that come, and index files that change, per bucket."""
+        if not self._ranges:
+            return []
+        assert snapshot is not None
+        index = bucket_deletions(self._root, self._schema, snapshot)
+        by_bucket: dict[Bucket, list[_Range]] = {}
+        for place in self._ranges.values():
+            by_bucket.setdefault(place.bucket, []).append(place)
+        return [self._changed_in(bucket, places, index) for bucket, places in by_bucket.items()]
+
+    def _changed_in(
+        self, bucket: Bucket, places: Sequence[_Range], index: dict[Bucket, BucketDeletions]
+    ) -> BucketChanges:
+        marked = {place.columns.anchor.name: place.killed for place in places if len(place.killed)}
+        known = index.get(bucket, BucketDeletions())
+        old, new = renewed_vectors(self._files, bucket, frozenset(), marked, known, with_buckets=False)
+        self._made += new
+        added = tuple(file for place, file in self._columns if place.bucket == bucket)
+        edit = Edit(added=added, deleted_index=old, added_index=new)
+        total = places[0].total_buckets
+        return BucketChanges(partition=bucket[0], bucket=bucket[1], total_buckets=total, written=edit)
+
+
+def _with_values(batch: pa.RecordBatch, places: Ints, values: pa.Table) -> pa.RecordBatch:
+    """The batch with values in place of those of some of its rows."""
+    if not len(places):
+        return batch
+    order = np.arange(batch.num_rows)
+    order[places] = batch.num_rows + np.arange(len(places))
+    index = from_numpy(order, pa.int64())
+    columns = [
+        pa.chunked_array([old, *values.column(name).chunks], old.type).take(index).combine_chunks()
+        for name, old in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

@@ -1,0 +1,63 @@
+"""Whether others set columns of rows since the state that new values were made from.
+
+Source: format.md §24; Java `ConflictDetection.checkRowIdColumnConflicts`, `rowIdCheckConflict`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paimon_py.codec.manifest.columns import ABSENT, EntryColumns
+from paimon_py.errors import CommitConflictError
+from paimon_py.metadata.history import Chronicle, Lost
+from paimon_py.metadata.root import TableRoot
+from paimon_py.metadata.row_ranges import holders
+from paimon_py.rows.by_row_id import RowValues
+from paimon_py.spec.data_file import FileKind
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
+
+
+def require_same_cells(
+    root: TableRoot, schema: TableSchema, given: RowValues, read: Snapshot, latest: Snapshot | None
+) -> None:
+    """Refuse values for columns of rows that others wrote after the snapshot `read`.
+
+    Files hold a column for a range of rows, so that a file of others counts for all rows of its range, as in Java.
+
+    Cost: a get for each snapshot in between, and two for its delta.
+    Raises: CommitConflictError
+    """
+    history = Chronicle(root).after(Base.of(read), latest)
+    if isinstance(history, Lost):
+        raise CommitConflictError(
+            f"nothing was committed: snapshot {read.id}, from which the values were made, or one after it is not in the"
+            " history of the table any more; read the rows again",
+            table=root.path,
+        )
+    for one in history.each():
+        (snapshot,) = one.snapshots
+        if snapshot.commit_kind in (CommitKind.COMPACT, CommitKind.ANALYZE):
+            continue
+        entries = one.entries()
+        if isinstance(entries, Lost):
+            raise CommitConflictError(f"nothing was committed: snapshot {snapshot.id} has expired", table=root.path)
+        name = _written_column(root, schema, given, entries)
+        if name is not None:
+            raise CommitConflictError(
+                f"nothing was committed: snapshot {snapshot.id} set column {name} of rows that are given values made"
+                f" from snapshot {read.id}; read the rows again",
+                table=root.path,
+            )
+
+
+def _written_column(
+    root: TableRoot, schema: TableSchema, given: RowValues, entries: EntryColumns
+) -> str | None:
+    """A column of which entries add values, for ranges with a row that is given a value, too."""
+    first, last = entries.first_row_id, entries.first_row_id + entries.row_count - 1
+    touched = np.searchsorted(given.ids, first) < np.searchsorted(given.ids, last, side="right")
+    rows = np.flatnonzero(touched & (first != ABSENT) & (entries.kind == FileKind.ADD))
+    fields = {schema.field(name).id: name for name in given.names}
+    held = holders(entries.take(rows), fields, root.schemas.get)
+    return next((fields[field_id] for field_id, mask in held.items() if mask.any()), None)

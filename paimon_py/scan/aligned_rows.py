@@ -1,0 +1,127 @@
+"""Read sections whose files hold columns of the same rows.
+
+Only the files that a column is read from are opened. A file is asked for the rows that may match by what it holds the
+newest values of; rows that any of the files leaves out are left out.
+
+Source: format.md §24; Java `DataEvolutionSplitRead`, which pushes no condition into such files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyroaring import BitMap
+
+from paimon_py.codec.deletion_vectors import DeletionVector
+from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.files.alive import alive, selected
+from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces
+from paimon_py.files.file_index import MAX_ROWS, has_index
+from paimon_py.files.meter import Meter
+from paimon_py.metadata.bucket_files import BucketFiles
+from paimon_py.scan.foreseen import Foreseen
+from paimon_py.scan.request import Request
+from paimon_py.scan.row_ids import rows_with_ids
+from paimon_py.scan.split import Section
+from paimon_py.spec.data_file import DataFile
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import ROW_ID
+from paimon_py.spec.types import Field
+
+Dead = Mapping[str, DeletionVector]
+
+
+class AlignedRows:
+    """Reads such sections of one bucket."""
+
+    def __init__(self, files: BucketFiles, request: Request, meter: Meter | None) -> None:
+        """`request`: what is read; rows that cannot match may be left out."""
+        self._files = files
+        self._predicate = request.predicate
+        self._meter = meter
+        self._asks_indexes = Options(request.schema.options).get_bool("file-index.read.enabled")
+        self._ids = None
+        if request.predicate is not None and ROW_ID in columns_of(request.predicate):
+            self._ids = split_conjuncts(request.predicate, [ROW_ID])[0]
+
+    def opened(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
+        """The files that columns are read from."""
+        return [file for file, _ in self._column_files(section).chosen(fields)]
+
+    def foreseen(self, section: Section, fields: Sequence[Field], dead: Dead) -> Foreseen:
+        """What `read` would take and leave."""
+        rows = self._column_files(section)
+        chosen, gone = rows.chosen(fields), dead.get(rows.anchor.name)
+        left = self._by_index(chosen, gone)
+        spared = 0 if left is None else rows.row_count - len(gone or ()) - len(left)
+        if left is not None and not left:
+            return Foreseen(len(chosen), spared, ())
+        parts = [self._files.reader(file, own).parts(self._predicate, left) for file, own in chosen]
+        return Foreseen(0, spared, tuple(part for part in parts if part is not None))
+
+    def read(
+        self, section: Section, fields: Sequence[Field], dead: Dead, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The living rows of a section that may match.
+
+        Shapes: out — batches of the Arrow schema of `fields`, none empty.
+        """
+        rows = self._column_files(section)
+        wanted = self._wanted(rows, fields, dead)
+        if wanted is not None and not wanted:
+            return
+        found = self._pieces(rows, fields, wanted, batch_rows)
+        yield from alive(found, dead.get(rows.anchor.name)) if wanted is None else selected(found, wanted)
+
+    def positioned(self, section: Section, fields: Sequence[Field], dead: Dead) -> Pieces:
+        """The rows of a section, each batch with the position of its first row; dead ones and others that cannot match
+        may be among them, or be missing.
+
+        Shapes: out — batches of the Arrow schema of `fields`.
+        """
+        rows = self._column_files(section)
+        wanted = self._wanted(rows, fields, dead)
+        if wanted is None or wanted:
+            yield from self._pieces(rows, fields, wanted, RANGE_BATCH_ROWS)
+
+    def _wanted(self, rows: ColumnFiles, fields: Sequence[Field], dead: Dead) -> BitMap | None:
+        """The living rows that may match; None for all."""
+        chosen, gone = rows.chosen(fields), dead.get(rows.anchor.name)
+        left = self._by_index(chosen, gone)
+        if left is not None and not left and self._meter is not None:
+            self._meter.files_by_index += len(chosen)
+        return self._by_id(rows, left, gone)
+
+    def _pieces(self, rows: ColumnFiles, fields: Sequence[Field], wanted: BitMap | None, batch_rows: int) -> Pieces:
+        def read(file: DataFile, own: Sequence[Field]) -> Pieces:
+            return self._files.reader(file, own).positions(
+                batch_rows=batch_rows, predicate=self._predicate, rows=wanted, meter=self._meter
+            )
+
+        return rows.rows(fields, read)
+
+    def _column_files(self, section: Section) -> ColumnFiles:
+        return ColumnFiles(section.files, self._files.schema_of)
+
+    def _by_index(
+        self, chosen: Sequence[tuple[DataFile, Sequence[Field]]], gone: DeletionVector | None
+    ) -> BitMap | None:
+        """The living rows that may match by file indexes; None if these do not know."""
+        found: BitMap | None = None
+        if self._predicate is None or not self._asks_indexes:
+            return None
+        for file, own in chosen:
+            rows = self._files.matching(file, self._predicate, own) if has_index(file) else None
+            if rows is not None:
+                found = rows if found is None else found & rows
+        return found if found is None or gone is None else found - gone.bitmap(0)
+
+    def _by_id(self, rows: ColumnFiles, left: BitMap | None, gone: DeletionVector | None) -> BitMap | None:
+        """The living rows whose ids may match; None for all."""
+        if self._ids is None or rows.row_count > MAX_ROWS:
+            return left
+        found = rows_with_ids(self._ids, rows.first_row_id, rows.row_count)
+        if left is not None:
+            return found & left
+        return found if gone is None else found - gone.bitmap(0)

@@ -1,0 +1,71 @@
+"""Files with columns of rows that are there: what goes with the files and indexes of a table. Values alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_py.commit.changes import BucketChanges, Edit
+from paimon_py.commit.column_files import column_conflict
+from paimon_py.commit.compaction_fit import fit_compactions
+from paimon_py.commit.parts import entries_of, write_part
+from paimon_py.spec.data_file import DataFile, FileKind
+from paimon_py.spec.manifest import GlobalIndex, IndexEntry
+from paimon_py.spec.new_schema import Schema, TableSpec, new_table_schema
+
+SCHEMA = new_table_schema(Schema({"a": "INT", "b": "INT"}), TableSpec(), time_millis=0)
+PLACE = {"partition": bytes(12), "bucket": 0, "total_buckets": -1}
+
+
+def file(name, first, rows, columns=None, number=1):
+    return DataFile(name=name, size_bytes=9, row_count=rows, min_sequence=number, max_sequence=number, schema_id=0, level=0, first_row_id=first, write_columns=columns)
+
+
+LIVE = (file("one", 0, 4), file("two", 4, 6), file("two b", 4, 6, ("b",), 2))
+
+
+def entries(*files):
+    return entries_of(BucketChanges(**PLACE), FileKind.ADD, files)
+
+
+def conflict(*added, index=()):
+    part = write_part([BucketChanges(**PLACE, written=Edit(added=added))])
+    found = column_conflict(SCHEMA, part, entries(*LIVE), index)
+    return None if found is None else found.reason
+
+
+def test_a_file_must_have_the_range_of_a_live_one():
+    assert conflict(file("x", 4, 6, ("a",))) is None
+    assert conflict(file("x", None, 6)) is None
+    for wrong in ((0, 10), (0, 3), (4, 5), (5, 5), (10, 2)):
+        assert "no range of the table any more" in conflict(file("x", *wrong, ("a",)))
+
+
+def test_a_column_of_a_range_is_written_once():
+    assert conflict(file("x", 0, 4, ("a",)), file("y", 0, 4, ("b",)), file("z", 4, 6, ("a",))) is None
+    assert "column a" in conflict(file("x", 0, 4, ("a",)), file("y", 0, 4, ("b", "a")))
+
+
+def test_a_column_with_an_index_over_row_ids_is_not_written():
+    index = IndexEntry(
+        kind=FileKind.ADD, partition=bytes(12), bucket=0, index_type="btree", name="i", size_bytes=1, row_count=4,
+        global_index=GlobalIndex(row_range_start=0, row_range_end=3, field_id=1),
+    )  # fmt: skip
+    assert conflict(file("x", 0, 4, ("a",)), index=[index]) is None
+    assert "column b has an index" in conflict(file("x", 0, 4, ("b",)), index=[index])
+
+
+@pytest.mark.parametrize(
+    ("after", "live", "reason"),
+    [
+        (file("new", 0, 10), LIVE, None),
+        (file("new", 0, 10), (*LIVE, file("late", 10, 2)), None),
+        (file("new", 0, 10), (*LIVE, file("late", 4, 6, ("a",), 3)), "others wrote columns of the rows 4 to 9"),
+        (file("new", 0, 10), LIVE[:2], "was deleted"),
+        (file("new", 0, 9), LIVE, "other rows than its files hold"),
+        (file("new", 1, 10), LIVE, "other rows than its files hold"),
+    ],
+)
+def test_a_compaction_fits_if_nobody_added_columns_of_its_rows(after, live, reason):
+    change = BucketChanges(**PLACE, compacted=Edit(deleted=LIVE, added=(after,)))
+    fit = fit_compactions([change], entries(*live), {}, keyed=False)
+    assert [reason in one.reason for one in fit.dropped.values()] == ([] if reason is None else [True])
