@@ -23,7 +23,9 @@ from paimon_py.spec.types import (
     MultisetType,
     Root,
     RowType,
+    VectorType,
 )
+from paimon_py.spec.vectors import is_element
 
 _TO_ARROW = {
     Root.BOOLEAN: pa.bool_(),
@@ -78,7 +80,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     """The Arrow type that holds every value of a Paimon type.
 
     Raises:
-        UnsupportedError: VARIANT, BLOB, VECTOR, GEOMETRY, GEOGRAPHY.
+        UnsupportedError: VARIANT, BLOB, GEOMETRY, GEOGRAPHY.
     """
     if isinstance(data_type, Atomic):
         return _atomic(data_type)
@@ -90,7 +92,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
         return pa.map_(to_arrow_type(data_type.key), _child("value", data_type.value))
     if isinstance(data_type, MultisetType):
         return pa.map_(to_arrow_type(data_type.element), pa.int32())
-    raise UnsupportedError(f"type {sql_type(data_type)} has no Arrow form here yet", feature="VECTOR type")
+    return pa.list_(_child("element", with_nullability(data_type.element, False)), data_type.length)
 
 
 def to_arrow_field(field: Field) -> pa.Field:
@@ -128,6 +130,10 @@ def _from(arrow_type: pa.DataType) -> DataType:
         return Atomic(Root.BINARY, length=arrow_type.byte_width)
     if pa.types.is_dictionary(arrow_type):
         return _from(arrow_type.value_type)
+    if pa.types.is_fixed_size_list(arrow_type) and not arrow_type.value_field.nullable and arrow_type.list_size > 0:
+        element = _from(arrow_type.value_type)
+        if is_element(element):
+            return VectorType(element, arrow_type.list_size)
     if _is_list(arrow_type):
         return ArrayType(_inner(arrow_type.value_field))
     if pa.types.is_map(arrow_type):

@@ -72,7 +72,11 @@ def _struct(value: object, kind: pa.DataType) -> object:
 
 
 def _list(value: object, kind: pa.DataType) -> object:
-    return list(map(_fitting(kind.value_type), value)) if isinstance(value, (list, tuple, np.ndarray)) else None
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return None
+    if pa.types.is_fixed_size_list(kind) and len(value) != kind.list_size:
+        raise ValueError(f"pass {kind.list_size} elements, not {len(value)}")
+    return list(map(_fitting(kind.value_type), value))
 
 
 def _map(value: object, kind: pa.DataType) -> object:
@@ -172,7 +176,7 @@ def _require_steps(value: object, nanos: int, kind: pa.DataType) -> None:
 _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType], object], str], ...] = (
     (pa.types.is_struct, _struct, "a mapping that has only fields of the ROW"),
     (pa.types.is_map, _map, "a mapping"),
-    (pa.types.is_list, _list, "a list"),
+    (lambda kind: pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind), _list, "a list"),
     (pa.types.is_boolean, _boolean, "True or False"),
     (pa.types.is_integer, _integer, "a whole number"),
     (pa.types.is_floating, _floating, "a number"),

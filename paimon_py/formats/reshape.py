@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
+from paimon_py.codec.vectors import lists_as_vectors, vectors_as_lists
 from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 Leaf = Callable[[pa.Array, Atomic, pa.DataType], pa.Array]
@@ -39,7 +40,7 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
     if isinstance(kind, ArrayType):
         return _reshape_list(array, target, lambda child: reshape(child, kind.element, target.value_type, leaf))
     if isinstance(kind, VectorType):
-        raise ValueError("VECTOR has no layout here")
+        return _reshape_vector(array, kind, target, leaf)
     key, value = map_parts(kind)
     return _reshape_list(array, target, lambda child: _entries(child, (key, value), target, leaf))
 
@@ -128,6 +129,14 @@ def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Ar
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
     shifted = pa.py_buffer(offsets - np.int32(first) if first else offsets)
     return pa.Array.from_buffers(target, len(array), [bitmap, shifted], null_count=nulls, children=[child])
+
+
+def _reshape_vector(array: pa.Array, kind: VectorType, target: pa.DataType, leaf: Leaf) -> pa.Array:
+    """Vectors lie in files as lists."""
+    lists = vectors_as_lists(array) if pa.types.is_fixed_size_list(array.type) else array
+    wanted = target if pa.types.is_list(target) else pa.list_(target.value_field)
+    lists = _reshape_list(lists, wanted, lambda child: reshape(child, kind.element, wanted.value_type, leaf))
+    return lists if wanted is target else lists_as_vectors(lists, target)
 
 
 def _offsets(array: pa.Array) -> npt.NDArray[np.int32]:

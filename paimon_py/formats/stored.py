@@ -72,7 +72,11 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
         if not (pa.types.is_list(stored) or pa.types.is_large_list(stored)):
             raise ValueError(f"an ARRAY stored as {stored}")
         check_stored(stored.value_type, kind.element, stamps)
-    elif not isinstance(kind, VectorType):
+    elif isinstance(kind, VectorType):
+        if not (pa.types.is_list(stored) or pa.types.is_large_list(stored) or _is_vector(stored, kind)):
+            raise ValueError(f"a VECTOR of {kind.length} stored as {stored}")
+        check_stored(stored.value_type, kind.element, stamps)
+    else:
         for inner, part in zip(_entries(stored), map_parts(kind), strict=True):
             check_stored(inner, part, stamps)
 
@@ -107,6 +111,10 @@ def _entries(stored: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
     if pair is stored or not pa.types.is_struct(pair) or pair.num_fields != 2:
         raise ValueError(f"a MAP stored as {stored}")
     return pair.field(0).type, pair.field(1).type
+
+
+def _is_vector(stored: pa.DataType, kind: VectorType) -> bool:
+    return bool(pa.types.is_fixed_size_list(stored) and stored.list_size == kind.length)
 
 
 def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:

@@ -33,8 +33,9 @@ from paimon_py.rows.fractions import without_fractions
 from paimon_py.rows.text_values import column_meant, corrected, is_path
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
-from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
+from paimon_py.write.steps import Refusal
 
 SOURCE = "source"
 TARGET = "target"

@@ -15,7 +15,7 @@ from paimon_py.spec.layout import PATH_DIRECTORY, check_prefixes, is_plain_direc
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import children, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, RowType
+from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
 
 FORMATS = ("parquet", "orc", "avro")
 """File formats that can be read and written."""
@@ -86,6 +86,8 @@ def _avro_problem(data_type: DataType) -> str | None:
 def _orc_problem(data_type: DataType) -> str | None:
     if isinstance(data_type, Atomic):
         return _other_problem("ORC", data_type)
+    if isinstance(data_type, VectorType):
+        return f"ORC files cannot hold {sql_type(data_type)}"
     return next((problem for child in children(data_type) if (problem := _orc_problem(child))), None)
 
 

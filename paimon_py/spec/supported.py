@@ -18,8 +18,8 @@ from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-from paimon_py.spec.type_text import contains, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, VectorType
+from paimon_py.spec.type_text import children, contains, sql_type
+from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
 
 Detect = Callable[[TableSchema, Options], str | None]
 
@@ -157,7 +157,24 @@ def _type(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _is_other_type(data_type: DataType) -> bool:
-    return isinstance(data_type, VectorType) or (isinstance(data_type, Atomic) and data_type.root in _OTHER_TYPES)
+    return isinstance(data_type, Atomic) and data_type.root in _OTHER_TYPES
+
+
+def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
+    """Vectors that Java cannot write: its arrays and maps have no room for them."""
+    for field in schema.fields:
+        if contains(field.type, lambda kind: not isinstance(kind, RowType) and any(map(_is_vector, children(kind)))):
+            return "VECTOR inside ARRAY, MAP or MULTISET"
+    return None
+
+
+def _bucket_key(schema: TableSchema, options: Options) -> str | None:
+    named = [field for field in schema.fields if field.name in options.get_list("bucket-key")]
+    return "VECTOR in bucket-key" if any(contains(field.type, _is_vector) for field in named) else None
+
+
+def _is_vector(data_type: DataType) -> bool:
+    return isinstance(data_type, VectorType)
 
 
 def _type_names(data_type: DataType) -> list[str]:
@@ -165,7 +182,8 @@ def _type_names(data_type: DataType) -> list[str]:
 
     def look(inner: DataType) -> bool:
         if _is_other_type(inner):
-            found.append(inner.root.value if isinstance(inner, Atomic) else "VECTOR")
+            assert isinstance(inner, Atomic)
+            found.append(inner.root.value)
         return False
 
     contains(data_type, look)
@@ -203,11 +221,14 @@ def _row_kind_column(schema: TableSchema, _options: Options) -> str | None:
 _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
+    Feature(_hidden_vector),
+    Feature(_bucket_key),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("data-evolution.enabled")),
+    Feature(_given("vector.file.format")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),

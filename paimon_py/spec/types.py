@@ -88,7 +88,7 @@ class RowType(msgspec.Struct, frozen=True, tag="row"):
 
 
 class VectorType(msgspec.Struct, frozen=True, tag="vector"):
-    """VECTOR of a fixed number of elements (refused by the core today)."""
+    """VECTOR of a fixed number of elements, none of which is NULL."""
 
     element: DataType
     length: int

@@ -6,8 +6,7 @@ nanosecond that would be lost) is checked when a column comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +23,22 @@ from paimon_py.codec.columns import (
     validity_bitmap,
     validity_mask,
 )
-from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType
+from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.spec.types import (
+    MAX_LENGTH,
+    ArrayType,
+    Atomic,
+    DataType,
+    Field,
+    MapType,
+    MultisetType,
+    Root,
+    RowType,
+    VectorType,
+)
+from paimon_py.write.convert_vector import vector_step
 from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
-
-Step = Callable[[pa.Array], pa.Array]
+from paimon_py.write.steps import Refusal, Step, as_is
 
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
 _BINARIES = frozenset({Root.BINARY, Root.VARBINARY})
@@ -40,23 +50,6 @@ _SHOWN = 60
 """Characters that messages show of a text."""
 
 _COUNT = Atomic(Root.INT, nullable=False)
-
-
-class Refusal(NamedTuple):
-    """Why a column cannot be written, in one line that says what to do."""
-
-    place: ColumnPlace
-    given: pa.DataType
-    wanted: DataType
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.given} given, {sql_type(self.wanted)} needed; {self.fix}"
-
-
-def as_is(array: pa.Array) -> pa.Array:
-    """The step that has nothing to do."""
-    return array
 
 
 def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Refusal:
@@ -107,8 +100,11 @@ def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step
             return _plan_map(source, target, (element, _COUNT), place)
         case RowType():
             return _plan_row(source, target, place)
-        case _:
-            return _refuse(source, target, place)
+        case VectorType(element=element):
+            lists = plan_part(source, ArrayType(with_nullability(element, False)), place)
+            if isinstance(lists, Refusal):
+                return _refuse(source, target, place)
+            return vector_step(lists, target, place)
 
 
 def require_values(
@@ -145,6 +141,8 @@ def _must_look(kind: DataType) -> bool:
             return True  # a count is never NULL
         case MapType(key=key, value=value):
             return not value.nullable or _must_look(key) or _must_look(value)
+        case VectorType():
+            return True  # an element is never NULL
         case _:
             return False
 

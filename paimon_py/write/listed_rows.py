@@ -13,8 +13,9 @@ from paimon_py.expr.literal import is_na
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Field
-from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.convert import plan
 from paimon_py.write.misfits import WIDEN, place_of
+from paimon_py.write.steps import Refusal
 
 Opener = Callable[[object], pa.RecordBatchReader]
 

@@ -758,7 +758,6 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 JAVA = {
     "variant-parquet": "VARIANT type",
-    "vector": "VECTOR type",
     "blob": "BLOB type",
 }
 

@@ -29,7 +29,7 @@ from paimon_py.codec.columns import (
 )
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
+from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 ARITY_BYTES = 4
 _COUNT_TYPE = Atomic(Root.INT, nullable=False)
@@ -70,6 +70,8 @@ def encode(
 
 def column_slots(array: pa.Array, kind: DataType) -> Slots:
     """The slots and variable parts of one column of any type."""
+    if isinstance(kind, VectorType) and array.null_count == len(array):  # bounds of vectors: none are known
+        return Slots(np.zeros(len(array), np.uint64), np.zeros(len(array), np.bool_))
     if isinstance(kind, Atomic):
         return atomic_slots(array, kind)
     bodies = _nested_bodies(array, kind)
