@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_py.codec.variant.form import ARROW, FIELD_METADATA, is_variant
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.spec.type_text import TOO_DEEP, UNASSIGNED, require_shallow, sql_type, with_nullability
 from paimon_py.spec.types import (
@@ -41,6 +42,7 @@ _TO_ARROW = {
     Root.VARBINARY: pa.binary(),
     Root.DATE: pa.date32(),
     Root.TIME: pa.time32("ms"),
+    Root.VARIANT: ARROW,
 }
 _FROM_ARROW = {
     pa.bool_(): Atomic(Root.BOOLEAN),
@@ -73,6 +75,7 @@ _INSTEAD = {
     pa.time64("ns"): "time32('ms')",
     pa.null(): "the type that the column is meant to have",
 }
+_VARIANT = Atomic(Root.VARIANT)
 _COMMENT_KEYS = (b"comment", b"description")
 
 
@@ -80,7 +83,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     """The Arrow type that holds every value of a Paimon type.
 
     Raises:
-        UnsupportedError: VARIANT, BLOB, GEOMETRY, GEOGRAPHY.
+        UnsupportedError: BLOB, GEOMETRY, GEOGRAPHY.
     """
     if isinstance(data_type, Atomic):
         return _atomic(data_type)
@@ -101,7 +104,7 @@ def to_arrow_field(field: Field) -> pa.Field:
 
 
 def to_arrow_schema(fields: Iterable[Field]) -> pa.Schema:
-    """Columns as an Arrow schema, in their order, without metadata."""
+    """Columns as an Arrow schema, in their order, without metadata but for the name of the type of variants."""
     return pa.schema([to_arrow_field(field) for field in fields])
 
 
@@ -159,7 +162,8 @@ def from_arrow_schema(schema: pa.Schema) -> list[tuple[str, DataType, str | None
     wrong: dict[str, str] = {}
     for field in schema:
         try:
-            type_ = with_nullability(from_arrow_type(field.type), bool(field.nullable))
+            type_ = _VARIANT if is_variant(field) else from_arrow_type(field.type)
+            type_ = with_nullability(type_, bool(field.nullable))
             columns.append((field.name, type_, comment_of(field)))
         except SchemaError as error:
             wrong[field.name] = f"column {field.name!r}: {error}"
@@ -192,11 +196,13 @@ def _atomic(data_type: Atomic) -> pa.DataType:
 
 
 def _child(name: str, data_type: DataType) -> pa.Field:
-    return pa.field(name, to_arrow_type(data_type), nullable=data_type.nullable)
+    is_variant_type = isinstance(data_type, Atomic) and data_type.root is Root.VARIANT
+    metadata = FIELD_METADATA if is_variant_type else None
+    return pa.field(name, to_arrow_type(data_type), nullable=data_type.nullable, metadata=metadata)
 
 
 def _inner(field: pa.Field) -> DataType:
-    return with_nullability(_from(field.type), bool(field.nullable))
+    return with_nullability(_VARIANT if is_variant(field) else _from(field.type), bool(field.nullable))
 
 
 def _is_list(arrow_type: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array, integer_array
+from paimon_py.codec.variant.form import METADATA, VALUE, Encoded, is_pair
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -66,6 +67,8 @@ def _fitting(kind: pa.DataType) -> Callable[[object], object]:
 
 
 def _struct(value: object, kind: pa.DataType) -> object:
+    if isinstance(value, Encoded) and is_pair(kind):
+        return {VALUE: value.value, METADATA: value.metadata}
     if not isinstance(value, Mapping) or any(kind.get_field_index(name) < 0 for name in value):
         return None
     return {inner.name: _fitting(inner.type)(value.get(inner.name)) for inner in kind}

@@ -35,10 +35,11 @@ from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_fetch import GroupsTogether
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, read_footer, tail
 from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
+from paimon_py.formats.parquet_schema import is_variant_type
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
 from paimon_py.formats.part_bounds import WholeBounds, matching_parts
 from paimon_py.formats.parts import Parts
-from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
 from paimon_py.formats.stored import check_absent, check_stored
 from paimon_py.lanes import lanes_here
 from paimon_py.lazy import lazy_property
@@ -153,7 +154,7 @@ class ParquetOpenFile:
         is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
         if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
-        as_is = stored.type.equals(target.type)
+        as_is = stored.type.equals(target.type) and not any(map(is_variant_type, leaves(field.type)))
         if not as_is:
             check_stored(stored.type, field.type, _stamps)
         return _Column(field, target, as_is)
@@ -260,7 +261,7 @@ class ParquetOpenFile:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
                     continue
                 array = batch.column(column.field.name)
-                if not array.type.equals(column.target.type):
+                if not column.as_is or not array.type.equals(column.target.type):
                     array = reshape(array, column.field.type, column.target.type, _leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -339,6 +340,10 @@ def _stamps(kind: Atomic) -> list[pa.DataType]:
 
 
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    if is_variant_type(kind):
+        from paimon_py.formats.parquet_variants import variants_of
+
+        return variants_of(array)
     if array.type == INT96_STORAGE and kind.root in TIMESTAMPS:
         return from_int96(array, target)
     return as_leaf(array, target)

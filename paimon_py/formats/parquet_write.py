@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
+from paimon_py.codec.variant.arrays import as_variants
 from paimon_py.errors import SchemaError
 from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
@@ -23,10 +24,16 @@ from paimon_py.formats.int96 import to_int96
 from paimon_py.formats.parquet_dictionary import dictionary_columns
 from paimon_py.formats.parquet_footer import fixed_to_int96, split_tail, tail, with_root_name
 from paimon_py.formats.parquet_options import block_bytes, chosen_dictionaries, writer_arguments
-from paimon_py.formats.parquet_schema import has_footer_bounds, is_int96, leaf_columns, physical_schema
+from paimon_py.formats.parquet_schema import (
+    has_footer_bounds,
+    is_int96,
+    is_variant_type,
+    leaf_columns,
+    physical_schema,
+)
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
-from paimon_py.spec.types import Atomic, Field
+from paimon_py.spec.types import Atomic, DataType, Field
 
 LONG_VALUE_BYTES = 4000
 """Length of values a little above which footers lack bounds; the bounds are then computed here."""
@@ -43,7 +50,7 @@ class ParquetFileWriter:
         self._fields = tuple(fields)
         self._schema = physical_schema(fields)
         self._leaves = leaf_columns(fields)
-        self._strict = [not isinstance(f.type, Atomic) and not all(x.nullable for x in leaves(f.type)) for f in fields]
+        self._strict = [_hides_nulls(field.type) for field in fields]
         self._arguments = writer_arguments(settings, self._leaves)
         self._options = settings.options
         self._block_bytes = block_bytes(settings)
@@ -170,7 +177,7 @@ class ParquetFileWriter:
         flat = iter([index for index, leaf in enumerate(self._leaves) if leaf.flat])
         result = []
         for field, tracker, computed in zip(self._fields, self._bounds, self._computed, strict=True):
-            if not isinstance(field.type, Atomic):
+            if not isinstance(field.type, Atomic) or is_variant_type(field.type):
                 result.append(ColumnBounds())
                 continue
             column = next(flat)
@@ -184,6 +191,7 @@ class ParquetFileWriter:
 def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
     kind = field.type
     ordered = isinstance(kind, Atomic) and not is_int96(kind) and field.name not in without
+    ordered = ordered and not is_variant_type(kind)
     return RunningBounds(to_arrow_type(kind), ordered=ordered)
 
 
@@ -221,7 +229,15 @@ def _longest(array: pa.Array) -> int:
     return int(np.max(offsets[1:] - offsets[:-1]))
 
 
+def _hides_nulls(kind: DataType) -> bool:
+    """Whether below a NULL there may be one that no file holds."""
+    found = leaves(kind)
+    return any(map(is_variant_type, found)) or (not isinstance(kind, Atomic) and not all(x.nullable for x in found))
+
+
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    if is_variant_type(kind):
+        return as_variants(array)
     array = as_leaf(array, pa.timestamp("ns", array.type.tz) if is_int96(kind) else target)
     if is_int96(kind):
         array = to_int96(array)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.variant.form import METADATA, TYPED, VALUE, is_bytes
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.reshape import map_parts
@@ -81,6 +82,18 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
             check_stored(inner, part, stamps)
 
 
+def is_stored_variant(stored: pa.DataType) -> bool:
+    """Whether a group of a file holds variants: a dictionary, and a value, a typed one or both."""
+    if not pa.types.is_struct(stored):
+        return False
+    kinds = {field.name: field.type for field in stored}
+    if len(kinds) < stored.num_fields or METADATA not in kinds or not {VALUE, TYPED} & set(kinds) or (
+        set(kinds) - {VALUE, TYPED, METADATA}
+    ):  # fmt: skip
+        return False
+    return all(is_bytes(kinds[name]) for name in (VALUE, METADATA) if name in kinds)
+
+
 def check_texts(array: pa.Array) -> None:
     """Refuse texts that are no UTF-8, which nothing else in a file without checksums tells.
 
@@ -130,7 +143,9 @@ def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:
 def _check_leaf(stored: pa.DataType, kind: Atomic, stamps: Stamps) -> None:
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
-    if kind.root is Root.DECIMAL:
+    if kind.root is Root.VARIANT:
+        fits = is_stored_variant(stored)
+    elif kind.root is Root.DECIMAL:
         fits = pa.types.is_decimal(stored) and stored.scale == kind.scale
     elif kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
         fits = stored in stamps(kind)

@@ -19,11 +19,11 @@ from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
 from paimon_py.spec.type_text import children, contains, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
+from paimon_py.spec.types import Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 Detect = Callable[[TableSchema, Options], str | None]
 
-_OTHER_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+_OTHER_TYPES = frozenset((Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
 def _sequence_type(schema: TableSchema, options: Options) -> str | None:
     """Values that paimon_py does not order."""
     for name in options.get_list("sequence.field") if schema.primary_keys else ():
-        if name in schema.names and not isinstance(schema.field(name).type, Atomic):
+        if name in schema.names and (not isinstance(kind := schema.field(name).type, Atomic) or _is_variant(kind)):
             return f"a sequence.field of type {sql_type(schema.field(name).type)}"
     return None
 
@@ -168,13 +168,29 @@ def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
     return None
 
 
+def _variant_key(schema: TableSchema, _options: Options) -> str | None:
+    """Variants that Java writes, and cannot read."""
+
+    def has_keys(kind: DataType) -> bool:
+        return isinstance(kind, (MapType, MultisetType)) and _is_variant(children(kind)[0])
+
+    found = any(contains(field.type, has_keys) for field in schema.fields)
+    return "VARIANT as key of MAP or MULTISET" if found else None
+
+
 def _bucket_key(schema: TableSchema, options: Options) -> str | None:
     named = [field for field in schema.fields if field.name in options.get_list("bucket-key")]
-    return "VECTOR in bucket-key" if any(contains(field.type, _is_vector) for field in named) else None
+    kinds = {"VECTOR": _is_vector, "VARIANT": _is_variant}
+    found = (name for name, is_kind in kinds.items() if any(contains(field.type, is_kind) for field in named))
+    return next((f"{name} in bucket-key" for name in found), None)
 
 
 def _is_vector(data_type: DataType) -> bool:
     return isinstance(data_type, VectorType)
+
+
+def _is_variant(data_type: DataType) -> bool:
+    return isinstance(data_type, Atomic) and data_type.root is Root.VARIANT
 
 
 def _type_names(data_type: DataType) -> list[str]:
@@ -222,6 +238,7 @@ _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
     Feature(_hidden_vector),
+    Feature(_variant_key),
     Feature(_bucket_key),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),

@@ -36,6 +36,8 @@ from paimon_py.spec.types import (
     RowType,
     VectorType,
 )
+from paimon_py.write.convert_variant import WAY as VARIANT_WAY
+from paimon_py.write.convert_variant import variant_step
 from paimon_py.write.convert_vector import vector_step
 from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
 from paimon_py.write.steps import Refusal, Step, as_is
@@ -90,6 +92,8 @@ def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step
         step = plan_part(plain, target, place)
         return step._replace(given=source) if isinstance(step, Refusal) else lambda array: step(_unviewed(array))
     match target:
+        case Atomic(root=Root.VARIANT):
+            return variant_step(plain, place) or _refuse(source, target, place, VARIANT_WAY)
         case Atomic():
             return _plan_atomic(source, target, place)
         case ArrayType(element=element):
@@ -132,7 +136,8 @@ def _must_look(kind: DataType) -> bool:
     """Whether values of the right Arrow type can still be wrong."""
     match kind:
         case Atomic(root=root, length=length):
-            return root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
+            is_bounded = root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
+            return is_bounded or root is Root.VARIANT
         case RowType(fields=fields):
             return any(not field.type.nullable or _must_look(field.type) for field in fields)
         case ArrayType(element=element):
@@ -485,7 +490,7 @@ def _row_step(arrow: pa.DataType, parts: Sequence[tuple[Field, tuple[int | None,
             if index is None:
                 fields.append(pa.nulls(len(array), to_arrow_type(field.type)))
                 continue
-            child = step(array.field(index))
+            child = step(array.field(index) if valid is None else pc.struct_field(array, [index]))
             if not field.type.nullable:
                 require_values(child, place.inner(field.name), valid)
             fields.append(child)

@@ -28,7 +28,8 @@ INDEXED = [case for case in CASES if case.stage < NEWEST and "file-index" in cas
 BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fallback", "branch-fast-forward")
 TRACKED = [case for case in CASES if "row-tracking" in case.tags and not {"data-evolution", "blob", "vector"} & {*case.tags}]
 VECTORS = [case for case in CASES if "vector" in case.tags and not {"data-evolution", "blob"} & {*case.tags}]
-NEWER = (*INDEXED, *TRACKED, *VECTORS)
+VARIANTS = [case for case in CASES if "variant" in case.tags]
+NEWER = (*INDEXED, *TRACKED, *VECTORS, *VARIANTS)
 IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in NEWER or case.name in BRANCHES]
 LATER = [case for case in CASES if case not in IN_SCOPE]
 

@@ -747,7 +747,7 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
     [
         (KEYED, {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
-        (Schema([("a", "VARIANT")]), {}, "VARIANT type"),
+        (Schema([("a", "BLOB")]), {}, "BLOB type"),
     ],
 )
 def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, schema, options, feature):
@@ -757,7 +757,6 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 
 JAVA = {
-    "variant-parquet": "VARIANT type",
     "blob": "BLOB type",
 }
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.binary_row.slots import Slots, atomic_slots, element_width, spaces
+from paimon_py.codec.binary_row.slots import Slots, atomic_slots, element_width, has_no_bounds, spaces
 from paimon_py.codec.columns import (
     SPARE_BYTES,
     Bytes,
@@ -29,7 +29,7 @@ from paimon_py.codec.columns import (
 )
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType
 
 ARITY_BYTES = 4
 _COUNT_TYPE = Atomic(Root.INT, nullable=False)
@@ -70,7 +70,7 @@ def encode(
 
 def column_slots(array: pa.Array, kind: DataType) -> Slots:
     """The slots and variable parts of one column of any type."""
-    if isinstance(kind, VectorType) and array.null_count == len(array):  # bounds of vectors: none are known
+    if has_no_bounds(kind) and array.null_count == len(array):
         return Slots(np.zeros(len(array), np.uint64), np.zeros(len(array), np.bool_))
     if isinstance(kind, Atomic):
         return atomic_slots(array, kind)

@@ -137,9 +137,12 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 NOT_READABLE = [
     ({"row-tracking.enabled": "true", "data-evolution.enabled": "true"}, "data-evolution.enabled"),
-    ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
+    ({"columns": [("a", "INT"), ("v", "ARRAY<BLOB>")]}, "BLOB type"),
     ({"columns": [("a", "ARRAY<VECTOR<FLOAT, 2>>")]}, "VECTOR inside ARRAY, MAP or MULTISET"),
     ({"columns": [("a", "ROW<m MAP<INT, VECTOR<FLOAT, 2>>>")]}, "VECTOR inside ARRAY, MAP or MULTISET"),
+    ({"columns": [("a", "MAP<VARIANT NOT NULL, INT>")]}, "VARIANT as key of MAP or MULTISET"),
+    ({"columns": [("a", "ROW<m MULTISET<VARIANT>>")]}, "VARIANT as key of MAP or MULTISET"),
+    ({"columns": [("a", "INT"), ("v", "VARIANT")], "bucket": "2", "bucket-key": "v"}, "VARIANT in bucket-key"),
     ({"columns": [("a", "INT"), ("v", "VECTOR<FLOAT, 2>")], "bucket": "2", "bucket-key": "v"}, "VECTOR in bucket-key"),
     ({"type": "format-table"}, "type=format-table"),
     ({"file.format": "csv"}, "file.format=csv"),
