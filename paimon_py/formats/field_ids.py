@@ -31,6 +31,11 @@ def identified_schema(fields: Sequence[Field], key: bytes, layout: AtomicLayout)
     return pa.schema([schema.field(field) for field in fields])
 
 
+def element_id(owner_id: int, depth: int) -> int:
+    """The id of the elements of a list, by the id of the column or field around it, and how deep it lies in lists."""
+    return _BASE + _STEP * owner_id + depth
+
+
 class _Schema:
     def __init__(self, key: bytes, layout: AtomicLayout) -> None:
         self.key = key

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import combine, from_numpy
 from paimon_py.formats.parquet_schema import LeafColumn, is_variant_type
+from paimon_py.formats.parquet_shredding import leaf_arrays
 from paimon_py.formats.reshape import map_parts
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType, VectorType
 
@@ -79,4 +80,4 @@ def _leaf_values(array: pa.Array, kind: DataType) -> list[pa.Array]:
     if isinstance(kind, (MapType, MultisetType)):
         key, value = map_parts(kind)
         return [*_leaf_values(array.keys, key), *_leaf_values(array.items, value)]
-    return [array.field(0), array.field(1)] if is_variant_type(kind) else [array]
+    return leaf_arrays(array) if is_variant_type(kind) else [array]

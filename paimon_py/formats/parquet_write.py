@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
 from paimon_py.codec.variant.arrays import as_variants
+from paimon_py.codec.variant.shred import shredded
 from paimon_py.errors import SchemaError
 from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
@@ -28,11 +29,12 @@ from paimon_py.formats.parquet_schema import (
     has_footer_bounds,
     is_int96,
     is_variant_type,
-    leaf_columns,
     physical_schema,
 )
+from paimon_py.formats.parquet_shredding import columns_with_groups, is_shredded, with_groups
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
+from paimon_py.spec.shredding import shredded_columns
 from paimon_py.spec.types import Atomic, DataType, Field
 
 LONG_VALUE_BYTES = 4000
@@ -48,8 +50,9 @@ class ParquetFileWriter:
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
         self._sink = GuardedSink(sink)
         self._fields = tuple(fields)
-        self._schema = physical_schema(fields)
-        self._leaves = leaf_columns(fields)
+        self._shredded = shredded_columns(settings.options)
+        self._schema = with_groups(physical_schema(fields), fields, self._shredded)
+        self._leaves = columns_with_groups(fields, self._shredded)
         self._strict = [_hides_nulls(field.type) for field in fields]
         self._arguments = writer_arguments(settings, self._leaves)
         self._options = settings.options
@@ -106,7 +109,9 @@ class ParquetFileWriter:
             array = batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            if strict or not array.type.equals(target.type):
+            if is_shredded(field, self._shredded):
+                array = shredded(array, self._shredded[field.name], target.type)
+            elif strict or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
