@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from paimon_py.codec.variant.decode import to_json, to_python
 from paimon_py.codec.variant.encode import encode, from_json
 from paimon_py.codec.variant.form import Encoded
 from paimon_py.codec.variant.get import Node, Wanted, get, part_of, walk
-from paimon_py.files.cast import cast
+from paimon_py.files.variant_parts import cast_array
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Atomic, DataType, Root
 from paimon_py.spec.variant_paths import parse_path
@@ -69,8 +67,3 @@ def variant(value: object) -> Variant:
     """
     made = from_json(value) if isinstance(value, str) else encode(value)
     return Variant(made.value, made.metadata)
-
-
-def cast_array(array: pa.Array, source: DataType, target: DataType) -> pa.Array:
-    """Values of one type as another, by the rules of Paimon's casts."""
-    return cast(array, source, target)

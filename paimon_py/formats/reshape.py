@@ -15,9 +15,21 @@ import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
 from paimon_py.codec.vectors import lists_as_vectors, vectors_as_lists
-from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.spec.types import (
+    ArrayType,
+    Atomic,
+    DataType,
+    MapType,
+    MultisetType,
+    Root,
+    RowType,
+    VariantParts,
+    VectorType,
+)
 
-Leaf = Callable[[pa.Array, Atomic, pa.DataType], pa.Array]
+Leaf = Callable[[pa.Array, Any, pa.DataType], pa.Array]
+"""Brings a column of an atomic type, or of parts of variants, into a layout."""
+
 COUNT = Atomic(Root.INT, nullable=False)
 TIMESTAMPS = frozenset({Root.TIMESTAMP, Root.TIMESTAMP_LTZ})
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -31,7 +43,7 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
     Cost: buffers of unchanged leaves are shared; list offsets and validity are rebuilt when sliced.
     Raises: ValueError if the layout cannot hold the type.
     """
-    if isinstance(kind, Atomic):
+    if isinstance(kind, (Atomic, VariantParts)):
         return leaf(array, kind, target)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)

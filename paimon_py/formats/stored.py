@@ -18,7 +18,7 @@ from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.reshape import map_parts
 from paimon_py.spec.schema import KEY_PREFIX, ROW_ID, SEQUENCE_NUMBER, VALUE_KIND
-from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
+from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VariantParts, VectorType
 
 Stamps = Callable[[Atomic], Collection[pa.DataType]]
 """The layouts in which a format stores timestamps of a type."""
@@ -65,7 +65,10 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
 
     Raises: ValueError if values would be read as others.
     """
-    if isinstance(kind, Atomic):
+    if isinstance(kind, VariantParts):
+        if not is_stored_variant(stored):
+            raise ValueError(f"a VARIANT stored as {stored}")
+    elif isinstance(kind, Atomic):
         _check_leaf(stored, kind, stamps)
     elif isinstance(kind, RowType):
         _check_row(stored, kind, stamps)

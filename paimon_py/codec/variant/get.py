@@ -25,6 +25,7 @@ from paimon_py.codec.variant.encode import KeyDictionary, moved
 from paimon_py.codec.variant.form import Encoded
 from paimon_py.codec.variant.layout import (
     ARRAY,
+    EMPTY_METADATA,
     FLOAT,
     INSTANT,
     OBJECT,
@@ -170,7 +171,8 @@ def _refuse(node: Node | None, wanted: Wanted) -> None:
     """Say what cannot be cast, unless NULL stands for it."""
     if wanted.or_null or node is None:
         return
-    text = to_json(*node)
+    is_scalar = basic_type(node.value, node.at) not in (OBJECT, ARRAY)
+    text = to_json(*node) if is_scalar or node.metadata != EMPTY_METADATA else "an object or array"
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     raise SchemaError(
         f"{wanted.place}: {shown} cannot be {sql_type(wanted.type)}; variant(…, or_null=True) makes NULL of such values"
