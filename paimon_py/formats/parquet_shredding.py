@@ -6,13 +6,19 @@ Source: format.md §8.9; Java `PaimonShreddingUtils.variantShreddingSchema`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.variant.arrays import as_variants, each
 from paimon_py.codec.variant.form import METADATA, TYPED, VALUE
+from paimon_py.codec.variant.infer import InferRules, inferred
 from paimon_py.formats.field_ids import element_id
 from paimon_py.formats.parquet_schema import FIELD_ID, LeafColumn, is_variant_type, leaf_columns
+from paimon_py.spec.options import Options
+from paimon_py.spec.shredding import OPTION as SHREDDING_SCHEMA
 from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, Root, RowType
 
 _BYTES = Atomic(Root.VARBINARY, length=MAX_LENGTH)
@@ -47,6 +53,41 @@ def columns_with_groups(fields: Sequence[Field], wanted: Wanted) -> list[LeafCol
 def is_shredded(field: Field, wanted: Wanted) -> bool:
     """Whether a column is taken apart: one of VARIANT itself, not one with variants in it."""
     return is_variant_type(field.type) and field.name in wanted and not is_variant_type(wanted[field.name])
+
+
+class Inference(NamedTuple):
+    """How to find out what to take apart of a file's first rows.
+
+    `columns`: the VARIANT columns. `rows`: how many rows to look at.
+    """
+
+    columns: tuple[str, ...]
+    rows: int
+    rules: InferRules
+
+    def of(self, batches: Sequence[pa.RecordBatch]) -> Wanted:
+        """What is wanted of each column that is worth it."""
+        found = {}
+        for name in self.columns:
+            arrays = [as_variants(batch.column(name)) for batch in batches]
+            kind = inferred(islice((one for array in arrays for one in each(array)), self.rows), self.rules)
+            if kind is not None:
+                found[name] = kind
+        return found
+
+
+def inference_of(options: Mapping[str, str], fields: Sequence[Field]) -> Inference | None:
+    """Whether the options of a table ask to find out what to take apart; what they name comes first."""
+    typed = Options(options)
+    columns = tuple(field.name for field in fields if is_variant_type(field.type))
+    if not columns or not typed.get_bool("variant.inferShreddingSchema") or typed.find_str(SHREDDING_SCHEMA):
+        return None
+    rules = InferRules(
+        fields_max=typed.get_int("variant.shredding.maxSchemaWidth"),
+        depth_max=typed.get_int("variant.shredding.maxSchemaDepth"),
+        least_share=typed.get_float("variant.shredding.minFieldCardinalityRatio"),
+    )
+    return Inference(columns, typed.get_int("variant.shredding.maxInferBufferRow"), rules)
 
 
 def leaf_arrays(array: pa.Array) -> list[pa.Array]:

@@ -31,7 +31,7 @@ from paimon_py.formats.parquet_schema import (
     is_variant_type,
     physical_schema,
 )
-from paimon_py.formats.parquet_shredding import columns_with_groups, is_shredded, with_groups
+from paimon_py.formats.parquet_shredding import Wanted, columns_with_groups, inference_of, is_shredded, with_groups
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
 from paimon_py.spec.shredding import shredded_columns
@@ -50,11 +50,12 @@ class ParquetFileWriter:
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
         self._sink = GuardedSink(sink)
         self._fields = tuple(fields)
-        self._shredded = shredded_columns(settings.options)
-        self._schema = with_groups(physical_schema(fields), fields, self._shredded)
-        self._leaves = columns_with_groups(fields, self._shredded)
+        self._settings = settings
+        self._raw: list[pa.RecordBatch] = []
+        self._raw_rows = 0
+        self._inference = inference_of(settings.options, fields)
+        self._take_apart(shredded_columns(settings.options))
         self._strict = [_hides_nulls(field.type) for field in fields]
-        self._arguments = writer_arguments(settings, self._leaves)
         self._options = settings.options
         self._block_bytes = block_bytes(settings)
         self._bounds = [_tracker(field, settings.without_stats) for field in fields]
@@ -65,17 +66,31 @@ class ParquetFileWriter:
         self._pending_rows = self._pending_bytes = 0
         self._flushed_rows = self._flushed_bytes = self._groups = 0
 
+    def _take_apart(self, wanted: Wanted) -> None:
+        """Lay the file out, with the VARIANT columns taken apart of which something is wanted."""
+        self._shredded = wanted
+        self._schema = with_groups(physical_schema(self._fields), self._fields, wanted)
+        self._leaves = columns_with_groups(self._fields, wanted)
+        self._arguments = writer_arguments(self._settings, self._leaves)
+
     @property
     def row_count(self) -> int:
-        return self._flushed_rows + self._pending_rows
+        return self._flushed_rows + self._pending_rows + self._raw_rows
 
     @property
     def bytes_written(self) -> int:
         ratio = self._sink.position / self._flushed_bytes if self._flushed_bytes else 1.0
-        return self._sink.position + int(self._pending_bytes * min(ratio, 1.0))
+        waiting = self._pending_bytes + sum(map(row_bytes, self._raw))
+        return self._sink.position + int(waiting * min(ratio, 1.0))
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
+            return
+        if self._inference is not None:
+            self._raw.append(batch)
+            self._raw_rows += batch.num_rows
+            if self._raw_rows >= self._inference.rows:
+                self._infer()
             return
         physical = self._physical(batch)
         self._pending.append(physical)
@@ -84,7 +99,18 @@ class ParquetFileWriter:
         if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= self._block_bytes:
             self._flush(last=False)
 
+    def _infer(self) -> None:
+        """Find out of the first rows what to take apart, and write them."""
+        assert self._inference is not None
+        waiting, self._raw, self._raw_rows = self._raw, [], 0
+        self._take_apart(self._inference.of(waiting))
+        self._inference = None
+        for batch in waiting:
+            self.write(batch)
+
     def close(self) -> list[ColumnBounds]:
+        if self._inference is not None:
+            self._infer()
         self._flush(last=True)
         with self._encoding() as writer:
             self._sink.hold()
@@ -96,7 +122,7 @@ class ParquetFileWriter:
         return self._result()
 
     def abort(self) -> None:
-        self._pending = []
+        self._pending, self._raw = [], []
         if self._writer is not None:
             # RuntimeError: after a failed close pyarrow has no metadata to hand over
             with contextlib.suppress(pa.ArrowException, OSError, RuntimeError):

@@ -129,3 +129,54 @@ def test_types_of_the_encoding_that_java_does_not_write_are_read():
 def test_parts_that_do_not_go_together_are_damage(array):
     with pytest.raises(CorruptionError):
         unshredded(array)
+
+
+INFER = {"variant.inferShreddingSchema": "true"}
+
+
+def typed_names(file) -> list[str]:
+    """The columns that hold variants apart."""
+    return sorted({name.removeprefix("j.typed_value.").replace(".typed_value", "") for name in (c.path for c in map(pq.ParquetFile(file).schema.column, range(len(pq.ParquetFile(file).schema)))) if name.startswith("j.typed_value.") and name.endswith("typed_value")})
+
+
+def test_what_to_take_apart_is_found_out_of_the_first_rows(catalog):
+    table = catalog.create_table("db.t", Schema({"id": "INT", "j": "VARIANT"}), options=INFER)
+    given = [json.dumps({"user": {"id": at, "name": f"n{at}"}, "x": at + 0.5, "tags": ["a"], "mixed": at if at % 2 else "text", "none": None, " ": 1, **({"rare": 1} if at == 3 else {})}) for at in range(40)]
+    table.write_arrow([{"id": at, "j": text} for at, text in enumerate(given)])
+    assert jsons(table) == {at: variant(text).to_json() for at, text in enumerate(given)}
+    (file,) = files_of(table)
+    group = pq.ParquetFile(file).schema_arrow.field("j").type.field("typed_value").type
+    assert [field.name for field in group] == ["mixed", "none", "tags", "user", "x"]
+    assert str(group.field("x").type.field("typed_value").type) == "decimal128(18, 1)"
+    assert str(group.field("user").type.field("typed_value").type.field("id").type.field("typed_value").type) == "int64"
+    assert "typed_value" not in [field.name for field in group.field("mixed").type]
+
+
+def test_inference_is_bounded(catalog):
+    options = {**INFER, "variant.shredding.maxSchemaWidth": "4", "variant.shredding.maxSchemaDepth": "2", "variant.shredding.minFieldCardinalityRatio": "0.5", "variant.shredding.maxInferBufferRow": "10"}
+    table = catalog.create_table("db.t", Schema({"id": "INT", "j": "VARIANT"}), options=options)
+    given = [{f"k{number}": {"deep": {"deeper": 1}} for number in range(20)} | ({"late": 1} if at >= 10 else {}) for at in range(30)]
+    table.write_arrow([{"id": at, "j": one} for at, one in enumerate(given)])
+    table.compact(full=True)
+    assert jsons(table) == {at: variant(one).to_json() for at, one in enumerate(given)}
+    group = pq.ParquetFile(files_of(table)[0]).schema_arrow.field("j").type.field("typed_value").type
+    assert 1 <= group.num_fields <= 4 and "late" not in [field.name for field in group]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_inferred_files_hold_any_values(catalog, seed):
+    rng = random.Random(seed)
+    table = catalog.create_table("db.t", Schema({"id": "INT", "j": "VARIANT", "w": "VARIANT"}), options={**INFER, "variant.shredding.maxInferBufferRow": str(rng.choice((1, 7, 4096)))})
+    given = {at: None if rng.random() < 0.1 else variant([value(rng)]).get("$[0]") for at in range(80)}
+    table.write_arrow([{"id": at, "j": one, "w": None} for at, one in given.items()])
+    assert jsons(table) == {at: one and one.to_json() for at, one in given.items()}
+
+
+def test_files_of_inference_roll_and_end_early(catalog, monkeypatch):
+    table = catalog.create_table("db.t", Schema({"id": "INT", "j": "VARIANT"}), options={**INFER, "target-file-row-num": "7"})
+    table.write_arrow([{"id": at, "j": {"a": at}} for at in range(30)])
+    assert len(files_of(table)) == 5 and jsons(table) == {at: f'{{"a":{at}}}' for at in range(30)}
+    with pytest.raises(RuntimeError), table.writer() as writer:
+        writer.write_arrow([{"id": 1, "j": "1"}])
+        raise RuntimeError
+    assert len(files_of(table)) == 5

@@ -33,6 +33,8 @@ from paimon_py.codec.variant.layout import (
     TRUE,
     UUID_,
     VERSION,
+    basic_type,
+    check_apart,
     children_at,
     key_at,
     keys_of,
@@ -122,13 +124,14 @@ def encode_node(value: object, keys: KeyDictionary, depth: int) -> bytes:
 
 def moved(value: bytes, at: int, own: tuple[str, ...], keys: KeyDictionary, depth: int = 0) -> bytes:
     """A node of another variant, whose keys are `own`, with the ids of this dictionary."""
-    head = value[at]
-    if head & 3 not in (OBJECT, ARRAY):
+    kind = basic_type(value, at)
+    if kind not in (OBJECT, ARRAY):
         return value[at : at + size_at(value, at)]
     if depth >= DEPTH_MAX:
         raise SchemaError(_TOO_DEEP)
     found = children_at(value, at)
-    if head & 3 == ARRAY:
+    check_apart(value, found.places, size_at(value, at))
+    if kind == ARRAY:
         return build_array([moved(value, place, own, keys, depth + 1) for place in found.places])
     names = [key_at(own, number) for number in found.ids]
     ids = [keys.id_of(name) for name in names]

@@ -30,8 +30,8 @@ from paimon_py.codec.variant.layout import (
     INSTANT,
     OBJECT,
     basic_type,
+    check_apart,
     children_at,
-    damaged,
     element_at,
     field_at,
     is_null,
@@ -191,8 +191,7 @@ def _parts(nodes: Nodes, kind: int, wanted: Wanted) -> list[list[tuple[str, Node
         children = children_at(value, at)
         keys = keys_of(metadata) if kind == OBJECT else ()
         names = [key_at(keys, number) for number in children.ids] if kind == OBJECT else [""] * len(children.places)
-        if len(names) > len(value):
-            raise damaged("its parts lie over one another")
+        check_apart(value, children.places)
         found.append([(name, Node(value, metadata, place)) for name, place in zip(names, children.places, strict=True)])
     return found
 

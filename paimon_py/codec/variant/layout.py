@@ -212,6 +212,18 @@ def size_at(value: bytes, at: int) -> int:
     return size
 
 
+def check_apart(value: bytes, places: Sequence[int], room: int | None = None) -> None:
+    """Refuse parts that lie over one another, which would take more room apart than together.
+
+    Args:
+        room: bytes of what holds the parts; those of the value where it is not known.
+    Cost: linear in the number of parts.
+    Raises: CorruptionError
+    """
+    if sum(size_at(value, place) for place in places) > (len(value) if room is None else room):
+        raise damaged("its parts lie over one another")
+
+
 def _time(kind: int, whole: int) -> date | datetime:
     try:
         if kind == DATE:

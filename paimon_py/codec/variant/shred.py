@@ -26,6 +26,7 @@ from paimon_py.codec.variant.layout import (
     FLOAT,
     OBJECT,
     basic_type,
+    check_apart,
     children_at,
     key_at,
     keys_of,
@@ -92,6 +93,7 @@ def _objects(nodes: Places, wanted: RowType, target: pa.DataType) -> list[pa.Arr
         there[row] = True
         value, metadata, at = node
         keys, found = keys_of(metadata), children_at(value, at)
+        check_apart(value, found.places)
         left: list[tuple[str, int, int]] = []
         for number, place in zip(found.ids, found.places, strict=True):
             name = key_at(keys, number)
@@ -123,7 +125,9 @@ def _arrays(nodes: Places, wanted: ArrayType, target: pa.DataType) -> list[pa.Ar
     for row, node in enumerate(nodes):
         if node is not None and basic_type(node[0], node[2]) == ARRAY:
             there[row] = True
-            items += [(node[0], node[1], place) for place in children_at(node[0], node[2]).places]
+            places = children_at(node[0], node[2]).places
+            check_apart(node[0], places)
+            items += [(node[0], node[1], place) for place in places]
             rest.append(None)
         else:
             rest.append(None if node is None else _bytes(node))

@@ -36,6 +36,7 @@ from paimon_py.codec.variant.layout import (
     UUID_,
     VERSION,
     basic_type,
+    check_apart,
     children_at,
     damaged,
     key_at,
@@ -154,6 +155,7 @@ def _add_fields(value: bytes, keys: RowKeys, into: tuple[list[str], list[int], l
     if basic_type(value, 0) != OBJECT:
         raise damaged("what is beside the columns of an object is no object")
     rest, known = children_at(value, 0), set(texts)
+    check_apart(value, rest.places)
     for number, place in zip(rest.ids, rest.places, strict=True):
         name = key_at(keys.names, number)
         if name in known:

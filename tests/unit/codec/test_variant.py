@@ -196,6 +196,10 @@ def test_parts_that_lie_over_one_another_do_not_multiply():
         Variant(level, b"\x01\x00\x00").to_python()
     with pytest.raises(CorruptionError, match="over one another"):
         Variant(level, b"\x01\x00\x00").to_json()
+    with pytest.raises(CorruptionError, match="over one another"):
+        Variant(level, b"\x01\x00\x00").get("$[0]")
+    with pytest.raises(CorruptionError, match="over one another"):
+        Variant(level, b"\x01\x00\x00").get("$", "ARRAY<ARRAY<ARRAY<STRING>>>")
 
 
 def test_public_names():
