@@ -79,6 +79,7 @@ from paimon_py.views import Manifest, Snapshot, Tag
 
 if TYPE_CHECKING:
     from paimon_py.expr.sql_values import sql
+    from paimon_py.files.variant_value import Variant, variant
     from paimon_py.lsm.writer import LSMWriter
     from paimon_py.spark import (
         analyze_spark,
@@ -174,6 +175,7 @@ __all__ = [
     "UpdateDefinition",
     "UpdateDialect",
     "UsageError",
+    "Variant",
     "analyze_spark",
     "col",
     "compact_spark",
@@ -190,6 +192,7 @@ __all__ = [
     "ship",
     "sql",
     "update_spark",
+    "variant",
     "write_spark",
 ]
 
@@ -203,6 +206,10 @@ def __getattr__(name: str) -> object:
         from paimon_py.expr.sql_values import sql
 
         return sql
+    if name in ("Variant", "variant"):
+        from paimon_py.files import variant_value
+
+        return getattr(variant_value, name)
     if name == "Step":
         from paimon_py.stream.step import Step
 

@@ -27,6 +27,7 @@ from paimon_py.expr.predicate import (
     Predicate,
     Ref,
     TextMatch,
+    VariantColumn,
 )
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
@@ -42,7 +43,7 @@ from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, SnapshotId
 from paimon_py.spec.snapshot import Snapshot as SnapshotValue
 from paimon_py.spec.statistics import ColumnStatistics, Statistics
-from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.spec.types import ArrayType, Atomic, Field, MapType, MultisetType, Root, RowType, VariantPart, VectorType
 from paimon_py.spec.users import UserCommit, Users
 from paimon_py.spec.waiting import WaitingOrder
 from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
@@ -135,6 +136,8 @@ __all__ = [
     "TimestampValue",
     "UserCommit",
     "Users",
+    "VariantColumn",
+    "VariantPart",
     "VectorType",
     "WaitingOrder",
     "Writer",

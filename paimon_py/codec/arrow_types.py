@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_py.codec.variant.form import ARROW, FIELD_METADATA, is_variant
 from paimon_py.errors import SchemaError, UnsupportedError
 from paimon_py.spec.type_text import TOO_DEEP, UNASSIGNED, require_shallow, sql_type, with_nullability
 from paimon_py.spec.types import (
@@ -23,7 +24,9 @@ from paimon_py.spec.types import (
     MultisetType,
     Root,
     RowType,
+    VectorType,
 )
+from paimon_py.spec.vectors import is_element
 
 _TO_ARROW = {
     Root.BOOLEAN: pa.bool_(),
@@ -39,6 +42,7 @@ _TO_ARROW = {
     Root.VARBINARY: pa.binary(),
     Root.DATE: pa.date32(),
     Root.TIME: pa.time32("ms"),
+    Root.VARIANT: ARROW,
 }
 _FROM_ARROW = {
     pa.bool_(): Atomic(Root.BOOLEAN),
@@ -71,6 +75,7 @@ _INSTEAD = {
     pa.time64("ns"): "time32('ms')",
     pa.null(): "the type that the column is meant to have",
 }
+_VARIANT = Atomic(Root.VARIANT)
 _COMMENT_KEYS = (b"comment", b"description")
 
 
@@ -78,7 +83,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
     """The Arrow type that holds every value of a Paimon type.
 
     Raises:
-        UnsupportedError: VARIANT, BLOB, VECTOR, GEOMETRY, GEOGRAPHY.
+        UnsupportedError: BLOB, GEOMETRY, GEOGRAPHY.
     """
     if isinstance(data_type, Atomic):
         return _atomic(data_type)
@@ -90,7 +95,7 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
         return pa.map_(to_arrow_type(data_type.key), _child("value", data_type.value))
     if isinstance(data_type, MultisetType):
         return pa.map_(to_arrow_type(data_type.element), pa.int32())
-    raise UnsupportedError(f"type {sql_type(data_type)} has no Arrow form here yet", feature="VECTOR type")
+    return pa.list_(_child("element", with_nullability(data_type.element, False)), data_type.length)
 
 
 def to_arrow_field(field: Field) -> pa.Field:
@@ -99,7 +104,7 @@ def to_arrow_field(field: Field) -> pa.Field:
 
 
 def to_arrow_schema(fields: Iterable[Field]) -> pa.Schema:
-    """Columns as an Arrow schema, in their order, without metadata."""
+    """Columns as an Arrow schema, in their order, without metadata but for the name of the type of variants."""
     return pa.schema([to_arrow_field(field) for field in fields])
 
 
@@ -128,6 +133,10 @@ def _from(arrow_type: pa.DataType) -> DataType:
         return Atomic(Root.BINARY, length=arrow_type.byte_width)
     if pa.types.is_dictionary(arrow_type):
         return _from(arrow_type.value_type)
+    if pa.types.is_fixed_size_list(arrow_type) and not arrow_type.value_field.nullable and arrow_type.list_size > 0:
+        element = _from(arrow_type.value_type)
+        if is_element(element):
+            return VectorType(element, arrow_type.list_size)
     if _is_list(arrow_type):
         return ArrayType(_inner(arrow_type.value_field))
     if pa.types.is_map(arrow_type):
@@ -153,7 +162,8 @@ def from_arrow_schema(schema: pa.Schema) -> list[tuple[str, DataType, str | None
     wrong: dict[str, str] = {}
     for field in schema:
         try:
-            type_ = with_nullability(from_arrow_type(field.type), bool(field.nullable))
+            type_ = _VARIANT if is_variant(field) else from_arrow_type(field.type)
+            type_ = with_nullability(type_, bool(field.nullable))
             columns.append((field.name, type_, comment_of(field)))
         except SchemaError as error:
             wrong[field.name] = f"column {field.name!r}: {error}"
@@ -186,11 +196,13 @@ def _atomic(data_type: Atomic) -> pa.DataType:
 
 
 def _child(name: str, data_type: DataType) -> pa.Field:
-    return pa.field(name, to_arrow_type(data_type), nullable=data_type.nullable)
+    is_variant_type = isinstance(data_type, Atomic) and data_type.root is Root.VARIANT
+    metadata = FIELD_METADATA if is_variant_type else None
+    return pa.field(name, to_arrow_type(data_type), nullable=data_type.nullable, metadata=metadata)
 
 
 def _inner(field: pa.Field) -> DataType:
-    return with_nullability(_from(field.type), bool(field.nullable))
+    return with_nullability(_VARIANT if is_variant(field) else _from(field.type), bool(field.nullable))
 
 
 def _is_list(arrow_type: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import binary_array, integer_array
+from paimon_py.codec.variant.form import METADATA, VALUE, Encoded, is_pair
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -66,13 +67,19 @@ def _fitting(kind: pa.DataType) -> Callable[[object], object]:
 
 
 def _struct(value: object, kind: pa.DataType) -> object:
+    if isinstance(value, Encoded) and is_pair(kind):
+        return {VALUE: value.value, METADATA: value.metadata}
     if not isinstance(value, Mapping) or any(kind.get_field_index(name) < 0 for name in value):
         return None
     return {inner.name: _fitting(inner.type)(value.get(inner.name)) for inner in kind}
 
 
 def _list(value: object, kind: pa.DataType) -> object:
-    return list(map(_fitting(kind.value_type), value)) if isinstance(value, (list, tuple, np.ndarray)) else None
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return None
+    if pa.types.is_fixed_size_list(kind) and len(value) != kind.list_size:
+        raise ValueError(f"pass {kind.list_size} elements, not {len(value)}")
+    return list(map(_fitting(kind.value_type), value))
 
 
 def _map(value: object, kind: pa.DataType) -> object:
@@ -172,7 +179,7 @@ def _require_steps(value: object, nanos: int, kind: pa.DataType) -> None:
 _SORTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[object, pa.DataType], object], str], ...] = (
     (pa.types.is_struct, _struct, "a mapping that has only fields of the ROW"),
     (pa.types.is_map, _map, "a mapping"),
-    (pa.types.is_list, _list, "a list"),
+    (lambda kind: pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind), _list, "a list"),
     (pa.types.is_boolean, _boolean, "True or False"),
     (pa.types.is_integer, _integer, "a whole number"),
     (pa.types.is_floating, _floating, "a number"),

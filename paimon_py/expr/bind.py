@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from paimon_py.errors import UsageError
+from paimon_py.errors import UnsupportedError, UsageError
 from paimon_py.expr import like
 from paimon_py.expr.coerce import BINARY, ORDERED, TEXT, fit
 from paimon_py.expr.literal import BinaryValue, LiteralValue
@@ -32,7 +32,8 @@ from paimon_py.expr.predicate import (
     TextMatch,
     as_predicate,
 )
-from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType
+from paimon_py.spec.type_text import UNASSIGNED
+from paimon_py.spec.types import Atomic, DataType, Field, Root, RowType, VariantParts
 
 MAX_DEPTH = 200
 
@@ -49,15 +50,17 @@ def predicate_of(where: object) -> Predicate:
     return as_predicate(where)
 
 
-def bind(predicate: Predicate, fields: Sequence[Field]) -> Predicate:
+def bind(predicate: Predicate, fields: Sequence[Field], *, takes_parts: bool = False) -> Predicate:
     """The predicate for rows of these fields; binding a bound predicate again by name is allowed.
 
+    Args:
+        takes_parts: rows have parts of VARIANT columns that the predicate asks for in the place of the columns.
     Cost: linear in the size of the predicate.
     Raises: UsageError for unknown columns, literals of a wrong type, comparisons of types without an order, and
         predicates nested deeper than 200.
     """
     by_name = {field.name: field for field in fields}
-    return _Binder(by_name).walk(predicate, negated=False, depth=0)
+    return _Binder(by_name, takes_parts).walk(predicate, negated=False, depth=0)
 
 
 def all_of(parts: Iterable[Predicate]) -> Predicate:
@@ -88,8 +91,9 @@ def _joined(kind: type[And] | type[Or], parts: Iterable[Predicate], *, absorbing
 class _Binder:
     """One walk over a predicate; knows the columns."""
 
-    def __init__(self, fields: dict[str, Field]) -> None:
+    def __init__(self, fields: dict[str, Field], takes_parts: bool) -> None:
         self._fields = fields
+        self._takes_parts = takes_parts
 
     def walk(self, predicate: Predicate, *, negated: bool, depth: int) -> Predicate:
         if depth > MAX_DEPTH:
@@ -135,14 +139,24 @@ class _Binder:
     def _resolve(self, ref: Ref) -> Ref:
         fields, ids = self._fields, []
         type_: DataType | None = None
-        for depth, step in enumerate(ref.path):
+        for depth, step in enumerate(ref.column_path):
             field = fields.get(step)
             if field is None:
                 raise UsageError(_unknown(ref, depth, fields))
             ids.append(field.id)
             type_ = field.type
             fields = {inner.name: inner for inner in type_.fields} if isinstance(type_, RowType) else {}
-        return Ref(ref.path, tuple(ids), type_)
+        if ref.part is None:
+            return Ref(ref.path, tuple(ids), type_)
+        if not isinstance(type_, VariantParts) and not (isinstance(type_, Atomic) and type_.root is Root.VARIANT):
+            raise UsageError(f"{ref}: only VARIANT columns have parts")
+        if not self._takes_parts:
+            feature = "parts of variants beside scans"
+            raise UnsupportedError(
+                f"{ref}: parts of variants are for scan, changes and stream; find the keys of rows with a scan first",
+                feature=feature,
+            )
+        return Ref((*ref.column_path, ref.part.name), (*ids, UNASSIGNED), ref.part.type, ref.part)
 
 
 def _unknown(ref: Ref, depth: int, fields: dict[str, Field]) -> str:

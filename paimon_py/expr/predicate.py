@@ -19,7 +19,9 @@ from paimon_py.errors import UsageError
 from paimon_py.expr.calculation import Calculable, Calculation
 from paimon_py.expr.literal import BinaryValue, LiteralValue, to_literal
 from paimon_py.other_names import HasOtherNames
-from paimon_py.spec.types import DataType
+from paimon_py.spec.type_text import parse_type, sql_type
+from paimon_py.spec.types import DataType, VariantPart
+from paimon_py.spec.variant_paths import part_of
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 TextTest = Literal["starts_with", "ends_with", "contains", "like"]
@@ -31,20 +33,32 @@ _SHOWN = 20
 class Ref(msgspec.Struct, frozen=True):
     """A column, or a field inside ROW columns, by path.
 
-    `ids` (field ids along the path) and `type` are set once bound.
+    `ids` (field ids along the path) and `type` are set once bound. `part`: what is meant is a part of the VARIANT
+    column there; once bound its name is the last of the path.
     """
 
     path: tuple[str, ...]
     ids: tuple[int, ...] = ()
     type: DataType | None = None
+    part: VariantPart | None = None
 
     @property
     def name(self) -> str:
         """The top-level column."""
         return self.path[0]
 
+    @property
+    def column_path(self) -> tuple[str, ...]:
+        """The path without the name of a part."""
+        is_bound = self.part is not None and self.path[-1] == self.part.name
+        return self.path[:-1] if is_bound else self.path
+
     def __str__(self) -> str:
-        return f"col({', '.join(_quoted(step) for step in self.path)})"
+        text = f"col({', '.join(_quoted(step) for step in self.column_path)})"
+        if self.part is None:
+            return text
+        end = ", or_null=True" if self.part.or_null else ""
+        return f"{text}.variant({_quoted(self.part.path)}, {_quoted(sql_type(self.part.type))}{end})"
 
 
 class _Base(msgspec.Struct, frozen=True):
@@ -246,6 +260,21 @@ class Column(Calculable, HasOtherNames):
         """Rows whose text fits SQL's LIKE: `%` is any text, `_` one character, a backslash makes the next one plain."""
         return self._text("like", pattern)
 
+    def variant(self, path: str, type: str | DataType = "VARIANT", *, or_null: bool = False) -> VariantColumn:
+        """A part of a VARIANT column, for `columns=` and `where=`: `col("payload").variant("$.user.id", "BIGINT")`.
+
+        Files that hold the part as a column of its own are read for nothing else. NULL where the path leads nowhere.
+
+        Args:
+            path: `$`, then `.key`, `['key']` or `[number]`.
+            type: what to cast it to, by the rules of `Variant.get`; a variant by default.
+            or_null: NULL for a value that the type cannot hold, which fails else.
+        Raises: UsageError for a path that is none, SchemaError for a type that is none.
+        """
+        if self._ref.part is not None:
+            raise UsageError(f"{self!r} is a part already: write the whole path at once")
+        return VariantColumn(msgspec.structs.replace(self._ref, part=part_of(path, parse_type(type), or_null)))
+
     def _compare(self, operator: Operator, value: object) -> Comparison:
         if isinstance(value, Column):
             return CompareColumns(self._ref, operator, value._ref)
@@ -299,6 +328,15 @@ class Column(Calculable, HasOtherNames):
 
     def __repr__(self) -> str:
         return str(self._ref)
+
+
+class VariantColumn(Column):
+    """A part of a VARIANT column: `col("payload").variant("$.user.id", "BIGINT")`."""
+
+    __slots__ = ()
+
+    def __init__(self, ref: Ref) -> None:
+        self._ref = ref
 
 
 def col(name: str | Sequence[str], *inner: str) -> Column:

@@ -38,6 +38,17 @@ def columns_of(predicate: Predicate) -> frozenset[str]:
     return frozenset() if isinstance(predicate, Constant) else frozenset([predicate.column.name])
 
 
+def refs_of(predicate: Predicate) -> list[Ref]:
+    """The columns that the predicate reads, as often as it reads them."""
+    if isinstance(predicate, (And, Or)):
+        return [ref for part in predicate.parts for ref in refs_of(part)]
+    if isinstance(predicate, Not):
+        return refs_of(predicate.part)
+    if isinstance(predicate, CompareColumns):
+        return [predicate.left, predicate.right]
+    return [] if isinstance(predicate, Constant) else [predicate.column]
+
+
 def split_conjuncts(predicate: Predicate, columns: Collection[str]) -> tuple[Predicate | None, Predicate | None]:
     """A predicate in two: what can be said with these columns alone, and the rest. Both together mean the same.
 

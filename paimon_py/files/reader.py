@@ -21,6 +21,7 @@ from paimon_py.files.evolve import Evolution
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import DATA_EVOLUTION, TRACKED_IDS, bounded_fields, evolves_columns, readable_fields
 from paimon_py.files.row_ids import RowIds
+from paimon_py.files.variant_parts import cast_array, with_wanted_parts
 from paimon_py.formats.base import BUFFER_BYTES, OpenFile, ReadSettings, empty_rows
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.registry import by_extension
@@ -65,7 +66,9 @@ class FileReader:
         self._file_schema = file_schema
         constants = _by_id(file_schema, known)
         written = readable_fields(file_schema, file.write_columns)
-        self._fields = tuple(field for field in written if field.id not in constants)
+        by_id = {field.id: field for field in read_fields}
+        stored = (field for field in written if field.id not in constants)
+        self._fields = tuple(with_wanted_parts(field, by_id.get(field.id)) for field in stored)
         asks_ids = not file_schema.primary_keys and any(field.id in TRACKED_IDS for field in read_fields)
         self._ids = RowIds(file, self._place, read_fields) if asks_ids else None
         self._evolution = Evolution(self._fields, read_fields, constants)
@@ -173,6 +176,7 @@ class FileReader:
             whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, asked),
             is_planned=self._file.row_count < PAGED_ROWS and _bounds_all(self._file, self._file_schema, asked),
             schema_names=self._file_schema.names,
+            cast=cast_array,
             may_lack=frozenset(field.name for field in told if field.type.nullable),
         )
         return _open(self._store, self._place, self._file, fields, settings)

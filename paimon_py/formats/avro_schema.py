@@ -55,7 +55,7 @@ def written_type(kind: DataType) -> pa.DataType:
         if kind.root in _STAMP_NAMES:
             return pa.int64()
         return pa.int32() if kind.root in (Root.DATE, Root.TIME) else to_arrow_type(kind)
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, (ArrayType, VectorType)):
         return pa.list_(written_type(kind.element))
     if isinstance(kind, RowType):
         return pa.struct([(field.name, written_type(field.type)) for field in kind.fields])
@@ -75,7 +75,7 @@ def read_type(kind: DataType, schema: Any) -> pa.DataType:
         return _read_atomic(kind, node)
     if not isinstance(node, dict):
         raise ValueError(f"{type(kind).__name__} stored as {node!r}")
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, (ArrayType, VectorType)):
         return pa.list_(read_type(kind.element, node["items"]))
     if isinstance(kind, RowType):
         nodes = {field["name"]: field["type"] for field in node["fields"]}
@@ -136,10 +136,8 @@ def _value(kind: DataType, name: str) -> Any:
         return _atomic(kind)
     if isinstance(kind, RowType):
         return _record(kind.fields, name)
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, (ArrayType, VectorType)):
         return {"type": "array", "items": _node(kind.element, name)}
-    if isinstance(kind, VectorType):
-        raise UnsupportedError("VECTOR cannot be written to Avro", feature="VECTOR in Avro")
     key, value = map_parts(kind)
     if value is COUNT:
         value = Atomic(Root.INT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
@@ -29,7 +29,7 @@ from paimon_py.errors import (
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.part_bounds import WholeBounds
 from paimon_py.formats.parts import Parts
-from paimon_py.spec.types import Field
+from paimon_py.spec.types import DataType, Field
 
 ROW_GROUP_ROWS = 131_072
 """Rows of one Parquet row group: small groups make ranges cheap to read, and cost little beside sparse dictionaries."""
@@ -41,6 +41,10 @@ _ASKED = re.compile(r"size (\d+) failed")
 _NO_THREADS = ("start new thread", "Resource temporarily unavailable")
 
 DEFAULT_BLOCK_BYTES = 128 << 20
+
+
+CastArray = Callable[[pa.Array, DataType, DataType], pa.Array]
+"""Values of one type as another."""
 
 
 class WriteSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +86,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         whole: bounds of the whole file from elsewhere, one slot for each column; they confirm those of its footer.
         is_planned: bounds of the whole file were asked before it was opened: its only row group or stripe is read.
         schema_names: the names of all columns by the schema of the file.
+        cast: makes values of one type of another, by the rules of Paimon's casts; for parts of variants.
         may_lack: columns that are NULL in every row, as other writers leave them, where the file does not hold them.
     """
 
@@ -93,6 +98,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     is_planned: bool = False
     schema_names: tuple[str, ...] = ()
     may_lack: frozenset[str] = frozenset()
+    cast: CastArray | None = None
 
 
 class ColumnBounds(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.formats.reshape import map_parts
 from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, RowType, VectorType
 
@@ -32,6 +31,11 @@ def identified_schema(fields: Sequence[Field], key: bytes, layout: AtomicLayout)
     return pa.schema([schema.field(field) for field in fields])
 
 
+def element_id(owner_id: int, depth: int) -> int:
+    """The id of the elements of a list, by the id of the column or field around it, and how deep it lies in lists."""
+    return _BASE + _STEP * owner_id + depth
+
+
 class _Schema:
     def __init__(self, key: bytes, layout: AtomicLayout) -> None:
         self.key = key
@@ -49,13 +53,11 @@ class _Schema:
     def _type(self, kind: DataType, owner_id: int, depth: int) -> pa.DataType:
         if isinstance(kind, Atomic):
             return self.layout(kind)
-        if isinstance(kind, VectorType):
-            return to_arrow_type(kind)
         if isinstance(kind, RowType):
             return pa.struct([self.field(field) for field in kind.fields])
         depth += 1
         offset = _STEP * owner_id + depth
-        if isinstance(kind, ArrayType):
+        if isinstance(kind, (ArrayType, VectorType)):
             return pa.list_(self._node("element", kind.element, _BASE + offset, owner_id, depth))
         key, value = map_parts(kind)
         return pa.map_(

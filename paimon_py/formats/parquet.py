@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import BinaryIO, cast
 
 import msgspec
@@ -20,6 +21,7 @@ from paimon_py.codec.columns import Ints, combine
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
 from paimon_py.formats.base import (
+    CastArray,
     FileWriter,
     OpenFile,
     ReadSettings,
@@ -34,13 +36,15 @@ from paimon_py.formats.parquet_fetch import GroupsTogether
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, read_footer, tail
 from paimon_py.formats.parquet_match import ChosenPages, ParquetMatcher
 from paimon_py.formats.parquet_pages import PageReader, rows_between
+from paimon_py.formats.parquet_schema import is_variant_type
+from paimon_py.formats.parquet_variant_paths import part_paths
 from paimon_py.formats.parts import Parts
-from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
+from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, leaves, reshape
 from paimon_py.formats.stored import check_absent, check_stored
 from paimon_py.lanes import lanes_here
 from paimon_py.lazy import lazy_property
 from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
-from paimon_py.spec.types import Atomic, Field, RowType
+from paimon_py.spec.types import Atomic, Field, RowType, VariantParts
 
 _DEFAULT_READ = ReadSettings()
 
@@ -153,7 +157,7 @@ class ParquetOpenFile:
         is_system = field.id >= SYSTEM_FIELD_ID_START  # row ids, which some writers take for NOT NULL
         if field.type.nullable and not stored.nullable and not is_system and not self._is_meant_required(field, stored):
             raise ValueError(f"column {field.name} has no nulls by the file, which its schema allows")
-        as_is = stored.type.equals(target.type)
+        as_is = stored.type.equals(target.type) and not any(map(is_variant_type, leaves(field.type)))
         if not as_is:
             check_stored(stored.type, field.type, _stamps)
         return _Column(field, target, as_is)
@@ -178,6 +182,8 @@ class ParquetOpenFile:
         """The part of a column to decode: the wanted fields alone of a ROW."""
         name = column.field.name
         stored = self._schema.field(name).type
+        if isinstance(column.field.type, VariantParts):
+            return part_paths(name, column.field.type, stored)
         if column.as_is or not isinstance(column.field.type, RowType) or not pa.types.is_struct(stored):
             return [name]
         return _inner_paths(name, column.field.type, stored) or [name]
@@ -284,14 +290,15 @@ class ParquetOpenFile:
         if not plan:
             return batch.select([])
         arrays = []
+        leaf = partial(_leaf, cast=self._settings.cast)
         with decoding(self._path):
             for column in plan:
                 if column.is_absent:
                     arrays.append(pa.nulls(batch.num_rows, column.target.type))
                     continue
                 array = batch.column(column.field.name)
-                if not array.type.equals(column.target.type):
-                    array = reshape(array, column.field.type, column.target.type, _leaf)
+                if not column.as_is or not array.type.equals(column.target.type):
+                    array = reshape(array, column.field.type, column.target.type, leaf)
                 arrays.append(array)
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -343,6 +350,9 @@ def _inner_paths(path: str, kind: RowType, stored: pa.DataType) -> list[str]:
         index = stored.get_field_index(field.name)
         if index >= 0:
             inner, there = f"{path}.{field.name}", stored.field(index).type
+            if isinstance(field.type, VariantParts):
+                found += part_paths(inner, field.type, there)
+                continue
             deeper = isinstance(field.type, RowType) and pa.types.is_struct(there)
             found += (_inner_paths(inner, cast(RowType, field.type), there) if deeper else []) or [inner]
     return found
@@ -360,7 +370,16 @@ def _stamps(kind: Atomic) -> list[pa.DataType]:
     return [INT96_STORAGE, *(pa.timestamp(unit, zone) for unit in units for zone in (None, "UTC"))]
 
 
-def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+def _leaf(array: pa.Array, kind: Atomic | VariantParts, target: pa.DataType, cast: CastArray | None) -> pa.Array:
+    if isinstance(kind, VariantParts):
+        from paimon_py.formats.parquet_variants import parts_of
+
+        assert cast is not None
+        return parts_of(array, kind, cast)
+    if is_variant_type(kind):
+        from paimon_py.formats.parquet_variants import variants_of
+
+        return variants_of(array)
     if array.type == INT96_STORAGE and kind.root in TIMESTAMPS:
         return from_int96(array, target)
     return as_leaf(array, target)

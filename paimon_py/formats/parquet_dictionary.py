@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.columns import combine, from_numpy
-from paimon_py.formats.parquet_schema import LeafColumn
+from paimon_py.formats.parquet_schema import LeafColumn, is_variant_type
+from paimon_py.formats.parquet_shredding import leaf_arrays
 from paimon_py.formats.reshape import map_parts
-from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType
+from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType, VectorType
 
 SAMPLE_ROWS = 1024
 SAMPLE_SHARE = 16
@@ -74,9 +75,9 @@ def _leaf_values(array: pa.Array, kind: DataType) -> list[pa.Array]:
             for position, field in enumerate(kind.fields)
             for values in _leaf_values(array.field(position), field.type)
         ]
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, (ArrayType, VectorType)):
         return _leaf_values(array.flatten(), kind.element)
     if isinstance(kind, (MapType, MultisetType)):
         key, value = map_parts(kind)
         return [*_leaf_values(array.keys, key), *_leaf_values(array.items, value)]
-    return [array]
+    return leaf_arrays(array) if is_variant_type(kind) else [array]

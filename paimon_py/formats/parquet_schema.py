@@ -11,11 +11,14 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.variant.form import ARROW, METADATA, VALUE
 from paimon_py.formats.field_ids import identified_schema
 from paimon_py.formats.int96 import INT96_STORAGE
 from paimon_py.formats.reshape import TIMESTAMPS, map_parts
-from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
+from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
 
+FIELD_ID = b"PARQUET:field_id"
+_PART = Atomic(Root.VARBINARY, nullable=False, length=MAX_LENGTH)
 _FLOATS = frozenset({Root.FLOAT, Root.DOUBLE})
 
 
@@ -38,7 +41,7 @@ def physical_schema(fields: Sequence[Field]) -> pa.Schema:
     Raises:
         UnsupportedError: a type that cannot be written.
     """
-    return identified_schema(fields, b"PARQUET:field_id", _layout)
+    return identified_schema(fields, FIELD_ID, _layout)
 
 
 def leaf_columns(fields: Sequence[Field]) -> list[LeafColumn]:
@@ -60,11 +63,20 @@ def has_footer_bounds(kind: Atomic) -> bool:
     return kind.root not in _FLOATS and not is_int96(kind)
 
 
+def is_variant_type(kind: DataType) -> bool:
+    """Whether the type is VARIANT, which is a group of two columns."""
+    return isinstance(kind, Atomic) and kind.root is Root.VARIANT
+
+
 def _layout(kind: Atomic) -> pa.DataType:
+    if is_variant_type(kind):
+        return pa.struct([field.with_metadata({FIELD_ID: b"%d" % at}) for at, field in enumerate(ARROW)])
     return INT96_STORAGE if is_int96(kind) else to_arrow_type(kind)
 
 
 def _leaves(path: tuple[str, ...], kind: DataType) -> list[LeafColumn]:
+    if is_variant_type(kind):
+        return [LeafColumn((*path, part), _PART, flat=False) for part in (VALUE, METADATA)]
     if isinstance(kind, Atomic):
         return [LeafColumn(path, kind, flat=len(path) == 1)]
     if isinstance(kind, RowType):

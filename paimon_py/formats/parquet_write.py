@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 
 from paimon_py.codec.arrow_types import to_arrow_type
 from paimon_py.codec.row_size import row_bytes
+from paimon_py.codec.variant.arrays import as_variants
+from paimon_py.codec.variant.shred import shredded
 from paimon_py.errors import SchemaError
 from paimon_py.formats.base import ROW_GROUP_ROWS, ColumnBounds, WriteSettings
 from paimon_py.formats.bounds import RunningBounds
@@ -23,10 +25,17 @@ from paimon_py.formats.int96 import to_int96
 from paimon_py.formats.parquet_dictionary import dictionary_columns
 from paimon_py.formats.parquet_footer import fixed_to_int96, split_tail, tail, with_root_name
 from paimon_py.formats.parquet_options import block_bytes, chosen_dictionaries, writer_arguments
-from paimon_py.formats.parquet_schema import has_footer_bounds, is_int96, leaf_columns, physical_schema
+from paimon_py.formats.parquet_schema import (
+    has_footer_bounds,
+    is_int96,
+    is_variant_type,
+    physical_schema,
+)
+from paimon_py.formats.parquet_shredding import Wanted, columns_with_groups, inference_of, is_shredded, with_groups
 from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array, group_statistics
 from paimon_py.formats.reshape import as_leaf, leaves, reshape
-from paimon_py.spec.types import Atomic, Field
+from paimon_py.spec.shredding import shredded_columns
+from paimon_py.spec.types import Atomic, DataType, Field
 
 LONG_VALUE_BYTES = 4000
 """Length of values a little above which footers lack bounds; the bounds are then computed here."""
@@ -41,10 +50,12 @@ class ParquetFileWriter:
     def __init__(self, sink: BinaryIO, fields: Sequence[Field], settings: WriteSettings) -> None:
         self._sink = GuardedSink(sink)
         self._fields = tuple(fields)
-        self._schema = physical_schema(fields)
-        self._leaves = leaf_columns(fields)
-        self._strict = [not isinstance(f.type, Atomic) and not all(x.nullable for x in leaves(f.type)) for f in fields]
-        self._arguments = writer_arguments(settings, self._leaves)
+        self._settings = settings
+        self._raw: list[pa.RecordBatch] = []
+        self._raw_rows = 0
+        self._inference = inference_of(settings.options, fields)
+        self._take_apart(shredded_columns(settings.options))
+        self._strict = [_hides_nulls(field.type) for field in fields]
         self._options = settings.options
         self._block_bytes = block_bytes(settings)
         self._bounds = [_tracker(field, settings.without_stats) for field in fields]
@@ -55,17 +66,31 @@ class ParquetFileWriter:
         self._pending_rows = self._pending_bytes = 0
         self._flushed_rows = self._flushed_bytes = self._groups = 0
 
+    def _take_apart(self, wanted: Wanted) -> None:
+        """Lay the file out, with the VARIANT columns taken apart of which something is wanted."""
+        self._shredded = wanted
+        self._schema = with_groups(physical_schema(self._fields), self._fields, wanted)
+        self._leaves = columns_with_groups(self._fields, wanted)
+        self._arguments = writer_arguments(self._settings, self._leaves)
+
     @property
     def row_count(self) -> int:
-        return self._flushed_rows + self._pending_rows
+        return self._flushed_rows + self._pending_rows + self._raw_rows
 
     @property
     def bytes_written(self) -> int:
         ratio = self._sink.position / self._flushed_bytes if self._flushed_bytes else 1.0
-        return self._sink.position + int(self._pending_bytes * min(ratio, 1.0))
+        waiting = self._pending_bytes + sum(map(row_bytes, self._raw))
+        return self._sink.position + int(waiting * min(ratio, 1.0))
 
     def write(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
+            return
+        if self._inference is not None:
+            self._raw.append(batch)
+            self._raw_rows += batch.num_rows
+            if self._raw_rows >= self._inference.rows:
+                self._infer()
             return
         physical = self._physical(batch)
         self._pending.append(physical)
@@ -74,7 +99,18 @@ class ParquetFileWriter:
         if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= self._block_bytes:
             self._flush(last=False)
 
+    def _infer(self) -> None:
+        """Find out of the first rows what to take apart, and write them."""
+        assert self._inference is not None
+        waiting, self._raw, self._raw_rows = self._raw, [], 0
+        self._take_apart(self._inference.of(waiting))
+        self._inference = None
+        for batch in waiting:
+            self.write(batch)
+
     def close(self) -> list[ColumnBounds]:
+        if self._inference is not None:
+            self._infer()
         self._flush(last=True)
         with self._encoding() as writer:
             self._sink.hold()
@@ -86,7 +122,7 @@ class ParquetFileWriter:
         return self._result()
 
     def abort(self) -> None:
-        self._pending = []
+        self._pending, self._raw = [], []
         if self._writer is not None:
             # RuntimeError: after a failed close pyarrow has no metadata to hand over
             with contextlib.suppress(pa.ArrowException, OSError, RuntimeError):
@@ -99,7 +135,9 @@ class ParquetFileWriter:
             array = batch.column(field.name)
             if not target.nullable and array.null_count:
                 raise SchemaError(f"column {field.name} is NOT NULL but holds null", fields=(field.name,))
-            if strict or not array.type.equals(target.type):
+            if is_shredded(field, self._shredded):
+                array = shredded(array, self._shredded[field.name], target.type)
+            elif strict or not array.type.equals(target.type):
                 array = reshape(array, field.type, target.type, _leaf)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -170,7 +208,7 @@ class ParquetFileWriter:
         flat = iter([index for index, leaf in enumerate(self._leaves) if leaf.flat])
         result = []
         for field, tracker, computed in zip(self._fields, self._bounds, self._computed, strict=True):
-            if not isinstance(field.type, Atomic):
+            if not isinstance(field.type, Atomic) or is_variant_type(field.type):
                 result.append(ColumnBounds())
                 continue
             column = next(flat)
@@ -184,6 +222,7 @@ class ParquetFileWriter:
 def _tracker(field: Field, without: frozenset[str]) -> RunningBounds:
     kind = field.type
     ordered = isinstance(kind, Atomic) and not is_int96(kind) and field.name not in without
+    ordered = ordered and not is_variant_type(kind)
     return RunningBounds(to_arrow_type(kind), ordered=ordered)
 
 
@@ -221,7 +260,15 @@ def _longest(array: pa.Array) -> int:
     return int(np.max(offsets[1:] - offsets[:-1]))
 
 
+def _hides_nulls(kind: DataType) -> bool:
+    """Whether below a NULL there may be one that no file holds."""
+    found = leaves(kind)
+    return any(map(is_variant_type, found)) or (not isinstance(kind, Atomic) and not all(x.nullable for x in found))
+
+
 def _leaf(array: pa.Array, kind: Atomic, target: pa.DataType) -> pa.Array:
+    if is_variant_type(kind):
+        return as_variants(array)
     array = as_leaf(array, pa.timestamp("ns", array.type.tz) if is_int96(kind) else target)
     if is_int96(kind):
         array = to_int96(array)

@@ -14,9 +14,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from paimon_py.codec.columns import from_numpy, nulls_or_none, numpy_values, validity_bitmap, validity_mask
-from paimon_py.spec.types import ArrayType, Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
+from paimon_py.codec.vectors import lists_as_vectors, vectors_as_lists
+from paimon_py.spec.types import (
+    ArrayType,
+    Atomic,
+    DataType,
+    MapType,
+    MultisetType,
+    Root,
+    RowType,
+    VariantParts,
+    VectorType,
+)
 
-Leaf = Callable[[pa.Array, Atomic, pa.DataType], pa.Array]
+Leaf = Callable[[pa.Array, Any, pa.DataType], pa.Array]
+"""Brings a column of an atomic type, or of parts of variants, into a layout."""
+
 COUNT = Atomic(Root.INT, nullable=False)
 TIMESTAMPS = frozenset({Root.TIMESTAMP, Root.TIMESTAMP_LTZ})
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -30,7 +43,7 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
     Cost: buffers of unchanged leaves are shared; list offsets and validity are rebuilt when sliced.
     Raises: ValueError if the layout cannot hold the type.
     """
-    if isinstance(kind, Atomic):
+    if isinstance(kind, (Atomic, VariantParts)):
         return leaf(array, kind, target)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)
@@ -39,7 +52,7 @@ def reshape(array: pa.Array, kind: DataType, target: pa.DataType, leaf: Leaf) ->
     if isinstance(kind, ArrayType):
         return _reshape_list(array, target, lambda child: reshape(child, kind.element, target.value_type, leaf))
     if isinstance(kind, VectorType):
-        raise ValueError("VECTOR has no layout here")
+        return _reshape_vector(array, kind, target, leaf)
     key, value = map_parts(kind)
     return _reshape_list(array, target, lambda child: _entries(child, (key, value), target, leaf))
 
@@ -128,6 +141,14 @@ def _reshape_list(array: pa.Array, target: pa.DataType, convert: Callable[[pa.Ar
     bitmap, nulls = validity_bitmap(nulls_or_none(array))
     shifted = pa.py_buffer(offsets - np.int32(first) if first else offsets)
     return pa.Array.from_buffers(target, len(array), [bitmap, shifted], null_count=nulls, children=[child])
+
+
+def _reshape_vector(array: pa.Array, kind: VectorType, target: pa.DataType, leaf: Leaf) -> pa.Array:
+    """Vectors lie in files as lists."""
+    lists = vectors_as_lists(array) if pa.types.is_fixed_size_list(array.type) else array
+    wanted = target if pa.types.is_list(target) else pa.list_(target.value_field)
+    lists = _reshape_list(lists, wanted, lambda child: reshape(child, kind.element, wanted.value_type, leaf))
+    return lists if wanted is target else lists_as_vectors(lists, target)
 
 
 def _offsets(array: pa.Array) -> npt.NDArray[np.int32]:

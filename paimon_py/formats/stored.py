@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection
 import numpy as np
 import pyarrow as pa
 
+from paimon_py.codec.variant.form import METADATA, TYPED, VALUE, is_bytes
 from paimon_py.errors import CorruptionError
 from paimon_py.formats.base import ReadSettings
 from paimon_py.formats.reshape import map_parts
 from paimon_py.spec.schema import KEY_PREFIX, ROW_ID, SEQUENCE_NUMBER, VALUE_KIND
-from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VectorType
+from paimon_py.spec.types import ArrayType, Atomic, DataType, Field, Root, RowType, VariantParts, VectorType
 
 Stamps = Callable[[Atomic], Collection[pa.DataType]]
 """The layouts in which a format stores timestamps of a type."""
@@ -64,7 +65,10 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
 
     Raises: ValueError if values would be read as others.
     """
-    if isinstance(kind, Atomic):
+    if isinstance(kind, VariantParts):
+        if not is_stored_variant(stored):
+            raise ValueError(f"a VARIANT stored as {stored}")
+    elif isinstance(kind, Atomic):
         _check_leaf(stored, kind, stamps)
     elif isinstance(kind, RowType):
         _check_row(stored, kind, stamps)
@@ -72,9 +76,25 @@ def check_stored(stored: pa.DataType, kind: DataType, stamps: Stamps) -> None:
         if not (pa.types.is_list(stored) or pa.types.is_large_list(stored)):
             raise ValueError(f"an ARRAY stored as {stored}")
         check_stored(stored.value_type, kind.element, stamps)
-    elif not isinstance(kind, VectorType):
+    elif isinstance(kind, VectorType):
+        if not (pa.types.is_list(stored) or pa.types.is_large_list(stored) or _is_vector(stored, kind)):
+            raise ValueError(f"a VECTOR of {kind.length} stored as {stored}")
+        check_stored(stored.value_type, kind.element, stamps)
+    else:
         for inner, part in zip(_entries(stored), map_parts(kind), strict=True):
             check_stored(inner, part, stamps)
+
+
+def is_stored_variant(stored: pa.DataType) -> bool:
+    """Whether a group of a file holds variants: a dictionary, and a value, a typed one or both."""
+    if not pa.types.is_struct(stored):
+        return False
+    kinds = {field.name: field.type for field in stored}
+    if len(kinds) < stored.num_fields or METADATA not in kinds or not {VALUE, TYPED} & set(kinds) or (
+        set(kinds) - {VALUE, TYPED, METADATA}
+    ):  # fmt: skip
+        return False
+    return all(is_bytes(kinds[name]) for name in (VALUE, METADATA) if name in kinds)
 
 
 def check_texts(array: pa.Array) -> None:
@@ -109,6 +129,10 @@ def _entries(stored: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
     return pair.field(0).type, pair.field(1).type
 
 
+def _is_vector(stored: pa.DataType, kind: VectorType) -> bool:
+    return bool(pa.types.is_fixed_size_list(stored) and stored.list_size == kind.length)
+
+
 def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:
     if not pa.types.is_struct(stored):
         raise ValueError(f"a ROW stored as {stored}")
@@ -122,7 +146,9 @@ def _check_row(stored: pa.DataType, kind: RowType, stamps: Stamps) -> None:
 def _check_leaf(stored: pa.DataType, kind: Atomic, stamps: Stamps) -> None:
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
-    if kind.root is Root.DECIMAL:
+    if kind.root is Root.VARIANT:
+        fits = is_stored_variant(stored)
+    elif kind.root is Root.DECIMAL:
         fits = pa.types.is_decimal(stored) and stored.scale == kind.scale
     elif kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ):
         fits = stored in stamps(kind)

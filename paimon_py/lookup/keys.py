@@ -22,8 +22,9 @@ from paimon_py.lsm.order import MergeOrder, sort_batch
 from paimon_py.lsm.probe import KeyProbe
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
-from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
+from paimon_py.write.steps import Refusal
 from paimon_py.write.streams import open_stream
 
 _NAMED_MAX = 64

@@ -18,8 +18,9 @@ from paimon_py.logs import SPILLS
 from paimon_py.lsm.spill_errors import spilling
 from paimon_py.spec.schema import ROW_KIND_COLUMN
 from paimon_py.spec.types import DataType, Field
-from paimon_py.write.convert import Refusal, Step, plan, takeable
+from paimon_py.write.convert import plan, takeable
 from paimon_py.write.misfits import place_of
+from paimon_py.write.steps import Refusal, Step
 from paimon_py.write.streams import open_stream, pieces
 
 _OPEN_MAX = 64

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from paimon_py.codec.arrow_types import from_arrow_type, to_arrow_type
 from paimon_py.codec.columns import from_numpy
 from paimon_py.codec.python_values import python_array
+from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import PaimonError, SchemaError, UsageError
 from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.bind import bind, predicate_of
@@ -32,9 +33,10 @@ from paimon_py.expr.sql import parse_column
 from paimon_py.rows.fractions import without_fractions
 from paimon_py.rows.text_values import column_meant, corrected, is_path
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import Field
-from paimon_py.write.convert import Refusal, plan
+from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
+from paimon_py.write.steps import Refusal
 
 SOURCE = "source"
 TARGET = "target"
@@ -357,6 +359,8 @@ def _literal(field: Field, value: object) -> pa.Array:
     if isinstance(value, pa.Scalar):
         return _step(value.type, field)(pa.repeat(value, 1))
     kind = to_arrow_type(field.type)
+    if isinstance(field.type, Atomic) and field.type.root is Root.VARIANT:
+        return of_encoded([of_value(value)])
     try:
         array = python_array([value], kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

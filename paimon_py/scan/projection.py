@@ -12,19 +12,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.doors import NameList, named
+from paimon_py.doors import NameList, listed, named
 from paimon_py.errors import UsageError
-from paimon_py.expr.bind import near_names
+from paimon_py.expr.bind import bind, near_names
+from paimon_py.expr.predicate import IsNull, Predicate, Ref, VariantColumn
+from paimon_py.expr.split import refs_of
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import DataType, Field, RowType
+from paimon_py.spec.type_text import UNASSIGNED, sql_type
+from paimon_py.spec.types import DataType, Field, RowType, VariantPart, VariantParts
+from paimon_py.spec.variant_paths import WHOLE, column_name, with_parts
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """Returned columns: `fields[i]` lies at `paths[i]`."""
+    """Returned columns: `fields[i]` lies at `paths[i]`; `parts` are all parts of VARIANT columns that are needed."""
 
     fields: tuple[Field, ...]
     paths: tuple[tuple[str, ...], ...]
+    parts: tuple[PartOf, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -42,10 +46,17 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         return to_arrow_schema(self.fields)
 
     def narrowed(self, schema: TableSchema, whole: frozenset[str]) -> TableSchema:
-        """The schema with as much of its ROW columns as is returned; `whole` columns are needed by others, too."""
+        """The schema with as much of its ROW columns as is returned; `whole` columns are needed by others, too.
+
+        A VARIANT column of which parts are wanted is a ROW of these parts.
+        """
         inner: dict[str, list[tuple[str, ...]]] = {}
         for path in self.paths:
             inner.setdefault(path[0], []).append(path[1:])
+        for part in self.parts:
+            if part.ref.name in inner:
+                inner[part.ref.name].append(part.ref.column_path[1:])
+        schema = _with_parts(schema, self.parts)
         fields = tuple(
             msgspec.structs.replace(field, type=_narrowed(field.type, inner[field.name]))
             if field.name in inner and field.name not in whole
@@ -62,35 +73,134 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         return pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
 
 
+class PartOf(str):
+    """The name of a returned column that is a part of a VARIANT column, with what it is.
+
+    Attributes: `ref`, the column and its part.
+    """
+
+    ref: Ref
+
+    @classmethod
+    def of(cls, ref: Ref) -> PartOf:
+        """The part that `ref` means, called by its way into the column."""
+        assert ref.part is not None
+        made = cls(column_name(".".join(ref.column_path), ref.part.path))
+        made.ref = ref
+        return made
+
+
+def _with_parts(schema: TableSchema, parts: Sequence[PartOf]) -> TableSchema:
+    """The schema with the parts of VARIANT columns in their place."""
+    by_column: dict[tuple[str, ...], list[VariantPart]] = {}
+    for part in parts:
+        assert part.ref.part is not None
+        by_column.setdefault(part.ref.column_path, []).append(part.ref.part)
+    fields = schema.fields
+    for path, wanted in by_column.items():
+        fields = _replaced(fields, path, wanted)
+    return msgspec.structs.replace(schema, fields=fields)
+
+
+def _replaced(fields: tuple[Field, ...], path: tuple[str, ...], parts: Sequence[VariantPart]) -> tuple[Field, ...]:
+    made = []
+    for field in fields:
+        if field.name == path[0]:
+            kind = field.type
+            if len(path) == 1:
+                kind = with_parts(kind, parts)
+            elif isinstance(kind, RowType):
+                kind = msgspec.structs.replace(kind, fields=_replaced(kind.fields, path[1:], parts))
+            field = msgspec.structs.replace(field, type=kind)
+        made.append(field)
+    return tuple(made)
+
+
+def with_parts_of(projection: Projection, predicate: Predicate | None, *, keeps_whole: bool = False) -> Projection:
+    """The projection with the parts of VARIANT columns that a condition needs, too; a column that is returned whole as
+    well is one more part.
+
+    Args:
+        keeps_whole: rows are compared by whole columns.
+    Raises: UsageError where a ROW around such a column is returned whole.
+    """
+    refs = [] if predicate is None else [ref for ref in refs_of(predicate) if ref.part is not None]
+    parts = [*projection.parts, *(PartOf.of(ref) for ref in refs)]
+    columns = {part.ref.column_path for part in parts}
+    if not columns:
+        return projection
+    paths = []
+    for path in projection.paths:
+        inside = next((column for column in columns if len(path) < len(column) and column[: len(path)] == path), None)
+        if inside is not None:
+            raise UsageError(
+                f"{'.'.join(path)!r} is returned whole, and a part of the variant {'.'.join(inside)!r} in it is asked "
+                "for: name the fields of the ROW that are to be returned"
+            )
+        if path in columns:
+            parts.append(PartOf.of(Ref(path, part=WHOLE)))
+            path = (*path, WHOLE.name)
+        paths.append(path)
+    if keeps_whole:
+        parts += [PartOf.of(Ref(path, part=WHOLE)) for path in columns]
+    return msgspec.structs.replace(projection, paths=tuple(paths), parts=tuple(parts))
+
+
+def whole_columns(predicate: Predicate | None) -> frozenset[str]:
+    """The columns that a condition needs whole: not those of which it needs parts alone."""
+    if predicate is None:
+        return frozenset()
+    return frozenset(ref.name for ref in refs_of(predicate) if ref.part is None)
+
+
 def listed_names(columns: object) -> tuple[str, ...] | None:
-    """The names in a list, None for none; one name alone is refused.
+    """The names in a list, None for none; one name alone is refused. Parts of VARIANT columns are `PartOf`s.
 
     Raises: UsageError
     """
     if isinstance(columns, str):
         raise UsageError(f"columns must be a list of names: columns=[{columns!r}]")
-    return None if columns is None else named("columns must be a list of names", columns)
+    if columns is None:
+        return None
+    what = "columns must be a list of names"
+    if isinstance(columns, (set, frozenset)):
+        return named(what, columns)
+    return named(what, [_name_of(item) for item in listed(what, columns)])
 
 
-def projection_of(columns: NameList | None, schema: TableSchema) -> Projection:
+def _name_of(item: object) -> object:
+    return PartOf.of(item._ref) if isinstance(item, VariantColumn) else item
+
+
+def projection_of(columns: NameList | None, schema: TableSchema, *, takes_parts: bool = False) -> Projection:
     """What `columns` names, None for all: `"a"` is the column of that name if there is one, `"pos.x"` else the field
     `x` of the ROW `pos`.
 
-    Raises: UsageError for unknown or repeated ones.
+    `takes_parts`: parts of VARIANT columns may be among them.
+
+    Raises: UsageError for unknown or repeated ones; UnsupportedError for parts where nobody reads them.
     """
     columns = listed_names(columns)
     if columns is None:
         return Projection(fields=schema.fields, paths=tuple((name,) for name in schema.names))
     doubled = sorted({name for name in columns if list(columns).count(name) > 1}, key=str)
-    found = [_found(name, schema) for name in columns]
+    found = [_found(name, schema, takes_parts) for name in columns]
     if doubled:
         raise UsageError(f"columns names {', '.join(map(repr, doubled))} more than once")
-    return Projection(fields=tuple(field for field, _ in found), paths=tuple(path for _, path in found))
+    parts = tuple(name for name in columns if isinstance(name, PartOf))
+    return Projection(
+        fields=tuple(field for field, _ in found), paths=tuple(path for _, path in found), parts=parts
+    )  # fmt: skip
 
 
-def _found(name: object, schema: TableSchema) -> tuple[Field, tuple[str, ...]]:
+def _found(name: object, schema: TableSchema, takes_parts: bool) -> tuple[Field, tuple[str, ...]]:
     if not isinstance(name, str):
         raise UsageError(f"columns must be names, not {name!r}")
+    if isinstance(name, PartOf):
+        bound = bind(IsNull(name.ref), schema.fields, takes_parts=takes_parts)
+        assert isinstance(bound, IsNull)
+        assert isinstance(name.ref.part, VariantPart)
+        return Field(UNASSIGNED, str(name), name.ref.part.type), bound.column.path
     found = _resolved(schema.fields, name)
     if found is None:
         hint = _dead_end(schema.fields, name) or column_hint(name, schema)
@@ -137,6 +247,8 @@ def _dead_end(fields: Sequence[Field], name: str) -> str | None:
 
 def _narrowed(kind: DataType, paths: Sequence[tuple[str, ...]]) -> DataType:
     """The type with the fields at these paths only; the empty path asks for all of it."""
+    if isinstance(kind, VariantParts):
+        return kind
     if () in paths or not isinstance(kind, RowType):
         return kind
     inner: dict[str, list[tuple[str, ...]]] = {}

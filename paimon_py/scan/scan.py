@@ -14,7 +14,6 @@ from paimon_py.doors import NameList, check_flag, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.between import Between
@@ -25,7 +24,7 @@ from paimon_py.scan.given_options import with_options
 from paimon_py.scan.measure import ScanMeter, row_groups_of
 from paimon_py.scan.of_commit import OfCommit
 from paimon_py.scan.plan_snapshot import Planned, SnapshotPlanner
-from paimon_py.scan.projection import Projection, listed_names, projection_of
+from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import RAW_BATCH_ROWS, count_split, foresee, read_split
 from paimon_py.scan.request import FileChoice, Request, joined
 from paimon_py.scan.row_ids import RowIdList, in_order_of, names_row_ids, row_ids_of, with_row_id
@@ -279,11 +278,11 @@ class Scan(Rows):
         if isinstance(state, FoundState) and state.files is not None:
             files = joined(files, state.files)
         schema = self._view.shown(self._state_schema)
-        predicate = None if self._where is None else bind(self._where, schema.fields)
-        whole = frozenset() if predicate is None else frozenset(columns_of(predicate))
-        if not isinstance(self._extent, Travel):
-            whole = frozenset(schema.names)
-        projection = projection_of(self._returned, schema)
+        predicate = None if self._where is None else bind(self._where, schema.fields, takes_parts=True)
+        compares = not isinstance(self._extent, Travel)
+        whole = frozenset(schema.names) if compares else whole_columns(predicate)
+        projection = projection_of(self._returned, schema, takes_parts=True)
+        projection = with_parts_of(projection, predicate, keeps_whole=compares)
         narrowed = projection.narrowed(schema, whole)
         return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate, files=files)
 

@@ -25,8 +25,9 @@ from paimon_py.spark.types import arrow_type, spark_form
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
-from paimon_py.write.convert import Refusal, plan
+from paimon_py.write.convert import plan
 from paimon_py.write.misfits import place_of
+from paimon_py.write.steps import Refusal
 
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 _OF_TIMES = ((st.DateType, st.TimestampType), (st.DateType, st.TimestampNTZType), (st.TimestampType, st.DateType),

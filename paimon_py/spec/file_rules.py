@@ -14,8 +14,9 @@ from paimon_py.spec.file_indexes import check_file_indexes
 from paimon_py.spec.layout import PATH_DIRECTORY, check_prefixes, is_plain_directory
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.shredding import shredded_columns
 from paimon_py.spec.type_text import children, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, RowType
+from paimon_py.spec.types import Atomic, DataType, Root, RowType, VectorType
 
 FORMATS = ("parquet", "orc", "avro")
 """File formats that can be read and written."""
@@ -86,6 +87,8 @@ def _avro_problem(data_type: DataType) -> str | None:
 def _orc_problem(data_type: DataType) -> str | None:
     if isinstance(data_type, Atomic):
         return _other_problem("ORC", data_type)
+    if isinstance(data_type, VectorType):
+        return f"ORC files cannot hold {sql_type(data_type)}"
     return next((problem for child in children(data_type) if (problem := _orc_problem(child))), None)
 
 
@@ -117,6 +120,10 @@ def _defaults(schema: TableSchema, _options: Options) -> None:
                 raise SchemaError(f"column {field.name!r}: {error}", fields=(field.name,)) from error
 
 
+def _shredding(_schema: TableSchema, options: Options) -> None:
+    shredded_columns(options)
+
+
 def _places(_schema: TableSchema, options: Options) -> None:
     external_paths(options)
     check_prefixes(options)
@@ -129,7 +136,7 @@ def _places(_schema: TableSchema, options: Options) -> None:
         )
 
 
-FILE_RULES = (_formats, _types, _statistics, _defaults, _places, check_file_indexes)
+FILE_RULES = (_formats, _types, _statistics, _defaults, _shredding, _places, check_file_indexes)
 
 
 def names_codecs(names: Iterable[str]) -> bool:

@@ -18,12 +18,12 @@ from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
-from paimon_py.spec.type_text import contains, sql_type
-from paimon_py.spec.types import Atomic, DataType, Root, VectorType
+from paimon_py.spec.type_text import children, contains, sql_type
+from paimon_py.spec.types import Atomic, DataType, MapType, MultisetType, Root, RowType, VectorType
 
 Detect = Callable[[TableSchema, Options], str | None]
 
-_OTHER_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+_OTHER_TYPES = frozenset((Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ def _shared_groups(schema: TableSchema, options: Options) -> str | None:
 def _sequence_type(schema: TableSchema, options: Options) -> str | None:
     """Values that paimon_py does not order."""
     for name in options.get_list("sequence.field") if schema.primary_keys else ():
-        if name in schema.names and not isinstance(schema.field(name).type, Atomic):
+        if name in schema.names and (not isinstance(kind := schema.field(name).type, Atomic) or _is_variant(kind)):
             return f"a sequence.field of type {sql_type(schema.field(name).type)}"
     return None
 
@@ -157,7 +157,40 @@ def _type(schema: TableSchema, _options: Options) -> str | None:
 
 
 def _is_other_type(data_type: DataType) -> bool:
-    return isinstance(data_type, VectorType) or (isinstance(data_type, Atomic) and data_type.root in _OTHER_TYPES)
+    return isinstance(data_type, Atomic) and data_type.root in _OTHER_TYPES
+
+
+def _hidden_vector(schema: TableSchema, _options: Options) -> str | None:
+    """Vectors that Java cannot write: its arrays and maps have no room for them."""
+    for field in schema.fields:
+        if contains(field.type, lambda kind: not isinstance(kind, RowType) and any(map(_is_vector, children(kind)))):
+            return "VECTOR inside ARRAY, MAP or MULTISET"
+    return None
+
+
+def _variant_key(schema: TableSchema, _options: Options) -> str | None:
+    """Variants that Java writes, and cannot read."""
+
+    def has_keys(kind: DataType) -> bool:
+        return isinstance(kind, (MapType, MultisetType)) and _is_variant(children(kind)[0])
+
+    found = any(contains(field.type, has_keys) for field in schema.fields)
+    return "VARIANT as key of MAP or MULTISET" if found else None
+
+
+def _bucket_key(schema: TableSchema, options: Options) -> str | None:
+    named = [field for field in schema.fields if field.name in options.get_list("bucket-key")]
+    kinds = {"VECTOR": _is_vector, "VARIANT": _is_variant}
+    found = (name for name, is_kind in kinds.items() if any(contains(field.type, is_kind) for field in named))
+    return next((f"{name} in bucket-key" for name in found), None)
+
+
+def _is_vector(data_type: DataType) -> bool:
+    return isinstance(data_type, VectorType)
+
+
+def _is_variant(data_type: DataType) -> bool:
+    return isinstance(data_type, Atomic) and data_type.root is Root.VARIANT
 
 
 def _type_names(data_type: DataType) -> list[str]:
@@ -165,7 +198,8 @@ def _type_names(data_type: DataType) -> list[str]:
 
     def look(inner: DataType) -> bool:
         if _is_other_type(inner):
-            found.append(inner.root.value if isinstance(inner, Atomic) else "VECTOR")
+            assert isinstance(inner, Atomic)
+            found.append(inner.root.value)
         return False
 
     contains(data_type, look)
@@ -203,11 +237,15 @@ def _row_kind_column(schema: TableSchema, _options: Options) -> str | None:
 _FEATURES = (
     Feature(_other_than("type", "table")),
     Feature(_type),
+    Feature(_hidden_vector),
+    Feature(_variant_key),
+    Feature(_bucket_key),
     Feature(_format),
     Feature(_shared_groups, hint="which of the groups Java follows is not defined; give every column to one of them"),
     Feature(_sequence_type),
     Feature(_switched_on("postpone.merge-on-read"), writable=True),
     Feature(_switched_on("data-evolution.enabled"), readable=True, writable=True),
+    Feature(_given("vector.file.format")),
     Feature(_switched_on("primary-key.nullable")),
     Feature(_switched_on("pk-clustering-override")),
     Feature(_switched_on("query-auth.enabled")),

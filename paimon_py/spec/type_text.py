@@ -31,6 +31,7 @@ from paimon_py.spec.types import (
     RowType,
     VectorType,
 )
+from paimon_py.spec.vectors import is_element
 
 NESTING_MAX = 64
 """Types inside types, at most: as deep as Arrow data can travel between libraries."""
@@ -234,13 +235,22 @@ def _parse_object(value: Mapping[str, Any]) -> DataType:
     if head == "MAP":
         return MapType(_parse(_part(value, "key")), _parse(_part(value, "value")), nullable)
     if head == "VECTOR":
-        return VectorType(_parse(_part(value, "element")), _whole(value, "length"), nullable)
+        return _vector(_parse(_part(value, "element")), _whole(value, "length"), nullable)
     if head == "ROW":
         fields = value.get("fields")
         if not isinstance(fields, Sequence) or isinstance(fields, str):
             raise SchemaError(f"a ROW type needs 'fields', a list, got {value!r}")
         return RowType(tuple(_field(field) for field in fields), nullable)
     raise UnknownTypeError(f"unknown constructed type {text!r}; known are ARRAY, MAP, MULTISET, ROW, VECTOR")
+
+
+def _vector(element: DataType, length: int, nullable: bool) -> VectorType:
+    if not is_element(element) or not 1 <= length <= MAX_LENGTH:
+        raise SchemaError(
+            f"VECTOR<{sql_type(element)}, {length}>: vectors have at least one element of BOOLEAN, TINYINT, SMALLINT, "
+            "INT, BIGINT, FLOAT or DOUBLE; ARRAY takes every type"
+        )
+    return VectorType(element, length, nullable)
 
 
 def parse_field(value: Any) -> Field:
@@ -446,7 +456,7 @@ class _Parser:
         elif word == "VECTOR":
             element = self.type()
             self.expect(",")
-            parsed = VectorType(element, self.number())
+            parsed = _vector(element, self.number(), nullable=True)
         else:
             parsed = ArrayType(self.type()) if word == "ARRAY" else MultisetType(self.type())
         self.expect(">")

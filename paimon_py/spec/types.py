@@ -88,7 +88,7 @@ class RowType(msgspec.Struct, frozen=True, tag="row"):
 
 
 class VectorType(msgspec.Struct, frozen=True, tag="vector"):
-    """VECTOR of a fixed number of elements (refused by the core today)."""
+    """VECTOR of a fixed number of elements, none of which is NULL."""
 
     element: DataType
     length: int
@@ -109,3 +109,16 @@ class Field(msgspec.Struct, frozen=True):
     type: DataType
     description: str | None = None
     default: str | None = None
+
+
+class VariantPart(Field, frozen=True):
+    """What a path of a VARIANT leads to, as a field: `path` such as `$.user.id`, the type to be cast to, and whether
+    NULL stands for what cannot be cast.
+    """
+
+    path: str = "$"
+    or_null: bool = False
+
+
+class VariantParts(RowType, frozen=True, tag="variant_parts"):
+    """Parts of a VARIANT column, in the place of the column: `fields` are `VariantPart`s. No type of a schema."""

@@ -245,6 +245,8 @@ def _row_tracking(schema: TableSchema, options: Options) -> None:
             raise OptionError(f"{name!r} needs 'bucket' = '-1'", option=name, value="true")
     elif options.get_bool("data-evolution.enabled"):
         raise OptionError("'data-evolution.enabled' needs 'row-tracking.enabled'", option="data-evolution.enabled")
+    if options.find_str("vector.file.format") and not options.get_bool("data-evolution.enabled"):
+        raise OptionError("'vector.file.format' needs 'data-evolution.enabled'", option="vector.file.format")
 
 
 def _record_expiry(schema: TableSchema, options: Options) -> None:

@@ -12,10 +12,9 @@ from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
-from paimon_py.scan.projection import Projection, listed_names, projection_of
+from paimon_py.scan.projection import Projection, listed_names, projection_of, whole_columns, with_parts_of
 from paimon_py.scan.read import read_split
 from paimon_py.scan.request import FileChoice, Request
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
@@ -114,9 +113,9 @@ class Reading:
     def _shown(self) -> tuple[Projection, Request]:
         """What is shown, in terms of the view."""
         schema = self._view.shown(self._table_schema)
-        predicate = None if self._where is None else bind(self._where, schema.fields)
-        whole = frozenset() if predicate is None else frozenset(columns_of(predicate))
-        projection = projection_of(self._returned, schema)
+        predicate = None if self._where is None else bind(self._where, schema.fields, takes_parts=True)
+        whole = whole_columns(predicate)
+        projection = with_parts_of(projection_of(self._returned, schema, takes_parts=True), predicate)
         narrowed = projection.narrowed(schema, whole)
         return projection, Request(schema=narrowed, columns=projection.columns, predicate=predicate)
 

@@ -22,8 +22,9 @@ from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, ROW_KINDS, TableSchema
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field, Root
-from paimon_py.write.convert import Refusal, Step, plan_part, require_values
+from paimon_py.write.convert import plan_part, require_values
 from paimon_py.write.misfits import Misfit, error_of, place_of
+from paimon_py.write.steps import Refusal, Step
 
 _KIND_TEXTS = text_array(ROW_KINDS)
 _NANOS_PER = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}

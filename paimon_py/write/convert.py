@@ -6,8 +6,7 @@ nanosecond that would be lost) is checked when a column comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +23,24 @@ from paimon_py.codec.columns import (
     validity_bitmap,
     validity_mask,
 )
-from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import MAX_LENGTH, ArrayType, Atomic, DataType, Field, MapType, MultisetType, Root, RowType
+from paimon_py.spec.type_text import sql_type, with_nullability
+from paimon_py.spec.types import (
+    MAX_LENGTH,
+    ArrayType,
+    Atomic,
+    DataType,
+    Field,
+    MapType,
+    MultisetType,
+    Root,
+    RowType,
+    VectorType,
+)
+from paimon_py.write.convert_variant import WAY as VARIANT_WAY
+from paimon_py.write.convert_variant import variant_step
+from paimon_py.write.convert_vector import vector_step
 from paimon_py.write.misfits import WIDEN, ColumnPlace, Misfit, in_lists
-
-Step = Callable[[pa.Array], pa.Array]
+from paimon_py.write.steps import Refusal, Step, as_is
 
 _TEXTS = frozenset({Root.CHAR, Root.VARCHAR})
 _BINARIES = frozenset({Root.BINARY, Root.VARBINARY})
@@ -40,23 +52,6 @@ _SHOWN = 60
 """Characters that messages show of a text."""
 
 _COUNT = Atomic(Root.INT, nullable=False)
-
-
-class Refusal(NamedTuple):
-    """Why a column cannot be written, in one line that says what to do."""
-
-    place: ColumnPlace
-    given: pa.DataType
-    wanted: DataType
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.given} given, {sql_type(self.wanted)} needed; {self.fix}"
-
-
-def as_is(array: pa.Array) -> pa.Array:
-    """The step that has nothing to do."""
-    return array
 
 
 def plan(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step | Refusal:
@@ -97,6 +92,8 @@ def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step
         step = plan_part(plain, target, place)
         return step._replace(given=source) if isinstance(step, Refusal) else lambda array: step(_unviewed(array))
     match target:
+        case Atomic(root=Root.VARIANT):
+            return variant_step(plain, place) or _refuse(source, target, place, VARIANT_WAY)
         case Atomic():
             return _plan_atomic(source, target, place)
         case ArrayType(element=element):
@@ -107,8 +104,11 @@ def plan_part(source: pa.DataType, target: DataType, place: ColumnPlace) -> Step
             return _plan_map(source, target, (element, _COUNT), place)
         case RowType():
             return _plan_row(source, target, place)
-        case _:
-            return _refuse(source, target, place)
+        case VectorType(element=element):
+            lists = plan_part(source, ArrayType(with_nullability(element, False)), place)
+            if isinstance(lists, Refusal):
+                return _refuse(source, target, place)
+            return vector_step(lists, target, place)
 
 
 def require_values(
@@ -136,7 +136,8 @@ def _must_look(kind: DataType) -> bool:
     """Whether values of the right Arrow type can still be wrong."""
     match kind:
         case Atomic(root=root, length=length):
-            return root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
+            is_bounded = root in _TEXTS | _BINARIES and length is not None and length < MAX_LENGTH
+            return is_bounded or root is Root.VARIANT
         case RowType(fields=fields):
             return any(not field.type.nullable or _must_look(field.type) for field in fields)
         case ArrayType(element=element):
@@ -145,6 +146,8 @@ def _must_look(kind: DataType) -> bool:
             return True  # a count is never NULL
         case MapType(key=key, value=value):
             return not value.nullable or _must_look(key) or _must_look(value)
+        case VectorType():
+            return True  # an element is never NULL
         case _:
             return False
 
@@ -487,7 +490,7 @@ def _row_step(arrow: pa.DataType, parts: Sequence[tuple[Field, tuple[int | None,
             if index is None:
                 fields.append(pa.nulls(len(array), to_arrow_type(field.type)))
                 continue
-            child = step(array.field(index))
+            child = step(array.field(index) if valid is None else pc.struct_field(array, [index]))
             if not field.type.nullable:
                 require_values(child, place.inner(field.name), valid)
             fields.append(child)

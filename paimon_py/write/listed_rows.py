@@ -8,13 +8,15 @@ import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema, to_arrow_type
 from paimon_py.codec.python_values import python_array
+from paimon_py.codec.variant.arrays import of_encoded, of_value
 from paimon_py.errors import SchemaError, UsageError
 from paimon_py.expr.literal import is_na
 from paimon_py.spec.layout import check_text
 from paimon_py.spec.type_text import sql_type
-from paimon_py.spec.types import Field
-from paimon_py.write.convert import Refusal, plan
+from paimon_py.spec.types import Atomic, Field, Root
+from paimon_py.write.convert import plan
 from paimon_py.write.misfits import WIDEN, place_of
+from paimon_py.write.steps import Refusal
 
 Opener = Callable[[object], pa.RecordBatchReader]
 
@@ -120,6 +122,8 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
         except _ERRORS as error:
             raise SchemaError(f"column {name}: the values do not go together: {error}", fields=(name,)) from error
     kind = to_arrow_type(field.type)
+    if isinstance(field.type, Atomic) and field.type.root is Root.VARIANT:
+        return _variants(name, values)
     try:
         return python_array(values, kind)
     except _ERRORS as error:
@@ -134,6 +138,21 @@ def column_of(name: str, values: list[object], field: Field | None) -> pa.Array:
             f"column {name}: {values[row]!r:.200} (row {row}) does not fit {sql_type(field.type)}: {reason}{way}",
             fields=(name,),
         ) from error
+
+
+def _variants(name: str, values: Sequence[object]) -> pa.Array:
+    """Values of a VARIANT column: texts are JSON, anything else is what it is.
+
+    Raises: SchemaError for the first one that no variant holds.
+    """
+    found = []
+    for row, value in enumerate(values):
+        try:
+            found.append(of_value(value))
+        except SchemaError as error:
+            message = f"column {name}: {value!r:.200} (row {row}) is no variant: {error}; texts are JSON here"
+            raise SchemaError(message, fields=(name,)) from error
+    return of_encoded(found)
 
 
 def _found(values: list[object]) -> pa.Array | None:

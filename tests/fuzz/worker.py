@@ -31,9 +31,9 @@ PACKAGE = str(Path(__file__).parents[2] / "paimon_py")
 @functools.cache
 def targets() -> dict[str, Target]:
     """All targets by name."""
-    from fuzz import forged_targets, table_targets, value_targets
+    from fuzz import forged_targets, table_targets, value_targets, variant_targets
 
-    places = (table_targets, forged_targets, value_targets)
+    places = (table_targets, forged_targets, value_targets, variant_targets)
     return {target.name: target for target in itertools.chain.from_iterable(place.targets() for place in places)}
 
 

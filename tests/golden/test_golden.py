@@ -27,7 +27,10 @@ NEWEST = 6  # the stage of row tracking, data evolution, VARIANT, VECTOR and BLO
 INDEXED = [case for case in CASES if case.stage < NEWEST and "file-index" in case.tags]
 BRANCHES = ("branch-empty", "branch-empty--java-142", "branch-fallback", "branch-fast-forward")
 TRACKED = [case for case in CASES if {"row-tracking", "data-evolution"} & case.tags and not {"blob", "vector", "variant"} & case.tags]
-IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in INDEXED or case in TRACKED or case.name in BRANCHES]
+VECTORS = [case for case in CASES if "vector" in case.tags and not {"data-evolution", "blob"} & {*case.tags}]
+VARIANTS = [case for case in CASES if "variant" in case.tags]
+NEWER = (*INDEXED, *TRACKED, *VECTORS, *VARIANTS)
+IN_SCOPE = [case for case in CASES if case.stage <= 3 or case in NEWER or case.name in BRANCHES]
 LATER = [case for case in CASES if case not in IN_SCOPE]
 
 MADE_TABLES = [(case, read) for case in CASES for read in case.reads if is_made(read)]

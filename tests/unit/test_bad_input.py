@@ -746,7 +746,7 @@ def test_features_are_refused_by_name_at_creation(catalog, options, feature):
     ("schema", "options", "feature"),
     [
         (KEYED, {"file.format": "csv"}, "file.format=csv"),
-        (Schema([("a", "VARIANT")]), {}, "VARIANT type"),
+        (Schema([("a", "BLOB")]), {}, "BLOB type"),
     ],
 )
 def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, schema, options, feature):
@@ -756,8 +756,6 @@ def test_features_of_append_tables_are_refused_by_name_at_creation(catalog, sche
 
 
 JAVA = {
-    "variant-parquet": "VARIANT type",
-    "vector": "VECTOR type",
     "blob": "BLOB type",
 }
 

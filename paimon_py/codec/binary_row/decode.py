@@ -15,6 +15,7 @@ from paimon_py.codec.binary_row.encode import ARITY_BYTES, header_bytes
 from paimon_py.codec.binary_row.slots import (
     INLINE_LIMIT,
     element_width,
+    has_no_bounds,
     is_text,
     is_wide_decimal,
     is_wide_timestamp,
@@ -141,6 +142,8 @@ def _field(region: _Region, bases: Ints, arity: int, index: int, kind: DataType)
 
 def _values(region: _Region, bases: Ints, positions: Ints, kind: DataType, valid: Mask | None) -> pa.Array:
     """The values whose slots lie at `positions`; offsets in them count from `bases`."""
+    if has_no_bounds(kind) and valid is not None and not valid.any():
+        return pa.nulls(len(positions), to_arrow_type(kind))
     words = region.view[positions]
     if isinstance(kind, Atomic):
         return _atomic(region, bases, positions, words, kind, valid)

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.binary_row.slots import Slots, atomic_slots, element_width, spaces
+from paimon_py.codec.binary_row.slots import Slots, atomic_slots, element_width, has_no_bounds, spaces
 from paimon_py.codec.columns import (
     SPARE_BYTES,
     Bytes,
@@ -70,6 +70,8 @@ def encode(
 
 def column_slots(array: pa.Array, kind: DataType) -> Slots:
     """The slots and variable parts of one column of any type."""
+    if has_no_bounds(kind) and array.null_count == len(array):
+        return Slots(np.zeros(len(array), np.uint64), np.zeros(len(array), np.bool_))
     if isinstance(kind, Atomic):
         return atomic_slots(array, kind)
     bodies = _nested_bodies(array, kind)

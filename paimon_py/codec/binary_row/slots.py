@@ -20,7 +20,7 @@ from paimon_py.codec.columns import (
     word_view,
 )
 from paimon_py.errors import UnsupportedError
-from paimon_py.spec.types import Atomic, DataType, Root
+from paimon_py.spec.types import Atomic, DataType, Root, VectorType
 
 INLINE_LIMIT = 7
 COMPACT_DECIMAL = 18
@@ -66,6 +66,11 @@ def is_wide_decimal(kind: DataType) -> bool:
 def is_wide_timestamp(kind: DataType) -> bool:
     """Whether milliseconds lie in the variable part, 8 bytes reserved even for NULL."""
     return isinstance(kind, Atomic) and kind.root in _TIMESTAMPS and (kind.precision or 0) > COMPACT_TIMESTAMP
+
+
+def has_no_bounds(kind: DataType) -> bool:
+    """Whether only NULL stands for a column of the type in rows: statistics do not bound it, and it is no key."""
+    return isinstance(kind, VectorType) or (isinstance(kind, Atomic) and kind.root is Root.VARIANT)
 
 
 def is_text(kind: DataType) -> bool:

@@ -61,6 +61,7 @@ def every_type(format_name: str) -> list[Field]:
     stamps = [f"TIMESTAMP({p})" for p in range(digits + 1)]
     zoned = [f"TIMESTAMP({p}) WITH LOCAL TIME ZONE" for p in range(digits + 1)]
     others = () if format_name == "avro" else ("MULTISET<INT>",)
+    others += () if format_name == "orc" else ("VECTOR<FLOAT, 3>", "VECTOR<BOOLEAN, 1>", "VECTOR<BIGINT NOT NULL, 2>")
     fields = fields_of(*ATOMIC, *stamps, *zoned, f"ARRAY<TIMESTAMP({digits})>", *NESTED, *others)
     n = len(fields)
     inner = RowType((Field(n + 3, "z", parse_type("STRING")), Field(n + 4, "w", parse_type("DECIMAL(5, 1)"))))
@@ -122,6 +123,8 @@ def _value(kind, source, format_name, nullable):
     if pa.types.is_list(kind):
         count = source.choice((0, 1, 3))
         return [_value(kind.value_type, source, format_name, kind.value_field.nullable) for _ in range(count)]
+    if pa.types.is_fixed_size_list(kind):
+        return [_value(kind.value_type, source, format_name, False) for _ in range(kind.list_size)]
     if pa.types.is_struct(kind):
         return {field.name: _value(field.type, source, format_name, field.nullable) for field in kind}
     if pa.types.is_map(kind):

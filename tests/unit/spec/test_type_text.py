@@ -111,6 +111,8 @@ def test_constructed_types_are_objects_in_json_and_one_line_of_sql(value, text):
         {"type": "ROW", "fields": [1]},
         {"type": "ROW", "fields": [{"name": "a"}]},
         {"type": "VECTOR", "element": "INT", "length": 0},
+        {"type": "VECTOR", "element": "STRING", "length": 2},
+        {"type": "VECTOR", "element": {"type": "ARRAY", "element": "INT"}, "length": 2},
         {"type": "INT"},
         7,
         {"type": "ROW", "fields": [{"id": "one", "name": "a", "type": "INT"}]},

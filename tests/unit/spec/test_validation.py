@@ -93,6 +93,10 @@ BAD = [
     ({"columns": [("b c", "INT")], "file.format": "avro"}, "letters"),
     ({**PK, "file.format.per.level": "0:avro"}, "TIMESTAMP"),
     ({"columns": [("v", "VARIANT")], "file.format": "orc"}, "VARIANT"),
+    ({"columns": [("v", "VECTOR<FLOAT, 2>")], "file.format": "orc"}, "VECTOR"),
+    ({"columns": [("v", "VECTOR<FLOAT, 2>"), ("p", "INT")], "primary_keys": ("v",), "bucket": "1"}, "VECTOR"),
+    ({"columns": [("v", "VECTOR<FLOAT, 2>")], "vector.file.format": "parquet"}, "data-evolution"),
+    ({"columns": [("v", "VECTOR<FLOAT, 2>", None, "[1, 2]")]}, "default"),
     ({"metadata.stats-mode": "some"}, "some"),
     ({"fields.v.stats-mode": "truncate(x)"}, "truncate"),
     ({"columns": [("a", "INT", None, "x")]}, "default"),
@@ -133,8 +137,13 @@ def test_cross_partition_means_a_key_without_all_partition_keys():
 
 
 NOT_READABLE = [
-    ({"columns": [("a", "INT"), ("v", "ARRAY<VARIANT>")]}, "VARIANT type"),
-    ({"columns": [("a", "VECTOR<FLOAT, 2>")]}, "VECTOR type"),
+    ({"columns": [("a", "INT"), ("v", "ARRAY<BLOB>")]}, "BLOB type"),
+    ({"columns": [("a", "ARRAY<VECTOR<FLOAT, 2>>")]}, "VECTOR inside ARRAY, MAP or MULTISET"),
+    ({"columns": [("a", "ROW<m MAP<INT, VECTOR<FLOAT, 2>>>")]}, "VECTOR inside ARRAY, MAP or MULTISET"),
+    ({"columns": [("a", "MAP<VARIANT NOT NULL, INT>")]}, "VARIANT as key of MAP or MULTISET"),
+    ({"columns": [("a", "ROW<m MULTISET<VARIANT>>")]}, "VARIANT as key of MAP or MULTISET"),
+    ({"columns": [("a", "INT"), ("v", "VARIANT")], "bucket": "2", "bucket-key": "v"}, "VARIANT in bucket-key"),
+    ({"columns": [("a", "INT"), ("v", "VECTOR<FLOAT, 2>")], "bucket": "2", "bucket-key": "v"}, "VECTOR in bucket-key"),
     ({"type": "format-table"}, "type=format-table"),
     ({"file.format": "csv"}, "file.format=csv"),
     ({"changelog-file.format": "csv"}, "changelog-file.format=csv"),

@@ -1,0 +1,83 @@
+"""Ways into a variant: `$.user.id`, `$['odd key']`, `$.tags[0]`. Pure.
+
+Source: format.md §8.9; Java `PathSegment.parse`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection
+from typing import Union
+
+import msgspec
+
+from paimon_py.errors import UsageError
+from paimon_py.spec.type_text import UNASSIGNED, contains, sql_type, with_nullability
+from paimon_py.spec.types import Atomic, DataType, MultisetType, Root, VariantPart, VariantParts, VectorType
+
+Step = Union[str, int]
+"""The key of an object, or the number of an element of an array."""
+
+_STEP = re.compile(r"""\.(?P<key>[^.\[]+)|\[(?P<number>[0-9]{1,9})\]|\['(?P<one>[^']+)'\]|\["(?P<two>[^"]+)"\]""")
+_PLAIN = re.compile(r"[^.\[\]'\"]+")
+
+
+@functools.lru_cache(maxsize=256)
+def parse_path(text: str) -> tuple[Step, ...]:
+    """The steps of a path; none for `$`, the whole variant.
+
+    Raises: UsageError
+    """
+    if not isinstance(text, str) or not text.startswith("$"):
+        raise UsageError(f"a path into a variant begins with $, such as $.user.id or $.tags[0], not {text!r:.80}")
+    steps: list[Step] = []
+    at = 1
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None:
+            raise UsageError(
+                f"the path {text!r:.80} cannot be read from {text[at:]!r:.40} on: a step is .key, ['key'], [\"key\"] "
+                "or [number]"
+            )
+        number = found["number"]
+        steps.append(found["key"] or found["one"] or found["two"] if number is None else int(number))
+        at = found.end()
+    return tuple(steps)
+
+
+def part_of(path: str, kind: DataType, or_null: bool) -> VariantPart:
+    """A part of a variant as a field, named by all that makes it.
+
+    Raises: UsageError for a path that is none, or a type that variants are not cast to.
+    """
+    parse_path(path)
+    if contains(kind, lambda inner: isinstance(inner, (MultisetType, VectorType))):
+        raise UsageError(f"variants are not cast to {sql_type(kind)}: ask for an ARRAY or a MAP")
+    kind = with_nullability(kind, True)
+    name = f"{path} AS {sql_type(kind)}{' OR NULL' if or_null else ''}"
+    return VariantPart(id=UNASSIGNED, name=name, type=kind, path=path, or_null=or_null)
+
+
+WHOLE = VariantPart(id=UNASSIGNED, name="$", type=Atomic(Root.VARIANT), path="$")
+"""The variant itself, beside parts of it."""
+
+
+def with_parts(kind: DataType, parts: Collection[VariantPart]) -> DataType:
+    """The type that stands for a VARIANT of which parts are wanted, each once."""
+    if not parts or not isinstance(kind, Atomic):
+        return kind
+    distinct = {part.name: part for part in parts}.values()
+    fields = tuple(msgspec.structs.replace(part, id=at) for at, part in enumerate(distinct))
+    return VariantParts(fields, kind.nullable)
+
+
+def column_name(column: str, text: str) -> str:
+    """How a part of a column is called where it is a column of its own: `payload.user.id`, `payload.tags[0]`."""
+    name = column
+    for step in parse_path(text):
+        if isinstance(step, int):
+            name += f"[{step}]"
+        else:
+            name += f".{step}" if _PLAIN.fullmatch(step) else f"[{step!r}]"
+    return name

@@ -1,0 +1,59 @@
+"""JSON texts and structs of users as variants of a table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.variant.arrays import as_variants, of_encoded
+from paimon_py.codec.variant.encode import from_json
+from paimon_py.codec.variant.form import is_pair
+from paimon_py.errors import CorruptionError, SchemaError
+from paimon_py.write.misfits import ColumnPlace, Misfit
+from paimon_py.write.steps import Step
+
+WAY = (
+    "give JSON as text, such as json.dumps(…) of each value, what paimon_py.variant(…) makes in rows, or structs of "
+    "bytes `value` and `metadata`"
+)
+
+
+def variant_step(source: pa.DataType, place: ColumnPlace) -> Step | None:
+    """The step to variants from texts of JSON or from their own two parts; None for anything else.
+
+    The step raises Misfit for a text that is not JSON, and for bytes that are no variant.
+    """
+    if is_pair(source):
+        return lambda array: _checked(array, place)
+    if pa.types.is_string(source) or pa.types.is_large_string(source):
+        return lambda array: _parsed(array, place)
+    return None
+
+
+def _parsed(array: pa.Array, place: ColumnPlace) -> pa.Array:
+    """Each different text is parsed once."""
+    texts = array.dictionary_encode()
+    made = []
+    for number, text in enumerate(texts.dictionary.to_pylist()):
+        try:
+            made.append(from_json(text))
+        except SchemaError as error:
+            row = int(pc.index(texts.indices, number).as_py())
+            raise Misfit(place, row, ": the text (", f") is no variant: {error}; {WAY}") from error
+    return of_encoded(made).take(texts.indices)
+
+
+def _checked(array: pa.Array, place: ColumnPlace) -> pa.Array:
+    try:
+        return as_variants(array)
+    except CorruptionError as error:
+        row = next(at for at in range(len(array)) if _is_damaged(array.slice(at, 1)))
+        raise Misfit(place, row, ": the value (", f") is no variant: {error}; {WAY}") from error
+
+
+def _is_damaged(array: pa.Array) -> bool:
+    try:
+        as_variants(array)
+    except CorruptionError:
+        return True
+    return False

@@ -1,0 +1,31 @@
+"""What a plan for a column is made of: steps from array to array, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from paimon_py.spec.type_text import sql_type
+from paimon_py.spec.types import DataType
+from paimon_py.write.misfits import ColumnPlace
+
+Step = Callable[[pa.Array], pa.Array]
+
+
+class Refusal(NamedTuple):
+    """Why a column cannot be written, in one line that says what to do."""
+
+    place: ColumnPlace
+    given: pa.DataType
+    wanted: DataType
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.given} given, {sql_type(self.wanted)} needed; {self.fix}"
+
+
+def as_is(array: pa.Array) -> pa.Array:
+    """The step that has nothing to do."""
+    return array
