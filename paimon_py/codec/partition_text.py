@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.columns import numpy_values, text_array
 from paimon_py.errors import UnsupportedError
 from paimon_py.spec.layout import partition_path
@@ -63,7 +63,7 @@ def partition_directory(schema: TableSchema, partition: bytes) -> str:
 
 @functools.lru_cache(maxsize=16_384)
 def _directory(partition: bytes, fields: tuple[Field, ...], legacy: bool, default_name: str) -> str:
-    columns = decode([partition], [field.type for field in fields])
+    columns = decode_one(partition, [field.type for field in fields])
     texts = [
         partition_texts(column, field.type, legacy=legacy)[0].as_py()
         for column, field in zip(columns, fields, strict=True)

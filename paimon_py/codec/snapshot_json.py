@@ -100,7 +100,8 @@ def _tag(value: dict[str, Any], name: str, path: str) -> Tag:
     if create_time is not None and made is None:
         raise CorruptionError(f"{path}: {_CREATE_TIME!r} is not a time: {create_time!r}", path=path)
     if isinstance(retained, str):
-        retained = _seconds(retained) or retained
+        seconds = _seconds(retained)
+        retained = retained if seconds is None else seconds
     if retained is not None and (isinstance(retained, bool) or not isinstance(retained, (int, float))):
         raise CorruptionError(f"{path}: {_TIME_RETAINED!r} is not a number of seconds: {retained!r}", path=path)
     return Tag(name=name, snapshot=_snapshot(value, path), create_time=made, time_retained_seconds=retained)

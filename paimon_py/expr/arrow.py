@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_py.arrays import AnyArray
 from paimon_py.expr import like
 from paimon_py.expr.arrays import column_type, conform, literal_array
 from paimon_py.expr.literal import BinaryValue, LiteralValue
@@ -31,6 +32,8 @@ from paimon_py.expr.predicate import (
 from paimon_py.spec.types import Atomic, Root
 
 Columns = Union[pa.RecordBatch, Mapping[str, pa.Array]]
+_FEW_ROWS = 4
+"""A set this many times as large as the rows that are asked is searched, not hashed."""
 Test = Callable[[pa.Array], pa.Array]
 Filter = Callable[[Columns], pa.Array]
 
@@ -193,13 +196,40 @@ def _in_test(leaf: In, type_: Atomic) -> Test:
     keys = literal_array(leaf.literals, type_)
     floats = type_.root in (Root.FLOAT, Root.DOUBLE)
     values = float_bits(keys) if floats else keys
+    ordered = np.sort(_integers(values)) if _is_integral(values.type) else None
 
     def test(array: pa.Array) -> pa.Array:
-        found = pc.is_in(float_bits(array) if floats else array, value_set=values)
+        stored = float_bits(array) if floats else array
+        if ordered is not None and stored.type == values.type and _FEW_ROWS * len(stored) < len(ordered):
+            found = _among(stored, ordered)
+        else:
+            found = pc.is_in(stored, value_set=values)
         found = pc.invert(found) if leaf.negated else found
         return pc.and_(found, pc.is_valid(array)) if leaf.negated and array.null_count else found
 
     return test
+
+
+def _is_integral(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind))
+
+
+def _among(array: pa.Array, ordered: AnyArray) -> pa.Array:
+    """The same as `pc.is_in` of an ordered set, False for nulls: without a table of the whole set for each few rows."""
+    stored = _integers(array)
+    at = np.minimum(np.searchsorted(ordered, stored), len(ordered) - 1)
+    packed = np.packbits(ordered[at] == stored, bitorder="little")
+    found = pa.Array.from_buffers(pa.bool_(), len(array), [None, pa.py_buffer(packed)], null_count=0)
+    return pc.and_(found, pc.is_valid(array)) if array.null_count else found
+
+
+def _integers(array: pa.Array) -> AnyArray:
+    """What is stored, something of no meaning for nulls."""
+    width = array.type.bit_width // 8
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), f"<i{width}")
+    return np.frombuffer(data, f"<i{width}", count=len(array), offset=array.offset * width)
 
 
 def _float_test(operator: str, value: float, scalar: Any) -> Test:

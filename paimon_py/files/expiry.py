@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.columns import Ints, Mask, from_numpy, numpy_values, validity_mask
 from paimon_py.files.cast import cast
 from paimon_py.files.cast_types import keeps_order
@@ -68,7 +68,7 @@ class RecordExpiry(msgspec.Struct, frozen=True):
         slot = next((at for at, field in enumerate(fields) if field.id == self.field.id), None)
         if slot is None or not keeps_order(fields[slot].type, self.field.type):
             return False
-        (low,) = decode([file.value_stats.min_values], [field.type for field in fields], [slot])
+        (low,) = decode_one(file.value_stats.min_values, [field.type for field in fields], [slot])
         return bool(self._ended(cast(low, fields[slot].type, self.field.type)).any())
 
     def _ended(self, times: pa.Array) -> Mask:

@@ -5,13 +5,13 @@ Source: format.md §1.1, §3.3, §8; Java `FormatReaderMapping`, `DataFileRecord
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
 from pyroaring import BitMap
 
-from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row import decode_one, is_null_at
 from paimon_py.codec.binary_row.encode import ARITY_BYTES
 from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError
 from paimon_py.expr.predicate import Constant, Predicate
@@ -30,6 +30,8 @@ from paimon_py.spec.types import Atomic, DataType, Field, Root
 from paimon_py.storage.store import OpenRead
 
 BATCH_ROWS = 65_536
+PAGED_ROWS = 40_000
+"""Files with fewer rows have so few pages that reading all of them costs less than choosing some."""
 
 
 class FileReader:
@@ -162,12 +164,14 @@ class FileReader:
         fields = _needed(self._fields, self._evolution, pushed)
         told = () if self._file.write_columns is not None else fields  # an entry that names columns names them all
         remote = "://" in self._place
+        asked = frozenset() if pushed is None else columns_of(pushed)
         settings = ReadSettings(
             buffer_size_bytes=0 if remote else BUFFER_BYTES,
             by_page=self._by_page and not remote,
             row_count=self._file.row_count,
             decimals=any(_may_hold_decimals(field.type) for field in self._fields),
-            whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, columns_of(pushed)),
+            whole=None if pushed is None else partial(_whole_bounds, self._file, self._file_schema, asked),
+            is_planned=self._file.row_count < PAGED_ROWS and _bounds_all(self._file, self._file_schema, asked),
             schema_names=self._file_schema.names,
             may_lack=frozenset(field.name for field in told if field.type.nullable),
         )
@@ -179,6 +183,17 @@ class FileReader:
             raise CorruptionError(message, path=self._place)
 
 
+def _bounds_all(file: DataFile, schema: TableSchema, names: Collection[str]) -> bool:
+    """Whether the manifest entry of a file bounds all of these columns, so that a plan has asked them already."""
+    stats = file.value_stats
+    if not stats.min_values or not names:
+        return False
+    covered = [field.name for field in bounded_fields(schema, file.bounded_columns)]
+    if int.from_bytes(stats.min_values[:ARITY_BYTES], "big") != len(covered):
+        return False
+    return all(name in covered and not is_null_at(stats.min_values, covered.index(name)) for name in names)
+
+
 def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) -> dict[str, Bounds]:
     """What the manifest entry of a file says of columns, one slot each; columns that it does not bound are left out."""
     covered = bounded_fields(schema, file.bounded_columns)
@@ -186,7 +201,7 @@ def _whole_bounds(file: DataFile, schema: TableSchema, names: Container[str]) ->
     if int.from_bytes(stats.min_values[:ARITY_BYTES], "big") != len(types):
         return {}
     slots = [at for at, field in enumerate(covered) if field.name in names and isinstance(field.type, Atomic)]
-    lows, highs = decode([stats.min_values], types, slots), decode([stats.max_values], types, slots)
+    lows, highs = decode_one(stats.min_values, types, slots), decode_one(stats.max_values, types, slots)
     counts = stats.null_counts or [None] * len(covered)
     return {
         covered[slot].name: Bounds(min=low, max=high, null_count=pa.array([counts[slot]], pa.int64()))

@@ -77,9 +77,10 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
         row_count: rows that the file must have; None where nobody knows. Formats that do not say themselves how many
             rows they have are held to this before anything is unpacked.
         by_page: leave pages of row groups out, too, where the format can, which costs a small read a page and pays
-            for few rows. What comes of a page comes in one batch, however small these should be.
+            for few rows. A file whose first row group needs all pages for a predicate is read without more questions.
         decimals: whether the file may have DECIMAL columns, whose footers ORC checks before pyarrow sees them.
         whole: bounds of the whole file from elsewhere, one slot for each column; they confirm those of its footer.
+        is_planned: bounds of the whole file were asked before it was opened: its only row group or stripe is read.
         schema_names: the names of all columns by the schema of the file.
         may_lack: columns that are NULL in every row, as other writers leave them, where the file does not hold them.
     """
@@ -89,6 +90,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     decimals: bool = True
     row_count: int | None = None
     whole: WholeBounds | None = None
+    is_planned: bool = False
     schema_names: tuple[str, ...] = ()
     may_lack: frozenset[str] = frozenset()
 

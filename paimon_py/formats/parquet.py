@@ -6,7 +6,7 @@ Source: format.md §8.3; Java `ParquetFileFormat`, `ParquetReaderFactory`.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import BinaryIO, cast
 
 import msgspec
@@ -15,12 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
-from paimon_py.codec.arrow_types import to_arrow_field, to_arrow_type
-from paimon_py.codec.columns import Ints, Mask, integer_array
+from paimon_py.codec.arrow_types import to_arrow_field
+from paimon_py.codec.columns import Ints, combine
 from paimon_py.errors import CorruptionError
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.prune import Bounds
-from paimon_py.expr.split import columns_of
 from paimon_py.formats.base import (
     FileWriter,
     OpenFile,
@@ -34,9 +32,8 @@ from paimon_py.formats.base import (
 from paimon_py.formats.int96 import INT96_STORAGE, from_int96
 from paimon_py.formats.parquet_fetch import GroupsTogether
 from paimon_py.formats.parquet_footer import MAGIC, int96_to_fixed, read_footer, tail
-from paimon_py.formats.parquet_pages import PageReader, cuts_of, rows_between
-from paimon_py.formats.parquet_statistics import GroupStatistics, bound_array
-from paimon_py.formats.part_bounds import WholeBounds, matching_parts
+from paimon_py.formats.parquet_match import ChosenPages, ParquetMatcher
+from paimon_py.formats.parquet_pages import PageReader, rows_between
 from paimon_py.formats.parts import Parts
 from paimon_py.formats.reshape import TIMESTAMPS, as_leaf, reshape
 from paimon_py.formats.stored import check_absent, check_stored
@@ -46,6 +43,9 @@ from paimon_py.spec.schema import SYSTEM_FIELD_ID_START
 from paimon_py.spec.types import Atomic, Field, RowType
 
 _DEFAULT_READ = ReadSettings()
+
+_TOGETHER = 8
+"""Row groups of which all pages are needed that are decoded at once, where others are not."""
 
 _THREADED_VALUES = 65_536
 """Values from which on several threads decode; handing fewer to threads costs more than decoding."""
@@ -186,48 +186,78 @@ class ParquetOpenFile:
         self, plan: Sequence[_Column], batch_rows: int, predicate: Predicate | None, rows: BitMap | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The stored columns that are needed, as the file has them, with the position of the first row."""
-        by_page = self._settings.by_page
+        stretches = list(self.parts(predicate, rows).stretches())
+        if self._settings.by_page:
+            stretches = yield from self._decoded_by_page(stretches, plan, batch_rows, predicate, rows)
         paths = {path for column in plan for path in self._stored_paths(column)}
-        together = GroupsTogether(self._file.metadata, self._source, paths, by_page=by_page)
-        for position, part, will_follow in together.of(self.parts(predicate, rows).stretches()):
-            stop = position + together.row_count(part)
-            wanted = None if rows is None or not by_page else _between(rows, position, stop)
-            some = self._some(part[0], plan, predicate, wanted) if by_page else None
-            if some is not None:
-                yield from ((position + start, batch) for start, batch in some)
-                continue
+        together = GroupsTogether(self._file.metadata, self._source, paths)
+        for position, part, will_follow in together.of(stretches):
             for batch in self._stretch(part, plan, batch_rows):
                 yield position, batch
                 position += batch.num_rows
                 will_follow()
+
+    def _decoded_by_page(
+        self,
+        stretches: list[tuple[int, list[int]]],
+        plan: Sequence[_Column],
+        batch_rows: int,
+        predicate: Predicate | None,
+        rows: BitMap | None,
+    ) -> Generator[tuple[int, pa.RecordBatch], None, list[tuple[int, list[int]]]]:
+        """The same without pages that are not needed.
+
+        Returns: what is left to decode: everything if the first row group needs all its pages, since the rows of the
+            file are then in no order that the predicate knows.
+        """
+        counts, names = self._group_rows(), [column.field.name for column in plan]
+        whole: list[tuple[int, list[int]]] = []
+        for place, (position, group) in enumerate(_one_by_one(stretches, counts)):
+            wanted = None if rows is None else _between(rows, position, position + counts[group])
+            with decoding(self._path):
+                chosen = self._matcher.pages(group, counts[group], names, predicate, wanted)
+            if chosen is None and rows is None and not place:
+                return stretches
+            if chosen is None or 2 * chosen.row_count > counts[group]:
+                whole = _with_group(whole, position, group)
+                if len(whole[-1][1]) < _TOGETHER:
+                    continue
+                chosen = None
+            for start, groups in whole:
+                yield from _positioned(self._stretch(groups, plan, batch_rows), start)
+            whole = []
+            for start, batch in [] if chosen is None else self._pages_of(group, plan, chosen):
+                for begin in range(0, batch.num_rows, batch_rows):
+                    yield position + start + begin, batch.slice(begin, batch_rows)
+        return whole
 
     @lazy_property
     def _pages(self) -> PageReader:
         footer = read_footer(self._source) if self._footer is None else self._footer
         return PageReader(self._source, footer, self._file.metadata.schema, self._group_rows())
 
-    def _some(
-        self, group: int, plan: Sequence[_Column], predicate: Predicate | None, rows: Ints | None
-    ) -> list[tuple[int, pa.RecordBatch]] | None:
-        """The pages of a row group that may have a match and hold a wanted row; None for all pages."""
-        names = [column.field.name for column in plan]
+    @lazy_property
+    def _matcher(self) -> ParquetMatcher:
+        return ParquetMatcher(self._pages, self._fields, self._schema)
+
+    def _pages_of(
+        self, group: int, plan: Sequence[_Column], chosen: ChosenPages
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of chosen pages; columns that have no pages by themselves, as nested ones, are decoded whole."""
         with decoding(self._path):
-            if not names or not self._pages.can_read(group, names):
-                return None
-            told = [] if predicate is None else self._bounded(predicate)
-            told = [name for name in told if self._pages.can_read(group, [name])]
-            pages = {name: self._pages.pages(group, name) for name in dict.fromkeys((*names, *told))}
-            cuts = cuts_of(tuple(pages.values()))
-            wanted = np.ones(len(cuts) - 1, np.bool_)
-            if predicate is not None:
-                statistics = {name: pages[name].statistics(cuts) for name in told}
-                wanted &= self._may_match(predicate, statistics, np.diff(cuts).tolist(), None)
-            if rows is not None:
-                wanted &= np.diff(np.searchsorted(rows, cuts)) > 0
-            if wanted.all():
-                return None
-            found = rows_between(self._pages, [pages[name] for name in names], cuts, wanted)
-            return [(start, pa.RecordBatch.from_arrays(columns, names)) for start, columns in found]
+            found = list(rows_between(self._pages, list(chosen.pages.values()), chosen.cuts, chosen.wanted))
+        others = [column for column in plan if column.field.name not in chosen.pages]
+        beside: dict[str, pa.Array] = {}
+        if others and found:
+            whole = pa.Table.from_batches(self._stretch([group], others, self._group_rows()[group]))
+            beside = {name: combine(whole.column(name)) for name in whole.column_names}
+        for start, columns in found:
+            taken = dict(zip(chosen.pages, columns, strict=True))
+            arrays = [
+                taken[name] if name in taken else beside[name].slice(start, len(columns[0]))
+                for name in (column.field.name for column in plan)
+            ]
+            yield start, pa.RecordBatch.from_arrays(arrays, [column.field.name for column in plan])
 
     def _stretch(self, groups: list[int], plan: Sequence[_Column], batch_rows: int) -> Iterator[pa.RecordBatch]:
         names = [path for column in plan for path in self._stored_paths(column)]
@@ -267,46 +297,38 @@ class ParquetOpenFile:
 
     def _matching_groups(self, predicate: Predicate | None) -> list[bool] | None:
         """Which row groups may hold a match; None for all."""
-        if predicate is None or self._file.metadata.num_row_groups == 0:
+        groups = self._file.metadata.num_row_groups
+        if predicate is None or groups == 0 or (groups == 1 and self._settings.is_planned):
             return None
         with decoding(self._path):
-            statistics = {name: self._pages.statistics(name) for name in self._bounded(predicate)}
-        found: list[bool] = self._may_match(
-            predicate, statistics, self._group_rows(), self._settings.whole
-        ).tolist()
-        return found
-
-    def _bounded(self, predicate: Predicate) -> list[str]:
-        """The columns of a predicate that may have statistics."""
-        names = self._pages.flat_columns(sorted(columns_of(predicate)))
-        return [name for name in names if name in self._fields and isinstance(self._fields[name].type, Atomic)]
-
-    def _may_match(
-        self,
-        predicate: Predicate,
-        statistics: Mapping[str, Sequence[GroupStatistics]],
-        rows: Sequence[int],
-        whole: WholeBounds | None,
-    ) -> Mask:
-        bounds = {name: self._bounds(self._fields[name], known) for name, known in statistics.items()}
-        return matching_parts(predicate, bounds, integer_array(rows, pa.int64()), whole)
-
-    def _bounds(self, field: Field, known: Sequence[GroupStatistics]) -> Bounds:
-        nulls = integer_array([each.null_count for each in known], pa.int64())
-        kind = to_arrow_type(field.type)
-        file_kind = self._schema.field(field.name).type
-        try:
-            lows = bound_array([each.low for each in known], file_kind, kind)
-            highs = bound_array([each.high for each in known], file_kind, kind)
-        except (pa.ArrowException, ValueError, OverflowError, TypeError):
-            unknown = pa.nulls(len(known), kind)
-            return Bounds(min=unknown, max=unknown, null_count=nulls)
-        return Bounds(min=lows, max=highs, null_count=nulls)
+            return self._matcher.groups(predicate, self._group_rows(), self._settings.whole)
 
 
 def _may_use_threads(values: int) -> bool:
     """Whether columns are decoded at the same time: never beside other work of a pool that keeps all cores busy."""
     return values >= _THREADED_VALUES and lanes_here() == 1 and pa.cpu_count() > 1
+
+
+def _one_by_one(stretches: Iterable[tuple[int, list[int]]], counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Each row group of stretches, with the position of its first row."""
+    for position, groups in stretches:
+        for group in groups:
+            yield position, group
+            position += counts[group]
+
+
+def _with_group(stretches: list[tuple[int, list[int]]], position: int, group: int) -> list[tuple[int, list[int]]]:
+    """Stretches of neighbouring row groups, with one more, whose first row lies at a position."""
+    if stretches and stretches[-1][1][-1] == group - 1:
+        return [*stretches[:-1], (stretches[-1][0], [*stretches[-1][1], group])]
+    return [*stretches, (position, [group])]
+
+
+def _positioned(batches: Iterable[pa.RecordBatch], position: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches of neighbouring rows, each with the position of its first one."""
+    for batch in batches:
+        yield position, batch
+        position += batch.num_rows
 
 
 def _between(rows: BitMap, start: int, stop: int) -> Ints:

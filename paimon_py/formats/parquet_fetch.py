@@ -28,16 +28,12 @@ class Fetches(Protocol):
 
 
 class GroupsTogether:
-    """Divides row groups into those that are read together, for columns given by the paths of stored fields.
+    """Divides row groups into those that are read together, for columns given by the paths of stored fields."""
 
-    `by_page`: one after the other, as pages of them may be left out.
-    """
-
-    def __init__(self, metadata: pq.FileMetaData, source: BinaryIO, paths: set[str], *, by_page: bool) -> None:
+    def __init__(self, metadata: pq.FileMetaData, source: BinaryIO, paths: set[str]) -> None:
         self._metadata = metadata
         self._source = cast(Fetches, source) if hasattr(source, "fetch") else None
         self._paths = paths
-        self._by_page = by_page
 
     def of(self, stretches: Iterable[tuple[int, list[int]]]) -> Iterator[tuple[int, list[int], Callable[[], None]]]:
         """Row groups that are read together, with the position of their first row.
@@ -65,9 +61,9 @@ class GroupsTogether:
             self._source.foresee(following.pop())
 
     def _divided(self, groups: list[int]) -> Iterator[tuple[list[int], Ranges]]:
-        """At a distance as many row groups as are fetched at once, else all or one."""
+        """At a distance as many row groups as are fetched at once, else all."""
         if self._source is None:
-            yield from (([group], []) for group in groups) if self._by_page else [(groups, [])]
+            yield groups, []
             return
         together: list[int] = []
         ranges: Ranges = []
@@ -75,7 +71,7 @@ class GroupsTogether:
         for group in groups:
             chunks = self._chunks(group)
             size = sum(length for _, length in chunks)
-            if together and (size > room or self._by_page):
+            if together and size > room:
                 yield together, ranges
                 together, ranges, room = [], [], _FETCH_BYTES
             together.append(group)

@@ -17,6 +17,7 @@ from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.errors import CorruptionError
 from paimon_py.files.file_index import has_index
+from paimon_py.files.reader import PAGED_ROWS
 from paimon_py.files.stamps import Stamps
 from paimon_py.lookup.frames import Columns, FrameId, Frames, Stretch, is_whole, joined
 from paimon_py.lookup.key_index import Located, Worded, key_words
@@ -30,8 +31,6 @@ from paimon_py.spec.types import Field
 KEY_BATCH_ROWS = 131_072
 VALUE_BATCH_BYTES = 64 << 20
 VALUE_BATCH_ROWS = 1 << 20
-PAGED_ROWS = 40_000
-"""Files with fewer rows have so few pages that reading all of them costs less than choosing some."""
 _FEW = 64
 _FEW_BATCH_ROWS = 16_384
 _DECODED = 4

@@ -7,8 +7,7 @@ Source: format.md §7, §17; Java `LocalTableQuery`, `KeyAndBucketExtractor`.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +99,34 @@ class BucketKeys(NamedTuple):
     keys: Ints
 
 
-_Known = dict[int, dict[int, list[Bucket]]]
+class _Buckets:
+    """The buckets of what a key says of its partition; each is made when it is first asked for."""
+
+    def __init__(self, made: Callable[[Ints], Bucket]) -> None:
+        """`made`: the bucket of some entries."""
+        self._made = made
+        self._members: dict[int, list[Ints]] = {}
+        self._buckets: dict[int, list[Bucket]] = {}
+        self.file_count = 0
+
+    def add(self, number: int, rows: Ints) -> None:
+        """One more bucket, of some entries; those of several partitions may have one number."""
+        self._members.setdefault(number, []).append(rows)
+        self.file_count += len(rows)
+
+    def of(self, number: int) -> Sequence[Bucket]:
+        """The buckets of a number."""
+        buckets = self._buckets.get(number)
+        if buckets is None:
+            buckets = self._buckets[number] = [self._made(rows) for rows in self._members.get(number, ())]
+        return buckets
+
+    def all(self) -> list[Bucket]:
+        """Every bucket."""
+        return [bucket for number in self._members for bucket in self.of(number)]
+
+
+_Known = dict[int, _Buckets]
 """The buckets of what a key says of its partition: by how many there are, if its hash tells which one, else −1."""
 
 
@@ -120,7 +146,8 @@ class LookupPlanner:
     def plan(self, asked: AskedKeys) -> Iterator[BucketKeys]:
         """What to read for keys.
 
-        Cost: partitions that are new cost as much as planning a scan, some µs per file; then 0.1 ms per bucket.
+        Cost: partitions that are new cost as much as planning a scan, some µs per file; then 0.1 ms per bucket
+            that is asked.
         Raises: UnsupportedError for files that need a feature which is not built.
         """
         if not len(asked):
@@ -141,10 +168,10 @@ class LookupPlanner:
         """Which buckets of a partition may hold which of its keys."""
         for total, buckets in known.items():
             if total < 2:
-                yield list(itertools.chain.from_iterable(buckets.values())), mine
+                yield buckets.all(), mine
                 continue
             for number, keys in _by_number(mine, self._bucket_numbers(asked, mine, total)):
-                yield buckets.get(number, ()), keys
+                yield buckets.of(number), keys
 
     def _partitions(self, asked: AskedKeys) -> tuple[list[bytes], list[Ints]]:
         """What the keys say of their partitions, and which keys say so."""
@@ -160,12 +187,7 @@ class LookupPlanner:
         if self._files + len(self._known) > _KNOWN_MAX:
             self._known, self._files = {}, 0
         self._known.update(found)
-        self._files += sum(
-            len(bucket)
-            for new in found.values()
-            for buckets in new.values()
-            for bucket in itertools.chain.from_iterable(buckets.values())
-        )
+        self._files += sum(buckets.file_count for new in found.values() for buckets in new.values())
         return {value: found[value] if buckets is None else buckets for value, buckets in known.items()}
 
     def _load(self, missing: set[bytes], asked: AskedKeys) -> dict[bytes, _Known]:
@@ -182,11 +204,14 @@ class LookupPlanner:
         kinds = np.stack([codes, totals, entries.bucket])
         places, groups = np.unique(kinds, axis=1, return_inverse=True)
         members = _members(groups.reshape(-1), places.shape[1])
-        for (code, total, number), rows in zip(places.T.tolist(), members, strict=True):
+
+        def made(rows: Ints) -> Bucket:
             picked = from_numpy(rows, pa.int64())
             bounds = [column.take(picked) for column in lows], [column.take(picked) for column in highs]
-            bucket = Bucket(self._schema, entries.take(rows), bounds)
-            found[said[code]].setdefault(total, {}).setdefault(number, []).append(bucket)
+            return Bucket(self._schema, entries.take(rows), bounds)
+
+        for (code, total, number), rows in zip(places.T.tolist(), members, strict=True):
+            found[said[code]].setdefault(total, _Buckets(made)).add(number, rows)
         return found
 
     def _said(self, partitions: pa.Array) -> list[bytes]:

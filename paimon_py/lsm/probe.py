@@ -37,6 +37,12 @@ class KeyProbe:
         """The key of one row."""
         return tuple(cell(row) for cell in self._cells)
 
+    def largest(self) -> Key:
+        """The largest key of all rows."""
+        if self._plain is not None:
+            return self.key(int(np.argmax(self._plain)))
+        return max(map(self.key, range(self._count)))
+
     def ascends(self, *, strictly: bool = True) -> bool | None:
         """Whether every key is larger than the one before it, or not smaller unless `strictly`.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.partition_text import partition_directory
 from paimon_py.errors import CorruptionError, StorageError
 from paimon_py.expr.predicate import Predicate
@@ -132,7 +132,7 @@ class BucketFiles:
         fields = self.table.schema.partition_fields
         if not fields:
             return None
-        columns = decode([self.partition], [field.type for field in fields])
+        columns = decode_one(self.partition, [field.type for field in fields])
         return pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields])
 
     # -- where ------------------------------------------------------------------------------------------------------

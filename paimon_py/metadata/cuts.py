@@ -53,8 +53,9 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def call(self) -> str:
         """The call that finishes the cut."""
-        given = repr(self.branch) if self.verb == FAST_FORWARD else str(self.snapshots[-1].id)
-        return f"table.{self.verb}({given})"
+        if self.verb == FAST_FORWARD:
+            return f"table.{self.verb}({self.branch!r}, discard=True)"
+        return f"table.{self.verb}({self.snapshots[-1].id})"
 
 
 class Cuts:

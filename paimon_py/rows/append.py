@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.codec.binary_row import decode
+from paimon_py.codec.binary_row import decode_one
 from paimon_py.codec.columns import Ints, Mask, from_numpy
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.commit.changes import Bucket, BucketChanges, Edit
@@ -241,7 +241,7 @@ class AppendRows:
     ) -> tuple[Ints, Ints]:
         """The same where the partition decides; nothing is read."""
         fields = self._schema.partition_fields
-        columns = decode([split.partition], [field.type for field in fields])
+        columns = decode_one(split.partition, [field.type for field in fields])
         batch = pa.RecordBatch.from_arrays(columns, names=[field.name for field in fields]) if fields else empty_rows(1)
         action = int(operation.decide(batch).actions[0])
         none = np.empty(0, np.int64)

@@ -49,4 +49,4 @@ def _largest(predicate: Predicate, column: str) -> tuple[Key, bool] | None:
     if predicate.column.path != (column,):
         return None
     probe = KeyProbe([literal_array(literals, column_type(predicate.column))])
-    return max(probe.key(row) for row in range(len(probe))), inclusive
+    return probe.largest(), inclusive

@@ -16,15 +16,15 @@ from paimon_py.codec.columns import from_numpy, numpy_values
 from paimon_py.codec.deletion_vectors import DeletionVector
 from paimon_py.env import is_distant
 from paimon_py.errors import PaimonError
-from paimon_py.expr.arrow import Filter, prepare
+from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.expr.split import columns_of
 from paimon_py.files.ahead import FilesAhead
 from paimon_py.files.alive import alive, check_fits, selected
 from paimon_py.files.file_index import has_index
 from paimon_py.files.meter import Meter
 from paimon_py.files.physical import KIND_FIELD, LEVEL_FIELD, SEQUENCE_FIELD
-from paimon_py.files.reader import FileReader
+from paimon_py.files.reader import PAGED_ROWS, FileReader
 from paimon_py.files.stamps import Stamps
 from paimon_py.formats.base import empty_rows
 from paimon_py.formats.parts import Parts
@@ -40,14 +40,12 @@ from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.aligned_rows import AlignedRows
 from paimon_py.scan.foreseen import Foreseen
 from paimon_py.scan.own_options import under
-from paimon_py.scan.reach import reach
 from paimon_py.scan.request import Request, keep
 from paimon_py.scan.row_kinds import ROW_KIND_FIELD, row_kinds
 from paimon_py.scan.split import Section, Split
 from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Field
@@ -168,21 +166,13 @@ class _SplitReader:
         stored = TableFiles(root, without_row_ids(schema), self._store)
         self._files = stored.bucket(split.partition, split.bucket)
         self._rows = AlignedRows(self._files, request, meter)
-        self._mask = None if request.predicate is None else prepare(request.predicate)
-        wanted = set(request.columns) | (columns_of(request.predicate) if request.predicate is not None else set())
-        self._fields = tuple(field for field in schema.fields if field.name in wanted)
+        self._fields = request.read_fields
         self._kinds: tuple[Field, ...] = ()
         if schema.primary_keys and (request.kinds or split.since is not None):
             self._kinds = (KIND_FIELD,)
         self._stamps = Stamps.of(schema)
-        self._asks_indexes = Options(schema.options).get_bool("file-index.read.enabled")
-        self._keys = None
-        if request.predicate is not None and schema.primary_keys:
-            self._keys = split_conjuncts(request.predicate, schema.primary_keys)[0]
         self._raw_rows = RAW_BATCH_ROWS if split.since is None else _CHANGE_BATCH_ROWS
-        self._beyond = None
-        if self._keys is not None and split.since is None:
-            self._beyond = reach(self._keys, schema.key_fields[0].name)
+        self._beyond = request.beyond if split.since is None else None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         if is_distant(self._root.path):
@@ -192,7 +182,7 @@ class _SplitReader:
             for batch in self._living(section):
                 if self._meter is not None:
                     self._meter.rows_merged += batch.num_rows
-                yield keep(batch, self._mask)
+                yield keep(batch, self._request.mask)
 
     def _opened(self, section: Section) -> Sequence[DataFile]:
         """The files of a section that will be opened, unless an index or a limit spares them."""
@@ -259,7 +249,7 @@ class _SplitReader:
 
     def _merged(self, section: Section, fields: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
         order, engine = merge_order(self._request.schema), engine_of(self._request.schema)
-        mask = None if self._keys is None else prepare(self._keys)
+        mask = self._request.key_mask
         sources = [self._source(section, run, fields, mask) for run in _sorted_runs(section)]
         columns = tuple(field.name for field in (*self._fields, *self._kinds)) or (order.keys[0].name,)
         return merge(sources, read_plan(order, engine, columns, drop_deletes=not self._kinds))
@@ -294,25 +284,26 @@ class _SplitReader:
         self, file: DataFile, fields: Sequence[Field], asked: _Asked, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
         with self._present():
-            pieces = self._reader(file, fields).positions(
+            asks = asked.predicate is not None or asked.rows is not None
+            pieces = self._reader(file, fields, by_page=asks and file.row_count >= PAGED_ROWS).positions(
                 batch_rows=batch_rows, predicate=asked.predicate, rows=asked.rows, meter=self._meter
             )
             dead = self._dead.get(file.name)
             rows = alive(pieces, dead) if asked.rows is None else selected(pieces, asked.rows)
             yield from self._stamps.complete(file, fields, rows)
 
-    def _reader(self, file: DataFile, fields: Sequence[Field]) -> FileReader:
-        return self._files.reader(file, self._stamps.stored(file, fields))
+    def _reader(self, file: DataFile, fields: Sequence[Field], *, by_page: bool = False) -> FileReader:
+        return self._files.reader(file, self._stamps.stored(file, fields), by_page=by_page)
 
     def _asked_of(self, section: Section, file: DataFile) -> _Asked:
         """What to ask of a file. Where other runs have rows of the same keys, rows may be left out by key alone."""
         if len(section.runs) > 1:
-            return _Asked(self._keys, None)
+            return _Asked(self._request.by_key, None)
         return _Asked(self._request.predicate, self._wanted_rows(file))
 
     def _wanted_rows(self, file: DataFile) -> BitMap | None:
         """The living rows of a file that may match by its indexes; None if they do not know."""
-        if self._request.predicate is None or not self._asks_indexes or not has_index(file):
+        if self._request.predicate is None or not self._request.asks_indexes or not has_index(file):
             return None
         with self._present():
             rows = self._files.matching(file, self._request.predicate)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from paimon_py.codec.arrow_types import to_arrow_schema
 from paimon_py.codec.columns import numpy_values
-from paimon_py.expr.arrow import Filter
+from paimon_py.expr.arrow import Filter, prepare
 from paimon_py.expr.predicate import Predicate
-from paimon_py.expr.split import split_conjuncts
+from paimon_py.expr.split import columns_of, split_conjuncts
+from paimon_py.lazy import lazy_property
+from paimon_py.scan.reach import reach
+from paimon_py.spec.options import Options
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.types import Field
 
@@ -32,8 +37,8 @@ def joined(one: FileChoice | None, other: FileChoice) -> FileChoice:
     return msgspec.structs.replace(other, level=one.level if other.level is None else other.level)
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to read of every split.
+class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What to read of every split. What follows from it is computed once, however many splits there are.
 
     `schema`: the schema of the rows. `columns`: names to return, in order. `predicate`: bound to the schema; rows that
     do not match are left out. `every_level`: read rows that no compaction has seen, though the table hides them.
@@ -57,6 +62,39 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     def arrow_schema(self) -> pa.Schema:
         """The returned columns for Arrow."""
         return to_arrow_schema(self.fields)
+
+    @lazy_property
+    def read_fields(self) -> tuple[Field, ...]:
+        """The returned columns and those of the predicate, in the order of the schema."""
+        names = set(self.columns) | (set() if self.predicate is None else columns_of(self.predicate))
+        return tuple(field for field in self.schema.fields if field.name in names)
+
+    @lazy_property
+    def mask(self) -> Filter | None:
+        """Which rows match; None for all."""
+        return None if self.predicate is None else prepare(self.predicate)
+
+    @lazy_property
+    def by_key(self) -> Predicate | None:
+        """What the predicate says of the primary key alone; None without either."""
+        if self.predicate is None or not self.schema.primary_keys:
+            return None
+        return split_conjuncts(self.predicate, self.schema.primary_keys)[0]
+
+    @lazy_property
+    def key_mask(self) -> Filter | None:
+        """The rows of which the keys match; None for all."""
+        return None if self.by_key is None else prepare(self.by_key)
+
+    @lazy_property
+    def beyond(self) -> Callable[[pa.RecordBatch], bool] | None:
+        """Whether a batch in key order lies behind the last key that matches; None if no key bounds it."""
+        return None if self.by_key is None else reach(self.by_key, self.schema.key_fields[0].name)
+
+    @lazy_property
+    def asks_indexes(self) -> bool:
+        """Whether index files may leave rows out."""
+        return self.predicate is not None and Options(self.schema.options).get_bool("file-index.read.enabled")
 
 
 def keys_only(request: Request) -> Request:

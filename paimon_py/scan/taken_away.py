@@ -76,8 +76,13 @@ def _sets_columns(root: TableRoot, snapshot: Snapshot, files: Sequence[ManifestF
 
 
 def _kills(root: TableRoot, snapshot: Snapshot) -> bool:
-    """Whether a snapshot has other deletion vectors than the one before."""
+    """Whether a snapshot has other deletion vectors than the one before.
+
+    Where that one has expired the kind tells: a commit that makes rows dead is an overwrite, ours and Java's.
+    """
     if snapshot.index_manifest is None:
         return False
     before = root.snapshots.find(snapshot.id - 1) or root.changelogs.find(snapshot.id - 1)
-    return before is not None and before.index_manifest != snapshot.index_manifest
+    if before is None:
+        return snapshot.commit_kind is CommitKind.OVERWRITE
+    return before.index_manifest != snapshot.index_manifest

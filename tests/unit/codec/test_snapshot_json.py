@@ -158,6 +158,11 @@ def test_times_of_tags_may_be_texts(text, parts):
     assert tag.time_retained_seconds == 86400 + 2 * 3600 + 3 * 60 + 4.5
 
 
+def test_a_tag_may_be_retained_for_no_time_at_all():
+    extra = b', "tagTimeRetained" : "PT0S"}'
+    assert tag_from_json(JAVA_2[:-2] + extra, "t", "f").time_retained_seconds == 0
+
+
 def test_newer_snapshot_is_refused_by_name():
     with pytest.raises(UnsupportedError, match="snapshot version 4"):
         snapshot_from_json(JAVA_2.replace(b'"version" : 3', b'"version" : 4'), "f")

@@ -104,3 +104,31 @@ def test_changelogs_written_before_a_producer_was_removed_are_told():
     table.alter(RemoveOption("changelog-producer"))
     table.write_arrow([row(1, "c")])
     assert steps(table.stream(from_=1)) == [[(1, "a", "+I")], [(1, "a", "-U"), (1, "b", "+U")], [(1, "c", "+I")]]
+
+
+@pytest.mark.parametrize("name", ["delete", "update"])
+def test_dead_rows_are_noticed_though_the_snapshot_before_has_expired(name):
+    table = made(**{"deletion-vectors.enabled": "true"})
+    table.write_arrow([row(1, "a"), row(2, "a")])
+    stream = table.stream(from_=1)
+    stream.poll()
+    position = stream.position
+    TAKING[name](table)
+    table.write_arrow([row(3, "c")])
+    table.expire_snapshots(retain_max=2, retain_min=2)
+    with pytest.raises(UnsupportedError, match="snapshot 2 of .* deleted or replaced rows"):
+        table.stream(from_=position).poll()
+
+
+def test_plain_rows_are_read_though_the_snapshot_before_has_expired():
+    table = made(**{"deletion-vectors.enabled": "true"})
+    table.write_arrow([row(1, "a"), row(2, "a")])
+    TAKING["delete"](table)
+    table.write_arrow([row(3, "c")])
+    stream = table.stream(from_=3)
+    stream.poll()
+    position = stream.position
+    table.write_arrow([row(4, "d")])
+    table.write_arrow([row(5, "e")])
+    table.expire_snapshots(retain_max=2, retain_min=2)
+    assert steps(table.stream(from_=position)) == [[(4, "d", "+I")], [(5, "e", "+I")]]
