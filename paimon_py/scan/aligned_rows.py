@@ -25,7 +25,6 @@ from paimon_py.scan.request import Request
 from paimon_py.scan.row_ids import rows_with_ids
 from paimon_py.scan.split import Section
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.types import Field
 
@@ -40,7 +39,7 @@ class AlignedRows:
         self._files = files
         self._predicate = request.predicate
         self._meter = meter
-        self._asks_indexes = Options(request.schema.options).get_bool("file-index.read.enabled")
+        self._asks_indexes = request.asks_indexes
         self._ids = None
         if request.predicate is not None and ROW_ID in columns_of(request.predicate):
             self._ids = split_conjuncts(request.predicate, [ROW_ID])[0]

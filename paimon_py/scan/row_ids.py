@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from paimon_py.codec.bitmaps import bitmap_of
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.errors import UsageError
 from paimon_py.expr.arrow import prepare
@@ -80,7 +81,10 @@ def rows_with_ids(condition: Predicate, first: int, count: int) -> BitMap:
     for start in range(0, count, _PIECE):
         ids = np.arange(first + start, first + min(start + _PIECE, count), dtype=np.int64)
         flags = numpy_values(mask(pa.RecordBatch.from_arrays([from_numpy(ids, pa.int64())], names=[ROW_ID])))
-        found.update((np.flatnonzero(flags) + start).astype(np.uint32))
+        if flags.all():
+            found.add_range(start, start + len(ids))
+        else:
+            found |= bitmap_of(np.flatnonzero(flags) + start)
     return found
 
 
