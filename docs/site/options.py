@@ -49,7 +49,7 @@ with the right one.
 """
 OF_REFUSED = {
     "chain-table.": "chain tables",
-    "variant.": "VARIANT columns",
+    "variant.shredding.adaptive.": "inference that files carry on",
     "blob": "BLOB columns",
     "data-evolution.": "data evolution",
     "global-index.": "global indexes",
@@ -75,6 +75,7 @@ OTHERWISE = {
     "postpone.batch-write-fixed-bucket": _POSTPONED,
     "postpone.batch-write-fixed-bucket.max-parallelism": _POSTPONED,
     "postpone.batch-write-fixed-bucket.rescale-load-factor": _POSTPONED,
+    "variant.shredding.inferenceMode": "no effect: each file is inferred anew, as `per-file` says",
     "write-buffer-for-append": "no effect: rows of append tables go to their files as they come",
     "write-max-writers-to-spill": "no effect: rows of append tables go to their files as they come",
     "compaction.file-num-limit": "no effect: a plan looks at all small files",
