@@ -49,7 +49,7 @@ with the right one.
 """
 OF_REFUSED = {
     "chain-table.": "chain tables",
-    "variant.": "VARIANT columns",
+    "variant.shredding.adaptive.": "inference that files carry on",
     "blob": "BLOB columns",
     "data-evolution.row-sidecar.": "row-oriented copies of files",
     "data-evolution.merge-into.": "MERGE INTO of Java's Spark",
@@ -79,6 +79,7 @@ OTHERWISE = {
     "postpone.batch-write-fixed-bucket.rescale-load-factor": _POSTPONED,
     "data-evolution.compaction.rewrite-row-ids": "no effect: deleted rows stay in files, so that ids stay",
     "data-evolution.row-id-conflict-rewrite.max-size": "no effect: operations that others overtake are evaluated again",
+    "variant.shredding.inferenceMode": "no effect: each file is inferred anew, as `per-file` says",
     "write-buffer-for-append": "no effect: rows of append tables go to their files as they come",
     "write-max-writers-to-spill": "no effect: rows of append tables go to their files as they come",
     "compaction.file-num-limit": "no effect: a plan looks at all small files",

@@ -180,3 +180,22 @@ def test_frames_show_variants_as_structs(catalog):
     frame["j"] = [variant({"c": 3})]
     table.write_arrow(frame)
     assert sorted(row["j"]["value"] for row in table.to_arrow().to_pylist()) == [b"\x02\x01\x00\x00\x02\x0c\x01", b"\x02\x01\x00\x00\x02\x0c\x02", b"\x02\x01\x00\x00\x02\x0c\x03"]
+
+
+def test_other_libraries_get_structs_and_json(catalog):
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    from paimon_py import col
+
+    table = made(catalog)
+    table.write_arrow([{"id": 1, "j": '{"a": 1}'}, {"id": 2, "j": None}])
+    frame = polars.DataFrame(table.scan())
+    assert frame["j"].to_list()[0] == {"value": b"\x02\x01\x00\x00\x02\x0c\x01", "metadata": b"\x01\x01\x00\x01a"}
+    assert frame["j"].null_count() == 1
+    table.write_arrow(frame.with_columns(id=polars.lit(3, polars.Int32)))
+    text = table.scan(columns=["id", col("j").variant("$", "STRING")])
+    assert sorted(polars.DataFrame(text)["j"].drop_nulls().to_list()) == ['{"a":1}', '{"a":1}']
+    connection = duckdb.connect()
+    connection.register("rows", text.to_arrow())
+    assert connection.sql("SELECT count(*) FROM rows WHERE j = '{\"a\":1}'").fetchall() == [(2,)]
+    connection.register("whole", table.scan().to_arrow())
+    assert connection.sql("SELECT count(*) FROM whole WHERE j IS NULL").fetchall() == [(2,)]

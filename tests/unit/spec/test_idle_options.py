@@ -33,14 +33,14 @@ DECIDED = {
 }
 
 OF_REFUSED = re.compile(
-    r"partition\.mark-done-action\.|(blob|variant|vector|global-index|scalar-index|full-text-index|data-evolution|row-tracking|chain-table|format-table"
+    r"partition\.mark-done-action\.|(blob|vector|global-index|scalar-index|full-text-index|data-evolution|row-tracking|chain-table|format-table"
     r"|materialized-table|lookup\.blob|commit\.callback|incremental-)"
     r"|scan\.fallback-(snapshot|delta)|scan\.fallback-branch\."
 )
 """They say more of what is refused by name, as a kind of table, a type, or another option."""
 
 OF_IDLE = re.compile(
-    r"tag\.callback\.#|metastore\.tag-to-partition\."
+    r"variant\.shredding\.(adaptive\.|inferenceMode)|tag\.callback\.#|metastore\.tag-to-partition\."
     r"|visibility-callback\.(timeout|check)|manifest-sort\.(max|partition)|postpone\.batch-write-fixed-bucket\."
 )
 """They say more of an idle option, and nothing without it."""
