@@ -28,6 +28,8 @@ from paimon_py.expr.predicate import (
     Ref,
     TextMatch,
 )
+from paimon_py.iceberg.publication import PublishedVersion
+from paimon_py.iceberg.state import IcebergState
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
@@ -86,6 +88,7 @@ __all__ = [
     "FileKind",
     "FileSource",
     "GlobalIndex",
+    "IcebergState",
     "Ids",
     "In",
     "IndexEntry",
@@ -110,6 +113,7 @@ __all__ = [
     "Pool",
     "Predicate",
     "Progress",
+    "PublishedVersion",
     "Pushed",
     "Ref",
     "RemovedEntries",
