@@ -12,6 +12,7 @@ import msgspec
 from paimon_py.iceberg.bounds import may_hold
 from paimon_py.iceberg.directory import IcebergDirectory, MetadataWriter
 from paimon_py.iceberg.lineage import with_row_ids
+from paimon_py.iceberg.metadata import plain_path
 from paimon_py.iceberg.shown_files import RemovedFile, ShownChanges
 from paimon_py.iceberg.values import DATA, EntryStatus, IcebergEntry, IcebergFile, IcebergManifest
 from paimon_py.spec.iceberg import IcebergOptions
@@ -117,11 +118,3 @@ class ManifestChange:
         if self._number in (entry.file_sequence_number, entry.snapshot_id):
             return entry
         return msgspec.structs.replace(entry, status=EntryStatus.EXISTING) if entry.is_live else None
-
-
-def plain_path(path: str) -> str:
-    """A path without its scheme, which differs between writers of one table (`s3://` and `s3a://`)."""
-    scheme, colon, rest = path.partition(":")
-    if not colon or "/" in scheme:
-        return path
-    return "/" + rest.lstrip("/")

@@ -71,6 +71,10 @@ class IcebergVersion(msgspec.Struct, frozen=True):
         """The snapshot with an id."""
         return next((one for one in self.snapshots if one["snapshot-id"] == snapshot_id), None)
 
+    def lies_at(self, path: str) -> bool:
+        """Whether the version speaks of a table in this directory; of one that was renamed it names files elsewhere."""
+        return plain_path(str(self.value.get("location", ""))).rstrip("/") == plain_path(path).rstrip("/")
+
     def is_of(self, snapshot: Snapshot) -> bool:
         """Whether the version was made for a Paimon snapshot, not by another writer or for one rolled back since."""
         current = self.current
@@ -173,3 +177,11 @@ def refs_of(snapshots: Sequence[IcebergSnapshot], current: int, tags: Sequence[T
         if there is not None and tag.name != MAIN_REF and stands_for(there, tag.snapshot):
             refs[tag.name] = {"snapshot-id": tag.snapshot.id, "type": "tag", "max-ref-age-ms": _FOR_EVER}
     return refs
+
+
+def plain_path(path: str) -> str:
+    """A path without its scheme, which differs between writers of one table (`s3://` and `s3a://`)."""
+    scheme, colon, rest = path.partition(":")
+    if not colon or "/" in scheme:
+        return path
+    return "/" + rest.lstrip("/")

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from paimon_py.errors import CorruptionError, PaimonError
-from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files
+from paimon_py.iceberg.directory import RETIRE_MARK, IcebergDirectory, named_files, version_numbers
 from paimon_py.iceberg.expiry import expired, old_versions
 from paimon_py.iceberg.found_versions import FoundVersions
 from paimon_py.iceberg.metadata import IcebergSnapshot, IcebergVersion, refs_of, stands_for
@@ -73,8 +73,7 @@ class IcebergPublisher:
         if snapshot.id == 1 and not found.holds(snapshot):
             self.directory.clear()
             found = FoundVersions(self.directory, empty=True)
-        is_last = self._root.snapshots.find(snapshot.id + 1) is None
-        return self._published(found, snapshot, is_last=is_last)
+        return self._published(found, snapshot, is_last=not _is_followed(self._root, snapshot))
 
     def publish_anew(self, snapshot: Snapshot) -> PublishedVersion:
         """Make the version of the latest snapshot from what the table says, whatever is there; readers keep the uuid.
@@ -117,7 +116,8 @@ class IcebergPublisher:
             return None
         found = FoundVersions(self.directory)
         there = found.get(latest.id)
-        if there is not None and there.is_of(latest) and there.current and self._is_whole(there.current):
+        is_here = there is not None and there.is_of(latest) and there.lies_at(self._root.path)
+        if there is not None and is_here and there.current and self._is_whole(there.current):
             self._finish(found, latest, there.value, found.lists(above=latest.id))
             self.tags_changed()
             return self._done(latest, "there")
@@ -132,7 +132,7 @@ class IcebergPublisher:
 
     def _published(self, found: FoundVersions, snapshot: Snapshot, *, is_last: bool) -> PublishedVersion:
         there = found.get(snapshot.id)
-        if there is not None and there.is_of(snapshot):
+        if there is not None and there.is_of(snapshot) and there.lies_at(self._root.path):
             if is_last:
                 self._finish(found, snapshot, there.value, found.lists(above=snapshot.id))
             return self._done(snapshot, "there")
@@ -215,7 +215,7 @@ class IcebergPublisher:
 
     def _continues(self, version: IcebergVersion, before: Snapshot) -> bool:
         """Whether a version is of a snapshot, and of the format that is written now."""
-        same = version.format_version == self._options.format_version
+        same = version.format_version == self._options.format_version and version.lies_at(self._root.path)
         return same and version.is_of(before) and (version.format_version < 3 or version.next_row_id is not None)
 
     def _restored(self, found: FoundVersions, latest: Snapshot) -> dict[str, Any] | None:
@@ -225,7 +225,9 @@ class IcebergPublisher:
             there = None if version is None else version.find(latest.id)
             if version is None or there is None or not stands_for(there, latest):
                 continue
-            if version.format_version != self._options.format_version or not self._is_whole(there):
+            if version.format_version != self._options.format_version or not version.lies_at(self._root.path):
+                continue
+            if not self._is_whole(there):
                 continue
             return self._cut(version, latest)
         return None
@@ -284,11 +286,16 @@ class IcebergPublisher:
     ) -> None:
         """Let readers find the version, then delete what is old: versions, and the files that lists name which went.
 
+        Where the next snapshot is there already, its publication does the latter.
+
         Args:
             are_oldest: the lists that went are those of the oldest snapshots, so that what they share with others they
                 share with the first that stays.
         """
         self.directory.put_hint(snapshot.id)
+        if _is_followed(self._root, snapshot):  # who publishes the next one may have moved the hint before
+            self.directory.put_hint(max(version_numbers(self.directory.listed()), default=snapshot.id))
+            return
         for number in reversed(found.numbers):  # readers go on from the hint to the versions above
             if number > snapshot.id:
                 self.directory.delete_version(number)
@@ -322,3 +329,7 @@ class IcebergPublisher:
             f"another writer had written {self.directory.version_path(there.number)}: its rows are not rows of the"
             " Paimon table, and Iceberg readers do not see them any more; write through Paimon alone",
         )
+
+
+def _is_followed(root: TableRoot, snapshot: Snapshot) -> bool:
+    return root.snapshots.find(snapshot.id + 1) is not None

@@ -73,6 +73,8 @@ def iceberg_state(root: TableRoot, schema: TableSchema) -> IcebergState:
     if shown is None or not version.is_of(shown):
         problems += (_stranger(version, shown),)
         shown = None
+    if not version.lies_at(root.path):
+        problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
     seen, broken = _seen_paths(directory, version, schema)
     hidden_rows, hidden = _hidden(root, schema, latest, seen)
     return IcebergState(
@@ -155,7 +157,10 @@ def _hidden(
     what = f"{rows} rows in {len(places)} files are not seen"
     if not schema.primary_keys:
         return rows, (f"{what}: they were committed since, or the metadata are not those of the table",)
-    if iceberg_options(schema).shows_vectors:
+    options = iceberg_options(schema)
+    if not options.shows_vectors and bool((live.level[places] == options.top_level).any()):
+        return rows, (f"{what}, some of which the last full compaction left: table.publish_iceberg() shows those",)
+    if options.shows_vectors:
         return rows, (f"{what}: readers see what lookup compaction has taken above level 0; table.compact() does so",)
     return rows, (f"{what}: readers see what the last full compaction left; table.compact(full=True) is one",)
 

@@ -393,3 +393,49 @@ def test_a_kept_version_loses_the_tags_that_a_rollback_took():
     world.table.delete_tag("a")
     world.table.rollback_to(1)
     assert set(metadata(world.store, DIRECTORY)["refs"]) == {"main"}
+
+
+def test_a_publication_that_comes_late_leaves_the_hint_to_the_next_one(monkeypatch):
+    world = World()
+    world.table.write_arrow(data(1))
+    put = MemoryStore.put
+    other = world.opened()
+
+    def overtaken(store, path, content, *, within=None):
+        if path.endswith("version-hint.text") and content == b"2":
+            monkeypatch.setattr(MemoryStore, "put", put)
+            other.write_arrow(data(3))
+            assert version_of(store, DIRECTORY) == 3
+        put(store, path, content, within=within)
+
+    monkeypatch.setattr(MemoryStore, "put", overtaken)
+    assert world.table.write_arrow(data(2)).snapshot_id == 2
+    assert seen(world.store, DIRECTORY) == (3, [[1, "a"], [2, "a"], [3, "a"]])
+
+
+def test_rows_that_lag_and_metadata_made_anew_hide_are_told():
+    world = World(key=["k"])
+    world.table.write_arrow(data(1))
+    world.table.compact(full=True)
+    world.table.write_arrow(data(1, v="b"))
+    world.table.alter(SetOption("metadata.iceberg.format-version", "3"))
+    world.table.write_arrow(data(1, v="c"))
+    assert seen(world.store, DIRECTORY) == (4, [])
+    assert "publish_iceberg" in world.table.iceberg().not_seen[0]
+    world.table.publish_iceberg()
+    assert seen(world.store, DIRECTORY) == (4, [[1, "a"]])
+    assert "full=True" in world.table.iceberg().not_seen[0]
+
+
+def test_a_renamed_table_is_published_anew_at_its_new_place():
+    world = World()
+    world.table.write_arrow(data(1))
+    uuid = metadata(world.store, DIRECTORY)["table-uuid"]
+    world.catalog.rename_table("d.t", "d.u")
+    table, directory = world.catalog.table("d.u"), "/w/d.db/u/metadata"
+    assert "renamed" in table.iceberg().problems[0]
+    table.write_arrow(data(2))
+    assert seen(world.store, directory) == (2, [[1, "a"], [2, "a"]])
+    value = metadata(world.store, directory)
+    assert (value["location"], value["table-uuid"]) == ("/w/d.db/u", uuid)
+    assert table.iceberg().problems == ()
