@@ -464,11 +464,12 @@ def first_schema(columns: Schema, spec: TableSpec, time_millis: int) -> TableSch
 
 def check_new(schema: TableSchema, root: TableRoot) -> None:
     """Refuse options that name branches which are not there, and warn of what a new table does not do."""
-    from paimon_py.metadata.idle_warning import warn_of_idle_options, warn_of_keys_of_partitions
+    from paimon_py.metadata.idle_warning import warn_of_iceberg, warn_of_idle_options, warn_of_keys_of_partitions
 
     check_branch_options(root, schema.options)
     warn_of_idle_options(root, schema.options)
     warn_of_keys_of_partitions(root, schema)
+    warn_of_iceberg(root, schema)
 
 
 def _names(argument: str, names: NameList) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ from paimon_py.table_care import TableCare
 from paimon_py.table_cleaning import TableCleaning
 from paimon_py.table_door import at_table_door, commits, reads
 from paimon_py.table_health import TableHealth
+from paimon_py.table_iceberg import TableIceberg
 from paimon_py.table_keeping import TableKeeping
 from paimon_py.table_loading import TableLoading
 from paimon_py.table_partitions import TablePartitions
@@ -60,8 +61,8 @@ if TYPE_CHECKING:
 
 @at_table_door
 class Table(
-    TableBranches, TableCare, TableCleaning, TableHealth, TableKeeping, TableLoading, TablePartitions, TableReading,
-    TableRows, TableStatistics, TableStreams, HasOtherNames,
+    TableBranches, TableCare, TableCleaning, TableHealth, TableIceberg, TableKeeping, TableLoading, TablePartitions,
+    TableReading, TableRows, TableStatistics, TableStreams, HasOtherNames,
 ):
     """A table in a warehouse or at a path.
 
@@ -136,7 +137,7 @@ class Table(
             from paimon_py.maintain.publish_waiting import require_none_waiting
 
             require_none_waiting(self._root)
-        from paimon_py.metadata.idle_warning import warn_of_idle_options
+        from paimon_py.metadata.idle_warning import warn_of_iceberg, warn_of_idle_options
 
         named = [change for change in options if isinstance(change, SetOption) and isinstance(change.name, str)]
         set_now = {change.name: change.value for change in named}
@@ -151,7 +152,7 @@ class Table(
         root, given = self._root, typed(changes)
         from paimon_py.maintain.level_rules import lift_rows, warn_of_lower_rows
 
-        before = lift_rows(root, given)
+        before, known = lift_rows(root, given), self._schema
         publish = partial(
             alter, root.schemas, given, has_snapshots=lambda: root.snapshots.latest_id() is not None,
             clock=root.env.clock,
@@ -159,6 +160,7 @@ class Table(
         self._schema = publish() if root.registration is None else root.registration.alter(root, given, publish)
         if before is not None:
             warn_of_lower_rows(root, before)
+        warn_of_iceberg(root, self._schema, known)
         return self._schema
 
     def _on(self, root: TableRoot) -> Table:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import TypeVar
 
+import msgspec
+
 from paimon_py.doors import check_flag, way_of
 from paimon_py.errors import UsageError
 from paimon_py.maintain.expired import FastForwarded
@@ -87,11 +89,12 @@ class TableBranches(OpenedTable):
                 fast-forward is at work.
         """
         from paimon_py.maintain.fast_forward import fast_forward
+        from paimon_py.maintain.observers import tell_moved
 
         check_flag("discard", discard)
         moved = fast_forward(self._root, name, discard=discard)
         self._schema = self._root.schemas.latest()
-        return moved
+        return msgspec.structs.replace(moved, warnings=tell_moved(self._root, self._schema))
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch with its snapshots and tags; files that only the branch named become orphans.

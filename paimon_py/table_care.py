@@ -205,6 +205,7 @@ class TableCare(OpenedTable, ABC):
             CommitRetriesExhaustedError, CommitUnknownError: see `errors.py`.
         """
         from paimon_py.commit.compact_manifests import compact_manifests
+        from paimon_py.maintain.observers import observed
 
         check_compactable(self._rules)
-        return compact_manifests(self._root, self._rules)
+        return observed(self._root, self._newest, compact_manifests(self._root, self._rules))

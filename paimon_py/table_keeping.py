@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import msgspec
+
 from paimon_py.doors import check_flag, check_progress, way_of
 from paimon_py.errors import SnapshotNotFoundError, UsageError
 from paimon_py.maintain.expired import ExpiredChangelogs, ExpiredSnapshots, RolledBack
@@ -136,10 +138,12 @@ class TableKeeping(OpenedTable):
             SnapshotNotFoundError, SnapshotExpiredError, TagNotFoundError: there is no such state.
         """
         from paimon_py.maintain.level_rules import warn_of_rules_before
+        from paimon_py.maintain.observers import tell_moved
         from paimon_py.maintain.rollback import rollback
 
         snapshot = self._target(target)
         done = rollback(self._root, snapshot, tag=target if isinstance(target, str) else None)
+        done = msgspec.structs.replace(done, warnings=tell_moved(self._root, self._newest))
         warn_of_rules_before(self._root, snapshot, self._rules)
         return done
 

@@ -177,7 +177,10 @@ class TableRows(OpenedTable):
     def _once(self, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
         """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
         from paimon_py.maintain.after_commit import cared_for
+        from paimon_py.maintain.observers import observed_again
         from paimon_py.rows import verbs
 
         done = verbs.once(self._root, self._schema, label, verb)
-        return done if done.already_committed else cared_for(self._root, self._schema, done, of_batch=True)
+        if done.already_committed:
+            return observed_again(self._root, self._schema, done)
+        return cared_for(self._root, self._schema, done, of_batch=True)

@@ -21,6 +21,7 @@ from paimon_py.commit.uncommitted import delete_handed_index, delete_made, uncom
 from paimon_py.doors import check_progress, listed
 from paimon_py.errors import NotFoundError, UsageError
 from paimon_py.maintain.after_commit import cared_for
+from paimon_py.maintain.observers import observed, observed_again
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.idle_warning import warn_of_idle_options
 from paimon_py.metadata.root import TableRoot
@@ -75,7 +76,9 @@ def write(
     mode = overwrite_of(schema, overwrite)
     request = CommitRequest(label=label, overwrite=mode, watermark=watermark, is_new=True)
     known = committed_before(root, schema, label)
-    return _published(root, schema, data, request, progress, known_rows(data)) if known is None else known
+    if known is not None:
+        return observed_again(root, schema, known)
+    return _published(root, schema, data, request, progress, known_rows(data))
 
 
 def upsert(
@@ -87,7 +90,9 @@ def upsert(
         from paimon_py.rows import verbs
 
         rows = verbs.once(root, schema, label, lambda: verbs.upsert(root, schema, data, on, label, progress))
-        return rows if rows.already_committed else cared_for(root, schema, rows, of_batch=True)
+        if rows.already_committed:
+            return observed_again(root, schema, rows)
+        return cared_for(root, schema, rows, of_batch=True)
     from paimon_py.rows.lacking import lacking_columns
     from paimon_py.rows.result import of_earlier
     from paimon_py.rows.rules import check_replacing
@@ -96,7 +101,7 @@ def upsert(
     check_progress(progress)
     known = committed_before(root, schema, label)
     if known is not None:
-        return of_earlier(known)
+        return observed_again(root, schema, of_earlier(known))
     count = known_rows(data)
     given = data if isinstance(data, (pa.Table, pa.RecordBatch)) else open_stream(data, schema.fields)
     lacking = lacking_columns(schema, given.schema.names)
@@ -110,6 +115,7 @@ def upsert(
     return RowsResult(
         snapshot_id=done.snapshot_id, snapshot_ids=done.snapshot_ids, before=done.before,
         already_committed=done.already_committed, upserted=done.row_count, files_added=done.file_count,
+        warnings=done.warnings,
     )  # fmt: skip
 
 
@@ -124,7 +130,7 @@ def load(
     request = CommitRequest(label=label, overwrite=overwrite_of(schema, overwrite), is_new=True)
     known = committed_before(root, schema, label)
     if known is not None:
-        return known
+        return observed_again(root, schema, known)
     found = find_files(files, options)
     for file in found:
         how.format_of(file.path)
@@ -185,7 +191,7 @@ def remove(
     check_writable(schema)
     known = committed_before(root, schema, label)
     if known is not None:
-        return known
+        return observed_again(root, schema, known)
     warn_of_idle_options(root, schema.options)
     changes = Changes(schema_id=schema.id, base=Base(root.snapshots.latest_id() or 0), buckets=(), branch=root.branch)
     choices = [PartitionChoice.of_specs(schema, [spec]) for spec in specs]
@@ -202,7 +208,8 @@ def remove(
     request = CommitRequest(
         label=label, overwrite=chosen, operation="TRUNCATE", is_new=True, check=check if specs else None
     )
-    return commit(root, schema, changes, request)
+    done = commit(root, schema, changes, request)
+    return observed(root, root.newest(schema), done)
 
 
 def _joined(changes: Changes | bytes | Iterable[Changes | bytes]) -> Changes:

@@ -29,6 +29,8 @@ from paimon_py.expr.predicate import (
     TextMatch,
     VariantColumn,
 )
+from paimon_py.iceberg.publication import PublishedVersion
+from paimon_py.iceberg.state import IcebergState
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
@@ -87,6 +89,7 @@ __all__ = [
     "FileKind",
     "FileSource",
     "GlobalIndex",
+    "IcebergState",
     "Ids",
     "In",
     "IndexEntry",
@@ -111,6 +114,7 @@ __all__ = [
     "Pool",
     "Predicate",
     "Progress",
+    "PublishedVersion",
     "Pushed",
     "Ref",
     "RemovedEntries",

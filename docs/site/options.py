@@ -10,6 +10,7 @@ from paimon_py.errors import UnsupportedError
 from paimon_py.spec.file_rules import FORMATS, OTHER_FORMATS
 from paimon_py.spec.idle_options import IDLE
 from paimon_py.spec.option_rows.features import ROWS as FEATURES
+from paimon_py.spec.option_rows.iceberg import ROWS as ICEBERG
 from paimon_py.spec.option_rows.tables import ROWS as TABLES
 from paimon_py.spec.options import OPTIONS, Option
 from paimon_py.spec.schema import TableSchema
@@ -23,10 +24,11 @@ Every option of tables and catalogs: type, default, what the option does, and wh
 
 ## Tables
 
-All options of Java Paimon's `CoreOptions` (2.0 and its main branch of August 2026), under the names and with the
-defaults that Java has, and what paimon_py does with each. Give options to `create_table(options=…)` and `SetOption`,
-or those of reads to one scan (`table.scan(options=…)`). A text that does not fit its option is refused with what is
-allowed; a misspelled name is refused with the right one. Names that nobody knows pass untouched, as in Java.
+All options of Java Paimon's `CoreOptions` and `IcebergOptions` (2.0 and its main branch of August 2026), under the
+names and with the defaults that Java has, and what paimon_py does with each. Give options to
+`create_table(options=…)` and `SetOption`, or those of reads to one scan (`table.scan(options=…)`). A text that does
+not fit its option is refused with what is allowed; a misspelled name is refused with the right one. Names that nobody
+knows pass untouched, as in Java.
 Options of [catalogs](#catalogs) are below, those of stores on [their page](stores.md).
 
 **What paimon_py does**
@@ -89,6 +91,15 @@ OTHERWISE = {
     "stream-scan-mode": "no effect: Java's own business",
     "batch-scan-mode": "no effect: Java's own business",
     "metastore.tag-to-partition.preview": "no effect: tags do not become partitions",
+    **dict.fromkeys(
+        (
+            "metadata.iceberg.database", "metadata.iceberg.table", "metadata.iceberg.uri",
+            "metadata.iceberg.hive-conf-dir", "metadata.iceberg.hadoop-conf-dir",
+            "metadata.iceberg.hive-client-class", "metadata.iceberg.glue.skip-archive",
+            "metadata.iceberg.hive-skip-update-stats",
+        ),
+        "no effect: tables with such catalogs are refused",
+    ),
 }
 PACE = frozenset((
     "async-file-write", "cache-page-size", "cross-partition-upsert.bootstrap-parallelism",
@@ -187,7 +198,8 @@ def page(package: Path) -> str:
     """
     found = statuses(package)
     parts = [HEAD]
-    for title, rows in (("Layout, files, reads, commits, compaction", TABLES), ("Features and engines", FEATURES)):
+    for title, rows in (("Layout, files, reads, commits, compaction", TABLES), ("Features and engines", FEATURES),
+                        ("Iceberg metadata", ICEBERG)):
         parts.append(_COLUMNS.format(title))
         parts.extend(_line(OPTIONS[row[0]], found[row[0]]) for row in sorted(rows))
     parts.append(CATALOGS)

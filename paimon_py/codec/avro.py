@@ -9,7 +9,7 @@ Source: Avro 1.11 specification, "Object Container Files"; format.md §5.1.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -233,10 +233,15 @@ def deflater(codec: str, level: int = 1) -> Callable[[bytes], bytes]:
     return bytes
 
 
-def header_bytes(schema: bytes, codec: str) -> bytes:
-    """The bytes of a container before its sync marker, as Java writes them: schema first, then codec."""
-    parts = [MAGIC, write_long(2)]
-    for key, value in ((b"avro.schema", schema), (b"avro.codec", codec.encode())):
+def header_bytes(schema: bytes, codec: str, more: Mapping[str, bytes] | None = None) -> bytes:
+    """The bytes of a container before its sync marker, as Java writes them: schema first, then codec.
+
+    Args:
+        more: further metadata of the file.
+    """
+    given = {"avro.schema": schema, "avro.codec": codec.encode(), **(more or {})}
+    parts = [MAGIC, write_long(len(given))]
+    for key, value in ((name.encode(), text) for name, text in given.items()):
         parts += (write_long(len(key)), key, write_long(len(value)), value)
     parts.append(b"\x00")
     return b"".join(parts)

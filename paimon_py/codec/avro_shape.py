@@ -315,6 +315,10 @@ def _write(shape: Shape, value: Any, emit: Callable[[bytes], None]) -> None:
         if isinstance(value, bool):
             raise TypeError(f"{value} is no number")
         emit(write_long(value))
+    elif kind == "boolean":
+        emit(b"\x01" if value else b"\x00")
+    elif kind in ("float", "double"):
+        emit(struct.pack("<f" if kind == "float" else "<d", value))
     elif kind == "bytes" or kind == "string":
         raw = value if kind == "bytes" else value.encode()
         emit(write_long(len(raw)))

@@ -18,12 +18,14 @@ class CommittedSnapshots(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         snapshot_ids: all of them: what was written, then what was compacted.
         before: the state before them; 0 is the empty table. None if nothing was committed, or it is not known any more.
         already_committed: the same had been committed before; nothing was published now.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; the commit stands.
     """
 
     snapshot_id: int | None = None
     snapshot_ids: tuple[int, ...] = ()
     before: SnapshotId | None = None
     already_committed: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
@@ -40,6 +42,7 @@ class CommitResult(CommittedSnapshots, frozen=True, kw_only=True):
         attempts: how often publishing was tried.
         dropped_compaction: why the compaction of some buckets was given up while everything else was kept.
         dropped_buckets: the partitions, serialized, and numbers of these buckets.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; the commit stands.
     """
 
     row_count: int = 0

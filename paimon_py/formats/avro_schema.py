@@ -133,7 +133,7 @@ def _node(kind: DataType, name: str) -> Any:
 
 def _value(kind: DataType, name: str) -> Any:
     if isinstance(kind, Atomic):
-        return _atomic(kind)
+        return atomic_schema(kind)
     if isinstance(kind, RowType):
         return _record(kind.fields, name)
     if isinstance(kind, (ArrayType, VectorType)):
@@ -151,7 +151,11 @@ def _value(kind: DataType, name: str) -> Any:
     return {"type": "array", "items": {"type": "record", **_named(name), "fields": pair}, "logicalType": "map"}
 
 
-def _atomic(kind: Atomic) -> Any:
+def atomic_schema(kind: Atomic) -> Any:
+    """The Avro schema of a value without parts, not NULL.
+
+    Raises: UnsupportedError for a type that Avro files cannot hold.
+    """
     plain = _PLAIN.get(kind.root)
     if plain is not None:
         return plain

@@ -1,4 +1,5 @@
-"""What commits do for their table by its options: make tags, mark partitions, let tags, partitions, snapshots expire.
+"""What commits do for their table by its options: tell observers, make tags, mark partitions as done, let tags,
+partitions and snapshots expire.
 
 A commit that lets nothing go asks the store for nothing: what was seen before is remembered (`metadata/upkeep.py`), and
 says when there is something to do next. The commit is published by then: what fails here is told, and never takes the
@@ -11,7 +12,6 @@ Flink `PartitionMarkDoneListener`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
 
 from paimon_py.errors import PaimonError
 from paimon_py.logs import warn
@@ -21,6 +21,7 @@ from paimon_py.maintain.expire_consumers import expire_consumers
 from paimon_py.maintain.expire_partitions import PartitionExpiry, expire_partitions
 from paimon_py.maintain.expire_snapshots import expire_snapshots
 from paimon_py.maintain.mark_done import mark_written
+from paimon_py.maintain.observers import Result, observed
 from paimon_py.maintain.retention import Lasting, Retention, lasting_changes, may_go, retention_of
 from paimon_py.maintain.tags import expire_tags_by_commit
 from paimon_py.metadata.root import TableRoot
@@ -31,25 +32,8 @@ from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.tag_periods import TagRule
 
 
-class Done(Protocol):
-    """What every result of a commit says."""
-
-    @property
-    def snapshot_id(self) -> int | None:
-        """The newest snapshot of the commit, None if there is none."""
-        ...
-
-    @property
-    def snapshot_ids(self) -> tuple[int, ...]:
-        """All of them."""
-        ...
-
-
-Result = TypeVar("Result", bound=Done)
-
-
 def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch: bool = False) -> Result:
-    """The result of a commit, after the care that the options of the table ask for.
+    """The result of a commit, after those who follow the table were told, and the care that its options ask for.
 
     Tables with the option `write-only` leave all care to others, but for tags and marks of batches. With
     `snapshot.expire.execution-mode` = `async` the care of streams is taken while the caller goes on.
@@ -61,12 +45,14 @@ def cared_for(root: TableRoot, schema: TableSchema, result: Result, *, of_batch:
 
     Cost: none while nothing is due; for the first commit of a table object a list, and a few gets once the table has
         more snapshots than `snapshot.num-retained.min`.
-    Raises: PaimonWarning where warnings are errors, if care fails; the commit is published nevertheless.
+    Raises: PaimonWarning where warnings are errors, if care fails or an observer; the commit is published nevertheless.
     """
-    if result.snapshot_id is None:
+    latest = result.snapshot_id
+    if latest is None:
         return result
     schema = root.newest(schema)
-    care = _Care(root, schema, result.snapshot_id, of_batch=of_batch)
+    result = observed(root, schema, result)
+    care = _Care(root, schema, latest, of_batch=of_batch)
     if of_batch and Options(schema.options).get_bool("partition.end-input-to-done"):
         care.mark(result.snapshot_ids)
     if not of_batch and Options(schema.options).get_enum("snapshot.expire.execution-mode") == "async":

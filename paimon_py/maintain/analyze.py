@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 from paimon_py.codec.columns import scalar_array
 from paimon_py.codec.distinct import DistinctCount
 from paimon_py.codec.statistics_json import bound_text, statistics_from_json, statistics_to_json
-from paimon_py.commit.attempts import Attempts
+from paimon_py.commit.attempts import Attempts, Published
 from paimon_py.commit.next_snapshot import Author
 from paimon_py.commit.parts import Part
 from paimon_py.commit.rounds import on_latest
 from paimon_py.commit.uncommitted import uncommitted
 from paimon_py.doors import NameList
 from paimon_py.errors import UnsupportedError, UsageError
+from paimon_py.maintain.observers import tell_commits
 from paimon_py.metadata.partition_files import partition_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.statistics import delete_statistics, write_statistics
@@ -35,7 +36,7 @@ from paimon_py.scan.request import Request
 from paimon_py.scan.split import Split
 from paimon_py.spec.option_names import did_you_mean
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot
+from paimon_py.spec.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotId
 from paimon_py.spec.statistics import ColumnStatistics, Statistics, can_be_analyzed, has_bounds, size_of
 from paimon_py.spec.type_text import sql_type
 from paimon_py.spec.types import Atomic, Field
@@ -101,7 +102,9 @@ def analyze(
     name = write_statistics(root, found)
     author = Author(user=root.env.ids.uuid(), identifier=BATCH_COMMIT_IDENTIFIER)
     with uncommitted(lambda: delete_statistics(root, name)):
-        Attempts(root, schema, author).publish(lambda _: Part(kind=CommitKind.ANALYZE, statistics=name))
+        done = Attempts(root, schema, author).publish(lambda _: Part(kind=CommitKind.ANALYZE, statistics=name))
+    if isinstance(done, Published):
+        tell_commits(root, root.newest(schema), (SnapshotId.of(done.snapshot),))
     return statistics_from_json(statistics_to_json(found), name, schema)
 
 

@@ -30,6 +30,7 @@ from paimon_py.env import Clock
 from paimon_py.errors import OptionError, UsageError
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.expired import ExpiredPartitions
+from paimon_py.maintain.observers import tell_commits
 from paimon_py.metadata.partition_files import partition_columns, partition_files
 from paimon_py.metadata.root import TableRoot
 from paimon_py.scan.moments import age_of, limit_before, wall_millis
@@ -176,6 +177,7 @@ def _drop(
 
     changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=(), branch=root.branch)
     done = commit(root, schema, changes, CommitRequest(overwrite=chosen, is_new=True, check=check))
+    tell_commits(root, root.newest(schema), done.snapshot_ids)
     return going, done.snapshot_id
 
 

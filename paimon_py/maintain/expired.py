@@ -84,6 +84,7 @@ class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         new_ids: the snapshots of the branch that were added; those that both had already are not among them.
         tags: the tags of main that named deleted snapshots, and were deleted with them.
         consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; this stands.
     """
 
     snapshot_id: int
@@ -91,6 +92,7 @@ class FastForwarded(AsPage, msgspec.Struct, frozen=True, kw_only=True):
     new_ids: tuple[int, ...] = ()
     tags: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class RemovedEntries(AsPage, msgspec.Struct, frozen=True, kw_only=True):
@@ -148,9 +150,11 @@ class RolledBack(AsPage, msgspec.Struct, frozen=True, kw_only=True):
         snapshot_ids: the snapshots that went.
         tags: the tags of later snapshots, which went with them.
         consumers: those that have read deleted snapshots; their streams are refused until `reset_consumer`.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; this stands.
     """
 
     snapshot_id: int
     snapshot_ids: tuple[int, ...] = ()
     tags: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ from paimon_py.metadata.consumers import Consumers
 from paimon_py.metadata.root import TableRoot
 from paimon_py.metadata.store_clock import store_lag
 from paimon_py.scan.moments import limit_before
+from paimon_py.spec.iceberg import writes_iceberg
 from paimon_py.storage.store import FileStatus
 from paimon_py.tally import Progress, Tally
 
@@ -128,6 +129,7 @@ class _Search:
                 self._clean()
         self._clean()
         self._clean_marks(branches)
+        self._clean_iceberg()
         self._remove_directories()
         tally.end()
 
@@ -188,6 +190,23 @@ class _Search:
                 paths=(*self._found.paths, mark.path)[:_SHOWN],
                 left_files=self._found.left_files + left,
             )
+
+    def _clean_iceberg(self) -> None:
+        """Delete files of Iceberg metadata that no version names, not even one that came meanwhile."""
+        schema = self._root.schemas.latest()
+        if not writes_iceberg(schema):
+            return
+        from paimon_py.iceberg.state import iceberg_orphans
+
+        first = {status.path for status in iceberg_orphans(self._root, schema) if is_older(status, self._limit)}
+        going = [status for status in iceberg_orphans(self._root, schema) if status.path in first] if first else []
+        left = 0 if self._dry_run else self._delete([(self._root.store, status.path) for status in going])
+        self._count(
+            files=self._found.files + len(going),
+            size_bytes=self._found.size_bytes + sum(status.size_bytes for status in going),
+            paths=(*self._found.paths, *(status.path for status in going))[:_SHOWN],
+            left_files=self._found.left_files + left,
+        )
 
     def _delete(self, targets: Sequence[Target]) -> int:
         """Delete files, and tell of them as they go. Gives how many are left."""

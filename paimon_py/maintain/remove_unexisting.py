@@ -14,6 +14,7 @@ from paimon_py.commit.rounds import ROUNDS, on_latest
 from paimon_py.errors import SnapshotExpiredError, UnsupportedError
 from paimon_py.files.physical import DATA_EVOLUTION, evolves_columns
 from paimon_py.maintain.expired import RemovedEntries
+from paimon_py.maintain.observers import tell_commits
 from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.data_file import ManifestEntry
@@ -66,6 +67,7 @@ def _removed(
         _require_whole_rows(entries, missing)
     changes = Changes(schema_id=schema.id, base=Base.of(latest), buckets=_without(missing), branch=root.branch)
     done = commit(root, schema, changes, CommitRequest(is_new=True))
+    tell_commits(root, root.newest(schema), done.snapshot_ids)
     return RemovedEntries(paths=paths, rows=rows, snapshot_id=done.snapshot_id, dry_run=False)
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from paimon_py.errors import SnapshotExpiredError, TagNotFoundError
 from paimon_py.logs import EXPIRY
 from paimon_py.maintain.doomed import Doomed, kept_beside
+from paimon_py.maintain.observers import tell_tags
 from paimon_py.metadata.id_runs import runs_of_ids
 from paimon_py.metadata.registration import keeper_of
 from paimon_py.metadata.root import TableRoot
@@ -108,6 +109,7 @@ def _tell_made(root: TableRoot, schema: TableSchema, name: str) -> None:
     keeper = keeper_of(root)
     if keeper is not None:
         keeper.tag_made(root, name)
+    tell_tags(root, schema)
 
 
 def _tell_gone(root: TableRoot, schema: TableSchema, name: str) -> None:
@@ -153,6 +155,7 @@ def delete_tags(root: TableRoot, schema: TableSchema, going: Sequence[Tag]) -> N
     _let_go(root, schema, going, delete, names)
     for tag in going:
         _tell_gone(root, schema, tag.name)
+    tell_tags(root, schema)
 
 
 def _let_go(

@@ -8,6 +8,7 @@ from paimon_py.logs import warn
 from paimon_py.metadata.registration import CountsPartitions, KeepsPartitions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.spec.bucket_mode import BucketMode, bucket_mode, is_cross_partition
+from paimon_py.spec.iceberg import decimal_partitions, hidden_vectors
 from paimon_py.spec.idle_options import OF_METASTORES, PARTITIONED, idle_options
 from paimon_py.spec.schema import TableSchema
 
@@ -31,6 +32,19 @@ def warn_of_idle_options(root: TableRoot, options: Mapping[str, str]) -> None:
     root.warned_of.update((name, options[name]) for name in found)
     shown = "; ".join(f"{name} = {options[name]!r}: {why}" for name, why in found.items())
     warn(f"{root.path}: paimon_py does nothing yet for these options: {shown}")
+
+
+def warn_of_iceberg(root: TableRoot, schema: TableSchema, before: TableSchema | None = None) -> None:
+    """Log and warn of what readers of the Iceberg metadata see wrongly or not at all, unless that was so before.
+
+    Raises: PaimonWarning where warnings are errors.
+    """
+    vectors, decimals = hidden_vectors(schema), decimal_partitions(schema)
+    if vectors is not None and (before is None or hidden_vectors(before) != vectors):
+        warn(f"{root.path}: Iceberg readers will see rows that were deleted: {vectors}")
+    if decimals and (before is None or not decimal_partitions(before)):
+        shown = ", ".join(decimals)
+        warn(f"{root.path}: most Iceberg readers cannot read a table that is partitioned by a DECIMAL ({shown})")
 
 
 def warn_of_keys_of_partitions(root: TableRoot, schema: TableSchema) -> None:

@@ -20,6 +20,7 @@ class RowsResult(CommittedSnapshots, frozen=True, kw_only=True):
         files_added: data files that were written.
         files_removed: data files that were rewritten, or of which no row was left.
         rounds: how often the operation was evaluated because others changed what it had read.
+        warnings: what those who follow the table could not do, such as writing Iceberg metadata; the commit stands.
     """
 
     deleted: int = 0

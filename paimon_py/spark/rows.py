@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_py import Changes, Predicate, RowsResult, Table
 from paimon_py.errors import UsageError
 from paimon_py.maintain.after_commit import cared_for
+from paimon_py.maintain.observers import observed_again
 from paimon_py.rows import verbs
 from paimon_py.rows.clauses import MergeClauses, join_keys
 from paimon_py.rows.evaluation import Evaluated, RowCounts
@@ -78,7 +79,9 @@ def _meant(where: Predicate | str, table: Table, spark: SparkSession | None) -> 
 def _once(table: Table, label: CommitLabel, verb: Callable[[], RowsResult]) -> RowsResult:
     """Carry a verb out, unless its number was committed before; and then the care that the table asks for."""
     done = verbs.once(table._root, table.schema, label, verb)
-    return done if done.already_committed else cared_for(table._root, table.schema, done, of_batch=True)
+    if done.already_committed:
+        return observed_again(table._root, table.schema, done)
+    return cared_for(table._root, table.schema, done, of_batch=True)
 
 
 def _merged(

@@ -66,13 +66,7 @@ _OF_ENGINES = """
     lookup.async-thread-number lookup.bootstrap-parallelism lookup.cache lookup.dynamic-partition
     lookup.dynamic-partition.refresh-interval lookup.dynamic-partition.refresh.async lookup.local-file-type
     lookup.refresh.async lookup.refresh.async.pending-snapshot-count lookup.refresh.full-load-threshold
-    lookup.refresh.time-periods-blacklist metadata.iceberg-compatible
-    metadata.iceberg.compaction.max.file-num metadata.iceberg.compaction.min.file-num metadata.iceberg.database
-    metadata.iceberg.delete-after-commit.enabled metadata.iceberg.format-version metadata.iceberg.glue.skip-archive
-    metadata.iceberg.hadoop-conf-dir metadata.iceberg.hive-client-class metadata.iceberg.hive-conf-dir
-    metadata.iceberg.hive-skip-update-stats metadata.iceberg.manifest-compression
-    metadata.iceberg.manifest-legacy-version metadata.iceberg.previous-versions-max metadata.iceberg.storage
-    metadata.iceberg.storage-location metadata.iceberg.table metadata.iceberg.uri object-location
+    lookup.refresh.time-periods-blacklist metadata.iceberg-compatible object-location
     partition.idle-time-to-done partition.mark-done-action.http.timeout partition.mark-done-action.mode
     partition.mark-done.recover-from-state partition.time-interval precommit-compact read.allow.fullScan read.changelog
     read.shuffle-bucket-with-partition read.stream.maxBytesPerTrigger read.stream.maxFilesPerTrigger

@@ -15,6 +15,7 @@ from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
 from paimon_py.spec.engine_rules import sequence_groups, shared_members
 from paimon_py.spec.file_indexes import KINDS, index_kinds
 from paimon_py.spec.file_rules import OTHER_FORMATS, data_formats
+from paimon_py.spec.iceberg import iceberg_feature
 from paimon_py.spec.option_names import FIELDS_PREFIX
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import ROW_KIND_COLUMN, TableSchema
@@ -259,7 +260,7 @@ _FEATURES = (
     Feature(_index_columns, readable=True),
     Feature(_file_index, readable=True),
     Feature(_other_than("write.sequence-number-init-mode", "scan"), readable=True),
-    Feature(_in_text("metadata.iceberg.storage", "disabled"), readable=True),
+    Feature(iceberg_feature, readable=True),
     Feature(_given("commit.callbacks"), readable=True),
     Feature(_row_kind_column, readable=True),
 )

@@ -19,6 +19,7 @@ from paimon_py.spec.bucket_rules import check_bucket, check_bucket_key
 from paimon_py.spec.clustering import check_columns, check_incremental
 from paimon_py.spec.engine_rules import check_engine
 from paimon_py.spec.file_rules import FILE_RULES
+from paimon_py.spec.iceberg import check_iceberg
 from paimon_py.spec.option_names import DEFAULT_AGGREGATE, FIELDS_PREFIX, did_you_mean
 from paimon_py.spec.options import Options
 from paimon_py.spec.schema import KEY_PREFIX, SEQUENCE_NUMBER, SYSTEM_FIELD_ID_START, VALUE_KIND, TableSchema
@@ -44,11 +45,13 @@ def validate(schema: TableSchema, before: TableSchema | None = None) -> None:
     Raises:
         SchemaError: columns or keys break a rule; the message names it.
         OptionError: an option breaks a rule.
+        UnsupportedError: Iceberg metadata are asked for that cannot be written.
     """
     options = Options(schema.options)
     for rule in (*_RULES, *FILE_RULES):
         rule(schema, options)
     check_columns(schema, before)
+    check_iceberg(schema, before)
 
 
 def _columns(schema: TableSchema, _options: Options) -> None:

@@ -38,7 +38,7 @@ def lived(catalog, kind, columns=COLUMNS, count=4):
 
 
 READS = {
-    "branch", "branches", "changes", "committed", "consumers", "count", "doctor", "filter_committed", "head", "levels",
+    "branch", "branches", "changes", "committed", "consumers", "count", "doctor", "filter_committed", "head", "iceberg", "levels",
     "lookup", "open", "partitions", "refresh", "scan", "snapshot", "snapshots", "statistics", "stream", "system", "tags",
     "to_arrow", "to_pandas", "to_polars", "writer", "writer_numbers",
 }  # fmt: skip
@@ -68,6 +68,7 @@ VERBS = {
     "load_files": lambda table, _: table.load_files(csv_file()),
     "mark_partitions_done": lambda table, _: table.mark_partitions_done([{"p": "a"}]),
     "merge": lambda table, _: table.merge(rows(1, 9), ["p", "k"], when_matched_update=True, when_not_matched_insert=True),
+    "publish_iceberg": lambda table, _: table.publish_iceberg(),
     "purge_files": lambda table, _: table.purge_files(),
     "remove_orphans": lambda table, _: table.remove_orphans(older_than=AGE, dry_run=False),
     "remove_unexisting_files": lambda table, _: table.remove_unexisting_files(dry_run=False),

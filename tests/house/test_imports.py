@@ -28,7 +28,7 @@ RARE = {
     "paimon_py.lsm.aggregates", "paimon_py.lsm.engines.aggregation", "paimon_py.lsm.engines.first_row",
     "paimon_py.lsm.engines.lookup", "paimon_py.lsm.engines.partial_update", "paimon_py.lsm.external_sort",
     "paimon_py.compaction.rewrite", "paimon_py.maintain.publish_waiting", "paimon_py.maintain.rescale",
-    "paimon_py.rows.live_keys", "paimon_py.lookup.lookups", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
+    "paimon_py.rows.live_keys", "paimon_py.lookup.lookups", "paimon_py.iceberg.observer", "paimon_py.rows.verbs", "paimon_py.scan.top_n",
     "paimon_py.spark", "paimon_py.spec.changed_schema", "paimon_py.spec.validation", "paimon_py.storage.fsspec_store",
     "paimon_py.scan.change_plan", "paimon_py.scan.diff_plan", "paimon_py.scan.diff_read", "paimon_py.system.table",
     "paimon_py.expr.foreign", "paimon_py.expr.from_arrow", "paimon_py.scan.dataset", "paimon_py.scan.lazy_polars",

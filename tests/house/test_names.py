@@ -55,9 +55,10 @@ class _Later(dict):
     """Stands for packages that readers may not have, and for classes that load when they are first needed."""
 
     def __missing__(self, name):
-        if name not in ("duckdb", "pandas", "polars", "Writer", "Stream", "SystemTable", "MadeTable", "Dataset"):
+        ours = ("Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion")
+        if name not in ("duckdb", "pandas", "polars", *ours):
             raise KeyError(name)
-        return object if name in ("Writer", "Stream", "SystemTable", "MadeTable", "Dataset") else __import__(name)
+        return object if name in ours else __import__(name)
 
 
 WITHOUT_SPARK = """

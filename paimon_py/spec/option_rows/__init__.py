@@ -2,7 +2,7 @@
 
 The type is one of the constants of `kinds.py` or, for an option with a closed set of values, those values separated by
 `|`. `tables.py`: how a table is laid out, written, read, committed and compacted. `features.py`: streams, tags,
-lookups, clustering, blobs, indexes, and options of engines.
+lookups, clustering, blobs, indexes, and options of engines. `iceberg.py`: Iceberg metadata.
 
 Source: format.md §18; Java `CoreOptions`, release 2.0 and main of August 2026.
 """
@@ -10,7 +10,8 @@ Source: format.md §18; Java `CoreOptions`, release 2.0 and main of August 2026.
 from __future__ import annotations
 
 from paimon_py.spec.option_rows.features import ROWS as _FEATURES
+from paimon_py.spec.option_rows.iceberg import ROWS as _ICEBERG
 from paimon_py.spec.option_rows.kinds import Row
 from paimon_py.spec.option_rows.tables import ROWS as _TABLES
 
-ROWS: tuple[Row, ...] = (*_TABLES, *_FEATURES)
+ROWS: tuple[Row, ...] = (*_TABLES, *_FEATURES, *_ICEBERG)

@@ -168,7 +168,7 @@ def test_features_that_would_change_the_answer_are_refused_by_name(options, feat
             {"primary_keys": ("k",), "partition_keys": ("p",), "ignore-delete": "true"},
             "ignore-delete and keys that move between partitions",
         ),
-        ({"metadata.iceberg.storage": "table-location"}, "metadata.iceberg.storage=table-location"),
+        ({"metadata.iceberg.storage": "hive-catalog"}, "metadata.iceberg.storage=hive-catalog"),
         ({"columns": [("_row_kind", "STRING")]}, "a column called _row_kind"),
     ],
 )

@@ -1,0 +1,261 @@
+"""The directory of Iceberg metadata: names, reading, writing, deleting.
+
+Source: docs/format.md §25.2; Java `IcebergPathFactory`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from paimon_py.env import Ids
+from paimon_py.errors import CorruptionError, StorageError
+from paimon_py.iceberg.avro_files import (
+    read_list_bytes,
+    read_manifest_bytes,
+    write_list_bytes,
+    write_manifest_bytes,
+)
+from paimon_py.iceberg.bounds import partition_ranges
+from paimon_py.iceberg.metadata import IcebergVersion, encoded, parse_version
+from paimon_py.iceberg.puffin import VectorBlob, puffin_bytes
+from paimon_py.iceberg.values import DELETES, IcebergEntry, IcebergManifest, described
+from paimon_py.spec.iceberg import IcebergOptions
+from paimon_py.spec.layout import join
+from paimon_py.spec.schema import TableSchema
+from paimon_py.storage.store import FileMissingError, Store
+
+HINT = "version-hint.text"
+RETIRE_MARK = "retire-pending"
+_VERSION = re.compile(r"v([0-9]{1,19})\.metadata\.json")
+_OWN = re.compile(r"snap-.+\.avro|.+-m[0-9]+\.avro|.+\.puffin|v[0-9]{1,19}\.metadata\.json")
+_ENTRY_BYTES = 400
+"""About what an entry takes in a manifest, beside its path and bounds."""
+
+
+class IcebergDirectory:
+    """Where the Iceberg metadata of one table lie.
+
+    `.path` is the directory. Manifests, lists and Puffin files are found in it by their names, whatever the scheme of
+    the paths that name them.
+    """
+
+    def __init__(self, store: Store, path: str, within: str | None = None) -> None:
+        """`within`: a directory that must be there for anything to be written, such as that of the table."""
+        self.store = store
+        self.path = path
+        self.within = within
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def listed(self) -> list[str]:
+        """The names of all files. Cost: one list."""
+        return [status.name for status in self.store.list(self.path) if not status.is_directory]
+
+    def version_path(self, number: int) -> str:
+        """Where a version lies."""
+        return join(self.path, f"v{number}.metadata.json")
+
+    def version(self, number: int) -> IcebergVersion | None:
+        """A version, None if there is none. Raises: CorruptionError"""
+        path = self.version_path(number)
+        try:
+            return parse_version(self.store.get(path), path, number)
+        except FileMissingError:
+            return None
+
+    def hint(self) -> int | None:
+        """The version that the hint names; None without one, or one that is no number."""
+        try:
+            text = self.store.get(join(self.path, HINT)).strip()
+        except FileMissingError:
+            return None
+        return int(text) if text.isdigit() and len(text) < 20 else None
+
+    def manifests(self, list_path: str) -> list[IcebergManifest]:
+        """The manifests of a list. Raises: FileMissingError, CorruptionError"""
+        path = self._own(list_path)
+        return read_list_bytes(self.store.get(path), path)
+
+    def entries(self, manifest: IcebergManifest, schema: TableSchema) -> list[IcebergEntry]:
+        """The entries of a manifest. Raises: FileMissingError, CorruptionError"""
+        path = self._own(manifest.path)
+        return read_manifest_bytes(self.store.get(path), path, schema)
+
+    def _own(self, path: str) -> str:
+        name = path.rpartition("/")[2]
+        if not name or name in (".", ".."):
+            raise CorruptionError(f"Iceberg metadata in {self.path} name a file {path!r}", path=self.path)
+        return join(self.path, name)
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def put_version(
+        self, number: int, value: Mapping[str, Any], *, replace: bool, discard: Callable[[], None] | None = None
+    ) -> bool:
+        """Write a version; False if there is one and it is not to be replaced.
+
+        After a failure the file is read back: what is there is ours if it equals what was written.
+
+        Args:
+            discard: called before a failure is raised, if the version certainly was not written.
+
+        Raises: StorageError
+        """
+        path, data = self.version_path(number), encoded(value)
+        try:
+            if not replace:
+                return self.store.put_new(path, data, within=self.within)
+            self.store.put(path, data, within=self.within)
+        except StorageError:
+            if self._holds(path, data):
+                return True
+            if discard is not None:
+                discard()
+            raise
+        return True
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        """Whether a file is what was to be written. Raises: StorageError if nobody can tell."""
+        try:
+            return self.store.get(path) == data
+        except FileMissingError:
+            return False
+
+    def put_hint(self, number: int) -> None:
+        """Let readers find a version."""
+        self.store.put(join(self.path, HINT), str(number).encode(), within=self.within)
+
+    def delete_version(self, number: int) -> None:
+        """Delete a version. Raises: StorageError"""
+        self.store.delete(self.version_path(number))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files by name or path; what cannot be deleted stays as an orphan."""
+        for name in names:
+            with suppress(StorageError):
+                self.store.delete(self._own(name))
+
+    def clear(self) -> None:
+        """Delete all that a dropped table of the same name left here. Files that are no Iceberg metadata stay."""
+        for name in self.listed():
+            if name in (HINT, RETIRE_MARK) or _OWN.fullmatch(name):
+                self.store.delete(join(self.path, name))
+
+
+def version_numbers(names: Iterable[str]) -> list[int]:
+    """The versions among the names of files, ascending."""
+    return sorted(int(match.group(1)) for name in names if (match := _VERSION.fullmatch(name)))
+
+
+class MetadataWriter:
+    """Writes the manifests, the list and the vectors of one snapshot, under names that nobody else gives.
+
+    `.written` are the paths of what was written, for who has to delete it.
+    """
+
+    def __init__(
+        self, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions, number: int, ids: Ids
+    ) -> None:
+        self._directory = directory
+        self._schema = schema
+        self._options = options
+        self._number = number
+        self._uuid = ids.uuid()
+        self._count = 0
+        self.written: list[str] = []
+
+    def manifests(self, entries: Sequence[IcebergEntry], content: int) -> list[IcebergManifest]:
+        """New manifests with these entries, in order, each about as large as the options say; none without entries."""
+        return [self._manifest(part, content) for part in _rolled(entries, self._options.target_bytes)]
+
+    def manifest_list(self, manifests: Sequence[IcebergManifest], parent: int | None) -> str:
+        """A new list; its path."""
+        data = write_list_bytes(manifests, self._number, parent, self._options)
+        return self._put(f"snap-1-{self._uuid}.avro", data)
+
+    def vectors(self, blobs: Sequence[VectorBlob]) -> tuple[str, int, list[int]]:
+        """A new Puffin file; its path, its size, and where each vector begins in it."""
+        data, offsets = puffin_bytes(blobs)
+        return self._put(f"{self._uuid}-deletes.puffin", data), len(data), offsets
+
+    def discard(self) -> None:
+        """Delete all that was written: no version names it."""
+        self._directory.delete(self.written)
+        self.written.clear()
+
+    def _manifest(self, entries: Sequence[IcebergEntry], content: int) -> IcebergManifest:
+        data = write_manifest_bytes(entries, self._schema, content, self._options)
+        path = self._put(f"{self._uuid}-m{self._count}.avro", data)
+        self._count += 1
+        ranges = partition_ranges(self._schema, [entry.file.partition for entry in entries])
+        return described(
+            entries, path=path, size_bytes=len(data), content=content, number=self._number, partitions=ranges
+        )
+
+    def _put(self, name: str, data: bytes) -> str:
+        path = join(self._directory.path, name)
+        self.written.append(path)
+        self._directory.store.put(path, data, within=self._directory.within)
+        return path
+
+
+def _rolled(entries: Sequence[IcebergEntry], target_bytes: int) -> list[list[IcebergEntry]]:
+    parts: list[list[IcebergEntry]] = []
+    size = 0
+    for entry in entries:
+        if not parts or size >= target_bytes:
+            parts.append([])
+            size = 0
+        parts[-1].append(entry)
+        bounds = (entry.file.lower_bounds or {}, entry.file.upper_bounds or {})
+        size += _ENTRY_BYTES + sum(len(value) for values in bounds for value in values.values())
+    return parts
+
+
+def named_files(
+    directory: IcebergDirectory, lists: Iterable[str], schema: TableSchema, *, vectors: bool = True,
+    ignores_broken: bool = False,
+) -> set[str]:  # fmt: skip
+    """The names of the files that these manifest lists name, and their own; a list that is gone names nothing.
+
+    Args:
+        ignores_broken: what is broken names nothing, either.
+
+    Cost: a get for each list; with `vectors` one more for each manifest of deletes.
+    Raises: CorruptionError, StorageError
+    """
+    found: set[str] = set()
+    for path in lists:
+        try:
+            manifests = directory.manifests(path)
+        except FileMissingError:
+            continue
+        except CorruptionError:
+            if not ignores_broken:
+                raise
+            manifests = []
+        found.add(path.rpartition("/")[2])
+        for manifest in manifests:
+            name = manifest.path.rpartition("/")[2]
+            if vectors and manifest.content == DELETES and name not in found:
+                found |= _puffin_files(directory, manifest, schema, ignores_broken=ignores_broken)
+            found.add(name)
+    return found
+
+
+def _puffin_files(
+    directory: IcebergDirectory, manifest: IcebergManifest, schema: TableSchema, *, ignores_broken: bool
+) -> set[str]:
+    try:
+        entries = directory.entries(manifest, schema)
+    except FileMissingError:
+        return set()
+    except CorruptionError:
+        if not ignores_broken:
+            raise
+        return set()
+    names = {entry.file.path.rpartition("/")[2] for entry in entries}
+    return {name for name in names if name.endswith(".puffin")}

@@ -1,0 +1,29 @@
+"""Which Iceberg snapshots and metadata files stay.
+
+Source: docs/format.md §25.8; Java `IcebergCommitCallback.expireSnapshots`, `deleteApplicableMetadataFiles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.iceberg.metadata import IcebergSnapshot
+from paimon_py.spec.iceberg import IcebergOptions
+
+
+def expired(
+    snapshots: Sequence[IcebergSnapshot], number: int, now_millis: int, options: IcebergOptions
+) -> Sequence[IcebergSnapshot]:
+    """The oldest snapshots, which go when snapshot `number` is published."""
+    for place, one in enumerate(snapshots):
+        found = one["snapshot-id"]
+        stays = found > number - options.retained_min
+        goes = found <= number - options.retained_max or one["timestamp-ms"] < now_millis - options.retained_millis
+        if stays or not goes:
+            return snapshots[:place]
+    return snapshots
+
+
+def old_versions(versions: Sequence[int], number: int, options: IcebergOptions) -> list[int]:
+    """The metadata files that go when version `number` is published."""
+    return [one for one in versions if one < number - options.previous_max] if options.deletes_old else []

@@ -1,0 +1,41 @@
+"""Follows a table for its Iceberg readers: what is done after each commit, change of tags and move of the history.
+
+Source: docs/format.md §25.9; Java `IcebergCommitCallback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_py.iceberg.publication import IcebergPublisher
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base, SnapshotId
+
+
+class IcebergObserver:
+    """What is done for Iceberg readers. Each call gives what users should know, and raises what fails."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+        self._root = root
+        self._publisher = IcebergPublisher(root, schema)
+
+    def committed(self, snapshot_ids: Sequence[int]) -> tuple[str, ...]:
+        """Publish snapshots that were committed just now, or before, in their order."""
+        notes: tuple[str, ...] = ()
+        for number in snapshot_ids:
+            snapshot = self._root.snapshots.find(number)
+            mark = number.mark if isinstance(number, SnapshotId) else None
+            if snapshot is not None and Base(number, mark).is_of(snapshot):
+                notes += self._publisher.publish(snapshot).notes
+        return notes
+
+    def tags_changed(self) -> tuple[str, ...]:
+        """Publish the names of snapshots."""
+        self._publisher.tags_changed()
+        return ()
+
+    def moved(self) -> tuple[str, ...]:
+        """Publish the snapshot that is the latest one after the table went back, or on to a branch."""
+        done = self._publisher.moved()
+        return () if done is None else done.notes

@@ -1,0 +1,175 @@
+"""Where the Iceberg metadata of a table stand, what their readers do not see, and which files nothing names.
+
+Source: docs/format.md §25.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_py.codec.columns import numpy_values
+from paimon_py.errors import CorruptionError
+from paimon_py.iceberg.directory import IcebergDirectory, named_files, version_numbers
+from paimon_py.iceberg.metadata import IcebergVersion
+from paimon_py.iceberg.publication import IcebergPublisher
+from paimon_py.iceberg.values import DATA
+from paimon_py.metadata.root import TableRoot
+from paimon_py.pages import AsPage
+from paimon_py.spec.iceberg import decimal_partitions, hidden_vectors, iceberg_options, writes_iceberg
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Snapshot
+from paimon_py.storage.store import FileMissingError, FileStatus
+
+_MEND = "; table.publish_iceberg() makes them good"
+
+
+class IcebergState(AsPage, msgspec.Struct, frozen=True, kw_only=True):
+    """Where the Iceberg metadata of a table stand.
+
+    Attributes:
+        enabled: whether commits publish Iceberg metadata.
+        version: the version that readers find, None if there is none; it is the id of the Paimon snapshot.
+        path: the metadata file of this version.
+        snapshot_id: the Paimon snapshot whose state readers see; None if that is none of the table's.
+        lag: how many Paimon snapshots came after it; None where readers see no state of the table.
+        format_version: of the metadata that readers find.
+        hidden_rows: rows in files that readers do not see.
+        not_seen: what readers do not see of the latest snapshot, or see though it is deleted, with what mends that.
+        problems: what is wrong, each with what mends it.
+    """
+
+    enabled: bool
+    version: int | None = None
+    path: str | None = None
+    snapshot_id: int | None = None
+    lag: int | None = None
+    format_version: int | None = None
+    hidden_rows: int = 0
+    not_seen: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def iceberg_state(root: TableRoot, schema: TableSchema) -> IcebergState:
+    """Look at the metadata as a reader does, and at the table.
+
+    Cost: two lists and some gets; the manifests of the Iceberg snapshot and of the latest Paimon snapshot.
+    Raises: CorruptionError, StorageError of the Paimon table; those of the Iceberg metadata are problems.
+    """
+    if not writes_iceberg(schema):
+        return IcebergState(enabled=False)
+    latest = root.snapshots.latest()
+    directory = IcebergPublisher(root, schema).directory
+    version, problems = _found(directory)
+    if latest is None or version is None:
+        if latest is not None and not problems:
+            problems = (f"there are no Iceberg metadata yet: the next commit makes them{_MEND}",)
+        return IcebergState(enabled=True, problems=problems, not_seen=_general(schema))
+    shown = root.snapshots.find(version.number)
+    if shown is None or not version.is_of(shown):
+        problems += (_stranger(version, shown),)
+        shown = None
+    if not version.lies_at(root.path):
+        problems += (f"version {version.number} names files of {version.value.get('location')}: it was renamed{_MEND}",)
+    seen, broken = _seen_paths(directory, version, schema)
+    hidden_rows, hidden = _hidden(root, schema, latest, seen)
+    return IcebergState(
+        enabled=True, version=version.number, path=directory.version_path(version.number),
+        snapshot_id=None if shown is None else shown.id, lag=None if shown is None else latest.id - shown.id,
+        format_version=version.format_version, hidden_rows=hidden_rows, not_seen=hidden + _general(schema),
+        problems=problems + broken,
+    )  # fmt: skip
+
+
+def iceberg_orphans(root: TableRoot, schema: TableSchema) -> list[FileStatus]:
+    """The files of Iceberg metadata that no version names: what publications left that failed or whose process ended.
+
+    Cost: two lists, a get for each version, manifest list and manifest of deletes.
+    Raises: CorruptionError, StorageError: nobody knows what is an orphan.
+    """
+    if not writes_iceberg(schema):
+        return []
+    directory = IcebergPublisher(root, schema).directory
+    listed = [one for one in root.store.list(directory.path) if not one.is_directory]
+    lists = [
+        one["manifest-list"]
+        for number in version_numbers(status.name for status in root.store.list(directory.path))
+        if (version := directory.version(number)) is not None
+        for one in version.snapshots
+    ]
+    named = named_files(directory, lists, schema)
+    return [status for status in listed if status.name.endswith((".avro", ".puffin")) and status.name not in named]
+
+
+def _found(directory: IcebergDirectory) -> tuple[IcebergVersion | None, tuple[str, ...]]:
+    """The version that a reader finds: that of the hint, or a later one that follows without a gap."""
+    numbers = set(version_numbers(directory.listed()))
+    number = directory.hint()
+    if number is None:
+        number = max(numbers, default=0)
+    while number + 1 in numbers:
+        number += 1
+    try:
+        version = directory.version(number)
+    except CorruptionError as error:
+        return None, (f"{error}{_MEND}",)
+    if version is None and number:
+        return None, (f"version-hint.text names version {number}, which is not there{_MEND}",)
+    return version, ()
+
+
+def _stranger(version: IcebergVersion, shown: Snapshot | None) -> str:
+    if version.value.get("current-snapshot-id") != version.number:
+        return f"version {version.number} was written by another writer of Iceberg tables{_MEND}"
+    what = "of a snapshot that is not there any more" if shown is None else "of a snapshot that was rolled back"
+    return f"version {version.number} is {what}{_MEND}"
+
+
+def _seen_paths(
+    directory: IcebergDirectory, version: IcebergVersion, schema: TableSchema
+) -> tuple[set[str], tuple[str, ...]]:
+    """The names of the data files that readers see."""
+    current = version.current
+    if current is None:
+        return set(), ()
+    try:
+        manifests = [one for one in directory.manifests(current["manifest-list"]) if one.content == DATA]
+        entries = [entry for one in manifests for entry in directory.entries(one, schema)]
+    except (CorruptionError, FileMissingError) as error:
+        return set(), (f"readers cannot read version {version.number}: {error}{_MEND}",)
+    return {entry.file.path.rpartition("/")[2] for entry in entries if entry.is_live}, ()
+
+
+def _hidden(
+    root: TableRoot, schema: TableSchema, latest: Snapshot, seen: set[str]
+) -> tuple[int, tuple[str, ...]]:
+    """How many rows lie in files that readers do not see, and when they will."""
+    live = root.manifests.live_entries(latest)
+    known = numpy_values(pc.is_in(live.names(), value_set=pa.array(sorted(seen), pa.string())))
+    places = np.flatnonzero(~known)
+    rows = int(live.row_count[places].sum())
+    if not len(places):
+        return 0, ()
+    what = f"{rows} rows in {len(places)} files are not seen"
+    if not schema.primary_keys:
+        return rows, (f"{what}: they were committed since, or the metadata are not those of the table",)
+    options = iceberg_options(schema)
+    if not options.shows_vectors and bool((live.level[places] == options.top_level).any()):
+        return rows, (f"{what}, some of which the last full compaction left: table.publish_iceberg() shows those",)
+    if options.shows_vectors:
+        return rows, (f"{what}: readers see what lookup compaction has taken above level 0; table.compact() does so",)
+    return rows, (f"{what}: readers see what the last full compaction left; table.compact(full=True) is one",)
+
+
+def _general(schema: TableSchema) -> tuple[str, ...]:
+    """What readers do not see right whatever is in the table."""
+    vectors, decimals = hidden_vectors(schema), decimal_partitions(schema)
+    found: Sequence[str] = () if vectors is None else (f"deleted rows are still seen: {vectors}",)
+    if decimals:
+        names = ", ".join(decimals)
+        found = (*found, f"most readers cannot read a table that is partitioned by a DECIMAL ({names})")
+    return tuple(found)

@@ -1,0 +1,208 @@
+"""Makes the parts of a new version: its manifests, its list, its snapshot, from the version before or from nothing.
+
+Source: docs/format.md §25.3, §25.5; Java `IcebergCommitCallback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from paimon_py.iceberg.avro_schemas import LINEAGE_VERSION
+from paimon_py.iceberg.directory import IcebergDirectory, MetadataWriter
+from paimon_py.iceberg.fields import last_column_id, schema_value
+from paimon_py.iceberg.lineage import numbered
+from paimon_py.iceberg.manifest_changes import ChangedManifests, ManifestChange
+from paimon_py.iceberg.metadata import (
+    IDENTITY,
+    IcebergSnapshot,
+    IcebergVersion,
+    MetadataParts,
+    identity_of,
+    metadata_value,
+    refs_of,
+)
+from paimon_py.iceberg.shown_files import ShownFiles
+from paimon_py.iceberg.values import DATA, DELETES, IcebergEntry, IcebergFile, IcebergManifest
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.iceberg import IcebergOptions
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import CommitKind, Snapshot
+
+_SIZE = "total-files-size"
+
+
+class WholeVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """How a version is made from nothing.
+
+    Attributes:
+        uuid: the table's id for readers.
+        first_row_id: the first row id that may be given.
+        top_levels: see `ShownFiles.whole`.
+    """
+
+    uuid: str
+    first_row_id: int = 0
+    top_levels: bool = False
+
+
+class VersionMaker:
+    """Makes the value of the version of one Paimon snapshot; writes what the value names, not the version itself."""
+
+    def __init__(
+        self, root: TableRoot, directory: IcebergDirectory, schema: TableSchema, options: IcebergOptions,
+        snapshot: Snapshot,
+    ) -> None:
+        """`schema`: the latest one, of which partition keys and options count."""
+        self._root = root
+        self._directory = directory
+        self._schema = schema
+        self._options = options
+        self._snapshot = snapshot
+        self._shown = ShownFiles(root, schema, options)
+        self.writer = MetadataWriter(directory, schema, options, snapshot.id, root.env.ids)
+
+    def whole(self, how: WholeVersion) -> dict[str, Any]:
+        """The value of a version that holds this snapshot alone.
+
+        Raises: SnapshotExpiredError, CorruptionError, StorageError
+        """
+        number = self._snapshot.id
+        files = self._shown.whole(self._snapshot, top_levels=how.top_levels)
+        manifests = self.writer.manifests([IcebergEntry.added(file, number) for file in files], DATA)
+        touched = {file.partition for file in files}
+        changed = ChangedManifests(
+            manifests=manifests, added=files, removed=[], partition_count=len(touched), rewrote=False
+        )
+        vectors = self._vectors([file.path for file in files])
+        made, free = self._numbered([*manifests, *vectors], how.first_row_id)
+        snapshot = self._value(made, changed, None, (how.first_row_id, free))
+        schemas = [schema_value(one) for one in self._all_schemas()]
+        return self._metadata(how.uuid, schemas, [snapshot], free, 0)
+
+    def on(self, base: IcebergVersion, before: Snapshot, expired: int | None) -> dict[str, Any]:
+        """The value of a version that goes on from the one of the snapshot before.
+
+        Args:
+            expired: how many of the oldest snapshots are left out.
+
+        Raises: SnapshotExpiredError, CorruptionError, StorageError; FileMissingError if the version before is broken.
+        """
+        current = base.current
+        assert current is not None
+        listed = self._directory.manifests(current["manifest-list"])
+        change = ManifestChange(self._directory, self.writer, self._schema, self._options, self._snapshot.id)
+        changes = self._shown.changes(self._snapshot)
+        changed = change.run([one for one in listed if one.content == DATA], changes)
+        if self._shown.vectors_changed(before, self._snapshot):
+            vectors = self._vectors(None)
+        else:
+            vectors = [one for one in listed if one.content == DELETES]
+        first = base.next_row_id or 0
+        made, free = self._numbered([*changed.manifests, *vectors], first)
+        snapshot = self._value(made, changed, current, (first, free))
+        known = {one["schema-id"] for one in base.schemas}
+        newer = [schema_value(one) for one in self._all_schemas() if one.id not in known]
+        kept = list(base.snapshots)[expired or 0 :]
+        return self._metadata(
+            base.uuid, [*base.schemas, *newer], [*kept, snapshot], free, int(base.value["last-column-id"])
+        )
+
+    def knows_schemas_of(self, base: IcebergVersion) -> bool:
+        """Whether the schemas of a version are those of the table. Cost: a get for each that was not read before."""
+        mine = {schema.id: schema_value(schema) for schema in self._all_schemas()}
+        return all(mine.get(one["schema-id"]) == _comparable(one) for one in base.schemas)
+
+    def _all_schemas(self) -> list[TableSchema]:
+        return [self._root.schemas.get(number) for number in self._root.schemas.ids() if number <= self._schema.id]
+
+    def _vectors(self, paths: Sequence[str] | None) -> list[IcebergManifest]:
+        """New manifests of all deletion vectors, copied into a new file that readers understand."""
+        found = self._shown.vectors(self._snapshot, paths)
+        if not found:
+            return []
+        path, size_bytes, offsets = self.writer.vectors([blob for blob, _ in found])
+        files = [
+            msgspec.structs.replace(file, path=path, size_bytes=size_bytes, offset=offset, length=len(blob.data))
+            for (blob, file), offset in zip(found, offsets, strict=True)
+        ]
+        return self.writer.manifests([IcebergEntry.added(file, self._snapshot.id) for file in files], DELETES)
+
+    def _numbered(self, manifests: list[IcebergManifest], first: int) -> tuple[list[IcebergManifest], int]:
+        if self._options.format_version < LINEAGE_VERSION:
+            return manifests, first
+        return numbered(manifests, first)
+
+    def _value(
+        self, manifests: Sequence[IcebergManifest], changed: ChangedManifests, before: IcebergSnapshot | None,
+        row_ids: tuple[int, int],
+    ) -> dict[str, Any]:  # fmt: skip
+        snapshot = self._snapshot
+        parent = snapshot.id - 1 if snapshot.id > 1 else None
+        value: dict[str, Any] = {"sequence-number": snapshot.id, "snapshot-id": snapshot.id}
+        if parent is not None:
+            value["parent-snapshot-id"] = parent
+        value |= {
+            "timestamp-ms": snapshot.time_millis,
+            "summary": self._summary(manifests, changed, before),
+            "manifest-list": self.writer.manifest_list(manifests, parent),
+            "schema-id": snapshot.schema_id,
+        }
+        if self._options.format_version >= LINEAGE_VERSION:
+            value |= {"first-row-id": row_ids[0], "added-rows": row_ids[1] - row_ids[0]}
+        return value
+
+    def _summary(
+        self, manifests: Sequence[IcebergManifest], changed: ChangedManifests, before: IcebergSnapshot | None
+    ) -> dict[str, str]:
+        added, removed = changed.added, changed.removed
+        data = [one for one in manifests if one.content == DATA]
+        deletes = [one for one in manifests if one.content == DELETES]
+        added_bytes, removed_bytes = _bytes(added), sum(file.size_bytes for file in removed)
+        bytes_before = 0 if before is None else int(before.get("summary", {}).get(_SIZE, 0))
+        numbers = {
+            "added-data-files": len(added),
+            "added-records": sum(file.row_count for file in added),
+            "added-files-size": added_bytes,
+            "deleted-data-files": len(removed),
+            "deleted-records": sum(file.row_count for file in removed),
+            "removed-files-size": removed_bytes,
+            "changed-partition-count": changed.partition_count,
+            "total-records": sum(one.live_rows for one in data),
+            "total-data-files": sum(one.live_files for one in data),
+            _SIZE: max(bytes_before + added_bytes - removed_bytes, 0),
+            "total-delete-files": sum(one.live_files for one in deletes),
+            "total-position-deletes": sum(one.live_rows for one in deletes),
+            "total-equality-deletes": 0,
+        }
+        is_compaction = self._snapshot.commit_kind is CommitKind.COMPACT
+        operation = "append" if not changed.rewrote else ("replace" if is_compaction else "overwrite")
+        given = self._snapshot.properties or {}
+        return {
+            "operation": operation, **{name: str(number) for name, number in numbers.items()}, **given,
+            IDENTITY: identity_of(self._snapshot),
+        }  # fmt: skip
+
+    def _metadata(
+        self, uuid: str, schemas: Sequence[Mapping[str, Any]], snapshots: Sequence[IcebergSnapshot], free: int,
+        last_column: int,
+    ) -> dict[str, Any]:  # fmt: skip
+        number = self._snapshot.id
+        return metadata_value(MetadataParts(
+            uuid=uuid, location=self._root.path, format_version=self._options.format_version, schema=self._schema,
+            schemas=schemas, last_column_id=max(last_column, last_column_id(self._all_schemas())),
+            snapshots=snapshots, current=number,
+            updated_millis=max(self._root.env.clock.millis(), self._snapshot.time_millis),
+            refs=refs_of(snapshots, number, self._root.tags.list()), next_row_id=free,
+        ))  # fmt: skip
+
+
+def _bytes(files: Sequence[IcebergFile]) -> int:
+    return sum(file.size_bytes for file in files)
+
+
+def _comparable(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema of a version in the form of `schema_value`, whatever else is in it."""
+    return {name: schema.get(name) for name in ("type", "schema-id", "fields")}

@@ -1,0 +1,206 @@
+"""Iceberg metadata beside a table: what its options ask for, and what cannot be had.
+
+Source: docs/format.md §25; Java `IcebergOptions`, `IcebergDataField`, `IcebergCommitCallback`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from paimon_py.errors import OptionError, UnsupportedError
+from paimon_py.spec.layout import DATABASE_SUFFIX, join
+from paimon_py.spec.options import Options
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import children, sql_type
+from paimon_py.spec.types import Atomic, DataType, Root, VectorType
+
+STORAGE = "metadata.iceberg.storage"
+LOCATION = "metadata.iceberg.storage-location"
+FORMAT_VERSION = "metadata.iceberg.format-version"
+_OTHER_STORAGES = ("hive-catalog", "rest-catalog")
+_VERSIONS = (2, 3)
+_COMPRESSIONS = ("snappy", "zstandard", "zstd", "deflate", "null", "none")
+_OTHER_TYPES = frozenset((Root.VARIANT, Root.BLOB, Root.GEOMETRY, Root.GEOGRAPHY))
+_STAMPS = frozenset((Root.TIMESTAMP, Root.TIMESTAMP_LTZ))
+_NANOS_VERSION = 3
+
+
+class IcebergOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the options of a table say of its Iceberg metadata. Units: bytes, milliseconds.
+
+    Attributes:
+        in_catalog: the metadata lie where a Hadoop catalog of Iceberg looks, not in the table.
+        format_version: 2 or 3.
+        compression: the codec of manifests and lists, as in options.
+        legacy: fields of lists are named as Iceberg 1.4 did.
+        merge_min, merge_max: so many small manifests are merged if they fill one, or in any case.
+        deletes_old, previous_max: whether old metadata files go, and how many of them stay.
+        target_bytes: size of a manifest.
+        retained_min, retained_max, retained_millis: which Iceberg snapshots stay.
+        shows_vectors: deletion vectors are published.
+        top_level: the only level of a primary-key table that is published where its vectors are not.
+    """
+
+    in_catalog: bool
+    format_version: int
+    compression: str
+    legacy: bool
+    merge_min: int
+    merge_max: int
+    deletes_old: bool
+    previous_max: int
+    target_bytes: int
+    retained_min: int
+    retained_max: int
+    retained_millis: int
+    shows_vectors: bool
+    top_level: int
+
+
+def writes_iceberg(schema: TableSchema) -> bool:
+    """Whether Iceberg metadata are written beside a table. Cost: one look-up."""
+    storage = schema.options.get(STORAGE)
+    return storage is not None and storage.lower() != "disabled"
+
+
+def iceberg_options(schema: TableSchema) -> IcebergOptions:
+    """What a table that writes Iceberg metadata asks for.
+
+    Raises: OptionError
+    """
+    options = Options(schema.options)
+    place = options.find_str(LOCATION)
+    if place is not None:
+        options.get_enum(LOCATION)
+    in_table = options.get_enum(STORAGE) == "table-location" if place is None else place.lower() == "table-location"
+    version = options.get_int(FORMAT_VERSION)
+    levels = options.find_int("num-levels") or options.get_int("num-sorted-run.compaction-trigger") + 1
+    wants_vectors = options.get_bool("deletion-vectors.enabled") and options.get_bool("deletion-vectors.bitmap64")
+    return IcebergOptions(
+        in_catalog=not in_table,
+        format_version=version,
+        compression=options.get_str("metadata.iceberg.manifest-compression"),
+        legacy=options.get_bool("metadata.iceberg.manifest-legacy-version"),
+        merge_min=options.get_int("metadata.iceberg.compaction.min.file-num"),
+        merge_max=options.get_int("metadata.iceberg.compaction.max.file-num"),
+        deletes_old=options.get_bool("metadata.iceberg.delete-after-commit.enabled"),
+        previous_max=options.get_int("metadata.iceberg.previous-versions-max"),
+        target_bytes=options.get_memory("manifest.target-file-size"),
+        retained_min=options.get_int("snapshot.num-retained.min"),
+        retained_max=options.get_int("snapshot.num-retained.max"),
+        retained_millis=options.get_duration("snapshot.time-retained"),
+        shows_vectors=version >= _NANOS_VERSION and wants_vectors,
+        top_level=levels - 1,
+    )
+
+
+def iceberg_directory(table: str, options: IcebergOptions) -> str:
+    """Where the Iceberg metadata of a table lie.
+
+    Raises: OptionError where a Hadoop catalog is wanted and the table lies in no database directory.
+    """
+    if not options.in_catalog:
+        return join(table, "metadata")
+    database, _, name = table.rstrip("/").rpartition("/")
+    warehouse, _, database_name = database.rpartition("/")
+    if not warehouse or not database_name.endswith(DATABASE_SUFFIX):
+        raise OptionError(
+            f"Iceberg metadata for a catalog lie beside the database of a table, and {table} lies in no directory"
+            f" <database>{DATABASE_SUFFIX}; set {LOCATION}=table-location",
+            option=LOCATION, value="catalog-location",
+        )  # fmt: skip
+    return join(warehouse, "iceberg", database_name.removesuffix(DATABASE_SUFFIX), name, "metadata")
+
+
+def iceberg_feature(schema: TableSchema, options: Options) -> str | None:
+    """What a table asks for that Iceberg metadata written here cannot have; None: nothing."""
+    if not writes_iceberg(schema):
+        return None
+    storage = options.get_enum(STORAGE)
+    if storage in _OTHER_STORAGES:
+        return f"{STORAGE}={storage}"
+    version = options.get_int(FORMAT_VERSION)
+    for field in schema.fields:
+        found = _unknown_type(field.type, version)
+        if found is not None:
+            return f"{found} in tables with {STORAGE}={storage}"
+    for field in schema.partition_fields:
+        if isinstance(field.type, Atomic) and field.type.root in _STAMPS and (field.type.precision or 0) > 6:
+            return f"partitions by {sql_type(field.type)} in tables with {STORAGE}={storage}"
+    return None
+
+
+def check_iceberg(schema: TableSchema, before: TableSchema | None) -> None:
+    """Refuse what Iceberg metadata cannot say, before there is a table that asks for that.
+
+    Raises:
+        OptionError: a format version or a codec that is none, or a version lower than before.
+        UnsupportedError: a catalog that is not built, or a type that Iceberg does not have.
+    """
+    if not writes_iceberg(schema):
+        return
+    options = Options(schema.options)
+    version = options.get_int(FORMAT_VERSION)
+    if version not in _VERSIONS:
+        raise OptionError(
+            f"option {FORMAT_VERSION!r} is {version}; it must be 2 or 3", option=FORMAT_VERSION, value=str(version)
+        )
+    compression = options.get_str("metadata.iceberg.manifest-compression")
+    if compression.lower() not in _COMPRESSIONS:
+        raise OptionError(
+            f"option 'metadata.iceberg.manifest-compression' is {compression!r}; it must be one of"
+            f" {', '.join(_COMPRESSIONS)}",
+            option="metadata.iceberg.manifest-compression", value=compression,
+        )  # fmt: skip
+    if before is not None and writes_iceberg(before) and Options(before.options).get_int(FORMAT_VERSION) > version:
+        raise OptionError(
+            f"option {FORMAT_VERSION!r} cannot fall to {version}: readers keep to the version that they have seen",
+            option=FORMAT_VERSION, value=str(version),
+        )  # fmt: skip
+    found = iceberg_feature(schema, options)
+    if found is not None and (before is None or found != iceberg_feature(before, Options(before.options))):
+        raise UnsupportedError(f"paimon_py cannot write tables with {found} yet", feature=found)
+
+
+def hidden_vectors(schema: TableSchema) -> str | None:
+    """Why readers of the Iceberg metadata see deleted rows, and what mends that; None: they do not."""
+    options = Options(schema.options)
+    if not writes_iceberg(schema) or not options.get_bool("deletion-vectors.enabled"):
+        return None
+    asked = [] if options.get_int(FORMAT_VERSION) >= _NANOS_VERSION else [f"{FORMAT_VERSION}=3"]
+    asked += [] if options.get_bool("deletion-vectors.bitmap64") else ["deletion-vectors.bitmap64=true"]
+    if not asked:
+        return None
+    return f"deletion vectors are not part of the Iceberg metadata without {' and '.join(asked)}"
+
+
+def decimal_partitions(schema: TableSchema) -> tuple[str, ...]:
+    """The partition columns that most readers of Iceberg metadata cannot read."""
+    fields = schema.partition_fields if writes_iceberg(schema) else ()
+    return tuple(f.name for f in fields if isinstance(f.type, Atomic) and f.type.root is Root.DECIMAL)
+
+
+def _unknown_type(kind: DataType, version: int) -> str | None:
+    if isinstance(kind, VectorType):
+        return "VECTOR columns"
+    if isinstance(kind, Atomic):
+        return _unknown_atomic(kind, version)
+    for child in children(kind):
+        found = _unknown_type(child, version)
+        if found is not None:
+            return found
+    return None
+
+
+def _unknown_atomic(kind: Atomic, version: int) -> str | None:
+    precision = kind.precision or 0
+    if kind.root in _OTHER_TYPES:
+        return f"{kind.root.value} columns"
+    if kind.root is Root.TIME and precision > 3:
+        return f"{sql_type(kind)} columns"
+    if kind.root in _STAMPS:
+        if precision < 3:
+            return f"{sql_type(kind)} columns (TIMESTAMP(3) to TIMESTAMP(9) can be had)"
+        if precision > 6 and version < _NANOS_VERSION:
+            return f"{sql_type(kind)} columns ({FORMAT_VERSION}=3 has them)"
+    return None
