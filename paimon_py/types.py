@@ -30,6 +30,7 @@ from paimon_py.expr.predicate import (
 )
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.queries.query import SqlQuery
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
 from paimon_py.scan.split import Compared, Section, Split
@@ -126,6 +127,7 @@ __all__ = [
     "SpillFile",
     "SpillPlace",
     "Split",
+    "SqlQuery",
     "Statistics",
     "Stats",
     "SystemTable",

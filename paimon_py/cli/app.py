@@ -18,6 +18,7 @@ from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
+from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
 from paimon_py.cli.talk import shown_log
 from paimon_py.cli.tree import tree
@@ -50,8 +51,8 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, load, compact, expire,
-    orphans, tag, branch,
+    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load, compact,
+    expire, orphans, tag, branch,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -68,6 +69,10 @@ _EXAMPLES = {
     ],
     "diff": ["diff warehouse/shop.db/orders 1 3", "diff warehouse/shop.db/orders before-cleaning"],
     "tail": ["tail warehouse/shop.db/orders --from full --until now --format json"],
+    "sql": [
+        "sql warehouse 'SELECT city, sum(price) FROM shop.orders GROUP BY city'",
+        "sql warehouse 'SELECT * FROM orders FOR VERSION AS OF 3 LIMIT 5' -d shop --format csv",
+    ],
     "load": [
         "load warehouse/shop.db/orders new.csv more.parquet",
         "load shop.orders -w warehouse a.txt --kind csv --null NA",
