@@ -28,6 +28,7 @@ from paimon_py.expr.predicate import (
     Ref,
     TextMatch,
 )
+from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
 from paimon_py.queries.query import SqlQuery
@@ -88,6 +89,7 @@ __all__ = [
     "FileSource",
     "GlobalIndex",
     "Ids",
+    "ImportResult",
     "In",
     "IndexEntry",
     "IsNull",
@@ -135,6 +137,7 @@ __all__ = [
     "TextMatch",
     "TimeValue",
     "TimestampValue",
+    "UnfitFile",
     "UserCommit",
     "Users",
     "VectorType",

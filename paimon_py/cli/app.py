@@ -13,6 +13,7 @@ import pyarrow as pa
 from click.shell_completion import get_completion_class
 
 import paimon_py
+from paimon_py.cli.bring import import_files
 from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
@@ -51,8 +52,8 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load, compact,
-    expire, orphans, tag, branch,
+    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load,
+    import_files, compact, expire, orphans, tag, branch,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -77,6 +78,7 @@ _EXAMPLES = {
         "load warehouse/shop.db/orders new.csv more.parquet",
         "load shop.orders -w warehouse a.txt --kind csv --null NA",
     ],
+    "import": ["import warehouse shop.orders s3://old/orders/ --dry-run", "import warehouse shop.orders old --copy"],
     "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
     "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],

@@ -103,6 +103,18 @@ def test_queries_are_answered(run, warehouse):
         assert (code, out) == (1, "") and text in err
 
 
+def test_files_are_imported(run, warehouse, tmp_path):
+    (tmp_path / "lake" / "day=2024-01-01").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "lake" / "day=2024-01-01" / "a.parquet")
+    arguments = ("import", warehouse, "d.new", tmp_path / "lake", "--partition-by", "day=DATE")
+    shown = as_json(run, *arguments, "--dry-run")
+    assert (shown["files"], shown["rows"], shown["snapshot_id"], shown["columns"]) == (1, 2, None, {"id": "BIGINT", "day": "DATE"})
+    assert as_json(run, *arguments)["snapshot_id"] == 1
+    assert as_json(run, "head", "d.new", "-w", warehouse)[0] == {"id": 1, "day": "2024-01-01"}
+    code, out, err = run("import", warehouse, "d.t", tmp_path / "lake")
+    assert (code, out) == (1, "") and "partitioned by" in err
+
+
 def test_columns_snapshots_partitions_and_levels_are_listed(run, place):
     assert [(one["name"], one["type"], one["key"]) for one in as_json(run, "schema", place)] == [
         ("p", "INT NOT NULL", "primary, partition"), ("k", "BIGINT NOT NULL", "primary"), ("v", "STRING", None),
