@@ -51,6 +51,7 @@ from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 from paimon_py.tally import Progress
+from paimon_py.write.exported_files import Exported
 from paimon_py.write.session import Writer
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "Env",
     "ExpiredPartitions",
     "Explanation",
+    "Exported",
     "FastForwarded",
     "Field",
     "FileKind",

@@ -55,9 +55,9 @@ class _Later(dict):
     """Stands for packages that readers may not have, and for classes that load when they are first needed."""
 
     def __missing__(self, name):
-        if name not in ("duckdb", "pandas", "polars", "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "SqlQuery", "ImportResult"):
+        if name not in ("duckdb", "pandas", "polars", "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "SqlQuery", "ImportResult", "Exported"):
             raise KeyError(name)
-        return object if name in ("Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "SqlQuery", "ImportResult") else __import__(name)
+        return object if name in ("Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "SqlQuery", "ImportResult", "Exported") else __import__(name)
 
 
 WITHOUT_SPARK = """
