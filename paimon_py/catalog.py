@@ -14,8 +14,10 @@ import msgspec
 import pyarrow as pa
 
 from paimon_py.catalog_care import CatalogCare
+from paimon_py.catalog_imports import CatalogImports
 from paimon_py.catalog_programs import CatalogPrograms
 from paimon_py.catalog_server import CatalogServer
+from paimon_py.catalog_sql import CatalogSql
 from paimon_py.catalogs.directories import DirectoryMetastore
 from paimon_py.catalogs.metastore import Database, Metastore, TableName
 from paimon_py.catalogs.open import open_metastore
@@ -55,7 +57,7 @@ BRANCH_MARK = "branch_"
 
 
 @names_place(lambda catalog: catalog.warehouse)
-class Catalog(CatalogCare, CatalogPrograms, CatalogServer, HasOtherNames):
+class Catalog(CatalogCare, CatalogImports, CatalogPrograms, CatalogServer, CatalogSql, HasOtherNames):
     """The databases and tables of one warehouse.
 
     Can be pickled (secrets are left out) and used from several threads.

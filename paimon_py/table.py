@@ -40,6 +40,7 @@ from paimon_py.table_branches import TableBranches
 from paimon_py.table_care import TableCare
 from paimon_py.table_cleaning import TableCleaning
 from paimon_py.table_door import at_table_door, commits, reads
+from paimon_py.table_export import TableExport
 from paimon_py.table_health import TableHealth
 from paimon_py.table_iceberg import TableIceberg
 from paimon_py.table_keeping import TableKeeping
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
 
 @at_table_door
 class Table(
-    TableBranches, TableCare, TableCleaning, TableHealth, TableIceberg, TableKeeping, TableLoading, TablePartitions,
+    TableBranches, TableCare, TableCleaning, TableExport, TableHealth, TableIceberg, TableKeeping, TableLoading,
+    TablePartitions,
     TableReading, TableRows, TableStatistics, TableStreams, HasOtherNames,
 ):
     """A table in a warehouse or at a path.

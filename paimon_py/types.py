@@ -31,8 +31,10 @@ from paimon_py.expr.predicate import (
 )
 from paimon_py.iceberg.publication import PublishedVersion
 from paimon_py.iceberg.state import IcebergState
+from paimon_py.imports.result import ImportResult, UnfitFile
 from paimon_py.lanes import Budget
 from paimon_py.maintain.expired import ExpiredPartitions, FastForwarded, RemovedEntries, RemovedOrphans
+from paimon_py.queries.query import SqlQuery
 from paimon_py.scan.explain import Analysis, Explanation, Pushed, RowGroups, Skipped
 from paimon_py.scan.rows import Rows
 from paimon_py.scan.split import Compared, Section, Split
@@ -52,6 +54,7 @@ from paimon_py.system.made_scan import MadeExplanation, MadeScan, MadeSplit
 from paimon_py.system.made_table import MadeTable
 from paimon_py.system.table import SystemTable
 from paimon_py.tally import Progress
+from paimon_py.write.exported_files import Exported
 from paimon_py.write.session import Writer
 
 __all__ = [
@@ -84,6 +87,7 @@ __all__ = [
     "Env",
     "ExpiredPartitions",
     "Explanation",
+    "Exported",
     "FastForwarded",
     "Field",
     "FileKind",
@@ -91,6 +95,7 @@ __all__ = [
     "GlobalIndex",
     "IcebergState",
     "Ids",
+    "ImportResult",
     "In",
     "IndexEntry",
     "IsNull",
@@ -131,6 +136,7 @@ __all__ = [
     "SpillFile",
     "SpillPlace",
     "Split",
+    "SqlQuery",
     "Statistics",
     "Stats",
     "SystemTable",
@@ -138,6 +144,7 @@ __all__ = [
     "TextMatch",
     "TimeValue",
     "TimestampValue",
+    "UnfitFile",
     "UserCommit",
     "Users",
     "VariantColumn",

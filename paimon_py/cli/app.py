@@ -13,6 +13,7 @@ import pyarrow as pa
 from click.shell_completion import get_completion_class
 
 import paimon_py
+from paimon_py.cli.bring import import_files
 from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
@@ -20,6 +21,7 @@ from paimon_py.cli.history import consumers, rollback
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
+from paimon_py.cli.query import sql
 from paimon_py.cli.read import diff, head, tail
 from paimon_py.cli.talk import shown_log
 from paimon_py.cli.tree import tree
@@ -52,8 +54,8 @@ def completion(shell: str) -> None:
 
 
 _COMMANDS = (
-    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, load, compact, expire,
-    orphans, tag, branch, create, alter, drop, rollback, consumers,
+    list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load,
+    import_files, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -70,10 +72,15 @@ _EXAMPLES = {
     ],
     "diff": ["diff warehouse/shop.db/orders 1 3", "diff warehouse/shop.db/orders before-cleaning"],
     "tail": ["tail warehouse/shop.db/orders --from full --until now --format json"],
+    "sql": [
+        "sql warehouse 'SELECT city, sum(price) FROM shop.orders GROUP BY city'",
+        "sql warehouse 'SELECT * FROM orders FOR VERSION AS OF 3 LIMIT 5' -d shop --format csv",
+    ],
     "load": [
         "load warehouse/shop.db/orders new.csv more.parquet",
         "load shop.orders -w warehouse a.txt --kind csv --null NA",
     ],
+    "import": ["import warehouse shop.orders s3://old/orders/ --dry-run", "import warehouse shop.orders old --copy"],
     "compact": ["compact warehouse/shop.db/orders --full -p month=3"],
     "expire": ["expire warehouse/shop.db/orders --retain-min 1 --retain-max 10 --older-than 1d --dry-run"],
     "orphans": ["orphans warehouse/shop.db/orders", "orphans warehouse/shop.db/orders --older-than 2d --delete --yes"],

@@ -24,7 +24,10 @@ Stamps = Callable[[Atomic], Collection[pa.DataType]]
 """The layouts in which a format stores timestamps of a type."""
 
 _ASCII = 127
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+_TEXTS = (
+    pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary,
+    pa.types.is_binary_view,
+)  # fmt: skip
 _BYTES = (*_TEXTS, pa.types.is_fixed_size_binary)
 _KINDS: dict[Root, tuple[Callable[[pa.DataType], bool], ...]] = {
     Root.BOOLEAN: (pa.types.is_boolean,),

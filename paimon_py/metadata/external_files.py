@@ -12,11 +12,14 @@ from paimon_py.spec.layout import DATABASE_SUFFIX, join
 def delete_external_files(root: TableRoot, warehouse: str) -> list[str]:
     """Delete the files of a table that lie outside it. Gives the URLs that the table names and may not have.
 
+    Files that are only referenced stay, and are none of these.
+
     These lie below none of its external roots, or in another table's directory of the warehouse.
 
     Cost: as `external_files`, and a delete each.
     """
-    return [url for url in external_files(root) if not _deleted(root, warehouse, url)]
+    found = [url for url in external_files(root) if not root.files.is_referenced(url)]
+    return [url for url in found if not _deleted(root, warehouse, url)]
 
 
 def _deleted(root: TableRoot, warehouse: str, url: str) -> bool:

@@ -75,7 +75,10 @@ class TableRoot:
         newest = None if self.history is None else self.history.newest
         self.snapshots = Snapshots(store, home, env, newest=newest)
         self.schemas = Schemas(store, home)
-        self.files = DataStore(store, path, options, roots=self.schemas.external_roots, opener=self._opened)
+        self.files = DataStore(
+            store, path, options, roots=self.schemas.external_roots,
+            kept=self.schemas.referenced_roots, opener=self._opened,
+        )  # fmt: skip
         self.tags = Tags(store, home)
         self.changelogs = Changelogs(store, home)
         self.consumers = Consumers(store, home, env.clock)

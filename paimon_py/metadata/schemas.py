@@ -23,6 +23,7 @@ from paimon_py.errors import (
 )
 from paimon_py.spec.external_paths import PATHS, declared_roots
 from paimon_py.spec.layout import SCHEMA_PREFIX, parse_number, schema_directory, schema_path
+from paimon_py.spec.referenced_paths import referenced_paths
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.schema_changes import SchemaChange
 from paimon_py.spec.snapshot import Snapshot
@@ -133,6 +134,11 @@ class Schemas:
         """
         for number in reversed(self.ids()):
             yield from declared_roots(self.options(number).get(PATHS))
+
+    def referenced_roots(self) -> Iterator[str]:
+        """The directories of others that any version says files of the table lie in. Cost: as `external_roots`"""
+        for number in reversed(self.ids()):
+            yield from referenced_paths(self.options(number))
 
     def options(self, schema_id: int) -> Mapping[str, str]:
         """The options of a version, also of one whose columns a later release made. Cost, Raises: as `get`"""

@@ -29,7 +29,8 @@ class DataStore:
 
     A path lies below the table, or below one of its external roots: the directories that `data-file.external-paths`
     names in any version of its schema, or in the options that the table was opened with. Nothing else is touched,
-    whatever metadata say.
+    whatever metadata say. Files below a referenced root (`spec/referenced_paths.py`) are read and never
+    deleted.
 
     URLs within the bucket of the table's own store (`file:` for a table on a local disk) go to that store; others
     are opened when first met, with the options that the table was opened with, or with the credentials that a server
@@ -39,7 +40,9 @@ class DataStore:
     Paths in metadata are Paimon paths: a `%` in them is a percent sign, also behind `file:`.
     """
 
-    __slots__ = ("_below", "_declared", "_home", "_opener", "_options", "_others", "_root", "_roots")
+    __slots__ = (
+        "_below", "_declared", "_home", "_kept", "_opener", "_options", "_others", "_protected", "_root", "_roots",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -48,14 +51,18 @@ class DataStore:
         options: Mapping[str, str] | None = None,
         *,
         roots: Callable[[], Iterable[str]] = tuple,
+        kept: Callable[[], Iterable[str]] = tuple,
         opener: Opener | None = None,
     ) -> None:
-        """`root`: the directory of the table on `home`; `roots`: its external roots, those met most often first."""
+        """`root`: the directory of the table on `home`; `roots`: its external roots, those met most often first;
+        `kept`: its referenced roots."""
         self._home = home
         self._root = root
         self._below = root.rstrip("/") + "/"
         self._options = dict(options or {})
         self._roots = roots
+        self._kept = kept
+        self._protected: tuple[Url, ...] | None = None
         self._declared: tuple[Url, ...] = ()
         self._opener = opener or partial(_opened_beside, home)
         self._others: dict[str, tuple[Store, str]] = {}
@@ -64,7 +71,7 @@ class DataStore:
         return f"DataStore({self._home!r}, {self._root!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (self._home, self._root, self.public_options, self._roots)
+        return _again, (self._home, self._root, self.public_options, self._roots, self._kept)
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -102,8 +109,19 @@ class DataStore:
         return store.stat(path)
 
     def delete(self, path: str) -> None:
-        store, path = self.place(path)
-        store.delete(path)
+        """Delete a file; nothing happens to one that is only referenced."""
+        store, place = self.place(path)
+        if not self.is_referenced(path):
+            store.delete(place)
+
+    def is_referenced(self, path: str) -> bool:
+        """Whether a file belongs to others, and is only read. Cost: as `external_roots`, the first time."""
+        url = None if path.startswith(self._below) else _parsed(path)
+        if url is None:
+            return False
+        if self._protected is None:
+            self._protected = tuple(map(_directory, self._kept()))
+        return any(_lies_below(url, root) for root in self._protected)
 
     def remove_directory(self, path: str) -> bool:
         """See `Directories.remove_directory`."""
@@ -111,7 +129,7 @@ class DataStore:
         return store.remove_directory(path)
 
     def external_roots(self) -> Iterator[str]:
-        """The directories outside the table in which its files may lie. Cost: of schemas that were not read yet."""
+        """The directories outside the table in which its own files may lie. Cost: of schemas that were not read yet."""
         yield from declared_roots(self._options.get(PATHS))
         yield from self._roots()
 
@@ -140,12 +158,14 @@ class DataStore:
     def _is_declared(self, url: Url) -> bool:
         if any(_lies_below(url, root) for root in self._declared):
             return True
-        for text in self.external_roots():
-            root = _parsed(text + "/")
-            if root is not None and _lies_below(url, root):
+        for root in map(_directory, self.external_roots()):
+            if _lies_below(url, root):
                 self._declared += (root,)
                 return True
-        return False
+        self._protected = tuple(map(_directory, self._kept()))
+        found = [root for root in self._protected if _lies_below(url, root)]
+        self._declared += tuple(found[:1])
+        return bool(found)
 
     def _other(self, scheme: str, authority: str) -> tuple[Store, str]:
         """Another store, and how paths in it begin."""
@@ -161,6 +181,11 @@ class DataStore:
 def _parsed(path: str) -> Url | None:
     match = _URL.fullmatch(path)
     return None if match is None else (match.group(1).lower(), match.group(2) or "", match.group(3))
+
+
+def _directory(root: str) -> Url:
+    """A root as `_parsed` gives URLs below it; roots are plain URLs."""
+    return _parsed(root + "/") or ("", "", root)
 
 
 def _lies_below(url: Url, root: Url) -> bool:
@@ -189,5 +214,8 @@ def _opened_beside(home: Store, url: str, options: Mapping[str, str]) -> tuple[S
     return open_beside(home, url, options, Env())
 
 
-def _again(home: Store, root: str, options: Mapping[str, str], roots: Callable[[], Iterable[str]]) -> DataStore:
-    return DataStore(home, root, options, roots=roots)
+def _again(
+    home: Store, root: str, options: Mapping[str, str], roots: Callable[[], Iterable[str]],
+    kept: Callable[[], Iterable[str]] = tuple,
+) -> DataStore:  # fmt: skip
+    return DataStore(home, root, options, roots=roots, kept=kept)

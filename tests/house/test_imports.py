@@ -21,7 +21,7 @@ ELSEWHERE = {
     "pyarrow.orc", "pyspark", "requests", "rich", "s3fs",
 }  # fmt: skip
 RARE = {
-    "paimon_py.cli", "paimon_py.doctor.checks", "paimon_py.doctor.gather", "paimon_py.metadata.level_files",
+    "paimon_py.imports.verb", "paimon_py.queries.query", "paimon_py.cli", "paimon_py.doctor.checks", "paimon_py.doctor.gather", "paimon_py.metadata.level_files",
     "paimon_py.codec.file_index.answer", "paimon_py.codec.manifest.copy", "paimon_py.commit.compact_manifests",
     "paimon_py.compaction.compact", "paimon_py.compaction.index_rewrite", "paimon_py.compaction.run",
     "paimon_py.expr.sql", "paimon_py.files.cast_rules", "paimon_py.formats.avro", "paimon_py.formats.orc",

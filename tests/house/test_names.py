@@ -55,7 +55,10 @@ class _Later(dict):
     """Stands for packages that readers may not have, and for classes that load when they are first needed."""
 
     def __missing__(self, name):
-        ours = ("Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion")
+        ours = (
+            "Writer", "Stream", "SystemTable", "MadeTable", "Dataset", "IcebergState", "PublishedVersion", "SqlQuery",
+            "ImportResult", "Exported",
+        )  # fmt: skip
         if name not in ("duckdb", "pandas", "polars", *ours):
             raise KeyError(name)
         return object if name in ours else __import__(name)

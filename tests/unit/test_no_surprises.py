@@ -256,6 +256,7 @@ AFTER_A_DROP = {
     "expire_tags": lambda t, _: t.expire_tags(),
     "fast_forward": lambda t, _: t.fast_forward("b"),
     "filter_committed": lambda t, _: t.filter_committed("me", [1]),
+    "export": lambda t, _: t.export(f"memory://exported-{uuid.uuid4()}/out"),
     "head": lambda t, _: t.head(),
     "iceberg": lambda t, _: t.iceberg(),
     "levels": lambda t, _: t.levels(),

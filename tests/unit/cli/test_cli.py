@@ -94,6 +94,28 @@ def test_a_table_is_found_by_its_path_and_by_its_name(run, warehouse, place):
     assert dict(zip(header, values))["primary_key"] == '["p", "k"]'
 
 
+def test_queries_are_answered(run, warehouse):
+    query = "SELECT p, count(*) AS n FROM t WHERE k < 9 GROUP BY p ORDER BY p"
+    assert as_json(run, "sql", warehouse, query, "-d", "d", "--set", "threads=1") == [{"p": 1, "n": 3}, {"p": 2, "n": 1}]
+    assert good(run, "sql", warehouse, "SELECT k FROM d.t VERSION AS OF 1 WHERE v = 'b'", "--format", "csv") == "k\n2\n"
+    assert "NULL" in good(run, "sql", warehouse, "SELECT * FROM d.t")
+    for wrong, text in (("SELECT * FROM d.x", "no table 'd.x'"), ("DROP TABLE d.t", "DROP is refused"), ("SELECT nope FROM d.t", "nope")):
+        code, out, err = run("sql", warehouse, wrong)
+        assert (code, out) == (1, "") and text in err
+
+
+def test_files_are_imported(run, warehouse, tmp_path):
+    (tmp_path / "lake" / "day=2024-01-01").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "lake" / "day=2024-01-01" / "a.parquet")
+    arguments = ("import", warehouse, "d.new", tmp_path / "lake", "--partition-by", "day=DATE")
+    shown = as_json(run, *arguments, "--dry-run")
+    assert (shown["files"], shown["rows"], shown["snapshot_id"], shown["columns"]) == (1, 2, None, {"id": "BIGINT", "day": "DATE"})
+    assert as_json(run, *arguments)["snapshot_id"] == 1
+    assert as_json(run, "head", "d.new", "-w", warehouse)[0] == {"id": 1, "day": "2024-01-01"}
+    code, out, err = run("import", warehouse, "d.t", tmp_path / "lake")
+    assert (code, out) == (1, "") and "partitioned by" in err
+
+
 def test_columns_snapshots_partitions_and_levels_are_listed(run, place):
     assert [(one["name"], one["type"], one["key"]) for one in as_json(run, "schema", place)] == [
         ("p", "INT NOT NULL", "primary, partition"), ("k", "BIGINT NOT NULL", "primary"), ("v", "STRING", None),

@@ -1,0 +1,44 @@
+"""The command that imports files of other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from paimon_py import Catalog
+from paimon_py.cli.output import show_record, takes_format
+from paimon_py.cli.talk import progress
+from paimon_py.cli.values import setting, takes_place
+from paimon_py.spec.type_text import sql_type
+
+
+@click.command("import")
+@click.argument("warehouse")
+@click.argument("table", metavar="DB.TABLE")
+@click.argument("source")
+@click.option("--kind", type=click.Choice(["parquet", "orc", "avro"]), help="What the files are; else their names say.")
+@click.option("--partition-by", multiple=True, type=setting, metavar="KEY=TYPE", help="Type of a partition key.")
+@click.option("--copy", is_flag=True, help="Write the rows anew; else the files stay where they are.")
+@click.option("--dry-run", is_flag=True, help="Say what would be imported, and what does not fit.")
+@takes_format
+@takes_place
+def import_files(  # noqa: PLR0913
+    warehouse: str, table: str, source: str, kind: str | None, partition_by: tuple[tuple[str, str], ...], copy: bool,
+    dry_run: bool, options: Mapping[str, str], form: str,
+) -> None:  # fmt: skip
+    """Bring the Parquet, ORC and Avro files of a directory into a table, each once; the directory stays as it is."""
+    catalog = Catalog.open(warehouse, options, create=False)
+    with progress("importing") as report:
+        done = catalog.import_files(
+            table, source, format=kind, partition_by=dict(partition_by) or None, copy=copy, dry_run=dry_run,
+            progress=report,
+        )  # fmt: skip
+    record = {
+        "table": done.table, "is_new": done.is_new, "by_reference": done.by_reference, "files": done.files,
+        "rows": done.rows, "size_bytes": done.size_bytes, "partitions": done.partitions,
+        "known_files": done.known_files, "snapshot_id": done.snapshot_id,
+        "columns": {field.name: sql_type(field.type) for field in done.columns},
+        "misfits": {each.path: each.reason for each in done.misfits},
+    }  # fmt: skip
+    show_record(record, form)

@@ -1,0 +1,34 @@
+"""The command that answers SQL over the tables of a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from paimon_py import Catalog
+from paimon_py.cli.output import show_rows, takes_format
+from paimon_py.cli.values import setting, takes_place
+
+
+@click.command()
+@click.argument("warehouse")
+@click.argument("query", metavar="SELECT…")
+@click.option("--database", "-d", help="Where tables without a database are.")
+@click.option(
+    "--set", "settings", multiple=True, type=setting, metavar="NAME=VALUE",
+    help="Setting of DuckDB, such as memory_limit=1GB; may be repeated.",
+)  # fmt: skip
+@takes_format
+@takes_place
+def sql(
+    warehouse: str, query: str, database: str | None, settings: tuple[tuple[str, str], ...],
+    options: Mapping[str, str], form: str,
+) -> None:  # fmt: skip
+    """Answer a query over the tables of a warehouse, by DuckDB. It reads and does nothing else.
+
+    Tables are db.t, db."t$files" and db.t FOR VERSION AS OF 3.
+    """
+    catalog = Catalog.open(warehouse, options, create=False)
+    found = catalog.sql(query, database=database, settings=dict(settings))
+    show_rows(found.schema, found.to_reader(), form)

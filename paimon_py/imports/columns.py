@@ -1,0 +1,158 @@
+"""The columns of a table that files are brought into, and which files do not fit. Pure but for casts of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import to_arrow_type
+from paimon_py.codec.binary_row import encode
+from paimon_py.errors import SchemaError, UsageError
+from paimon_py.imports.result import UnfitFile
+from paimon_py.imports.source_files import SourceFile
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.type_text import parse_type, sql_type, with_nullability
+from paimon_py.spec.types import STRING, DataType, Field
+
+PartitionBy = Sequence[str] | Mapping[str, object] | None
+"""Names of partition keys, perhaps with their types; None takes what the names of directories say."""
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The columns of files, and the partition keys with their types.
+
+    Attributes:
+        fields: columns that lie in files.
+        keys: partition keys, whose values are in the names of directories.
+    """
+
+    fields: tuple[Field, ...]
+    keys: tuple[Field, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """All columns of a new table: those of the files, then the keys."""
+        return self.fields + self.keys
+
+
+def layout_of(files: Sequence[SourceFile], by: PartitionBy, required: Container[str] = ()) -> Layout:
+    """The columns of a new table: each that a file has, in the type of the first such file.
+
+    All may be NULL but for those that are `required`, its primary key.
+
+    Raises: UsageError for partition keys that the directories do not have.
+    """
+    columns: dict[str, Field] = {}
+    for file in files:
+        for field in file.fields:
+            columns.setdefault(field.name, field)
+    given = _given_keys(by)
+    found = _keys_of(files)
+    if given is not None and tuple(given) != found:
+        raise UsageError(f"partition_by names {list(given)}, and the directories say {list(found)}")
+    kinds: Mapping[str, DataType] = given or {}
+    for key in found:
+        columns.pop(key, None)
+    named = [*columns.values(), *(Field(id=0, name=key, type=kinds.get(key, STRING)) for key in found)]
+    numbered = tuple(
+        Field(id=at, name=field.name, type=with_nullability(field.type, field.name not in required))
+        for at, field in enumerate(named)
+    )
+    return Layout(numbered[: len(columns)], numbered[len(columns) :])
+
+
+def layout_in(schema: TableSchema, files: Sequence[SourceFile], by: PartitionBy) -> Layout:
+    """The columns of a table that is there.
+
+    Raises: UsageError if its partition keys are others than those of the directories.
+    """
+    given, found = _given_keys(by), _keys_of(files)
+    wanted = tuple(schema.partition_keys)
+    for who, keys in (("partition_by says", wanted if given is None else tuple(given)), ("the directories say", found)):
+        if keys != wanted:
+            raise UsageError(f"the table is partitioned by {list(wanted)}, and {who} {list(keys)}")
+    fields = tuple(field for field in schema.fields if field.name not in wanted)
+    return Layout(fields, tuple(schema.partition_fields))
+
+
+def _given_keys(by: PartitionBy) -> dict[str, DataType] | None:
+    if by is None:
+        return None
+    if isinstance(by, Mapping):
+        return {name: parse_type(kind) for name, kind in by.items()}  # type: ignore[arg-type]
+    if isinstance(by, str) or not all(isinstance(name, str) for name in by):
+        raise UsageError(f"partition_by is a list of names, or maps names to types, not {by!r}")
+    return dict.fromkeys(by, STRING)
+
+
+def _keys_of(files: Sequence[SourceFile]) -> tuple[str, ...]:
+    kinds = {tuple(key for key, _ in file.partition) for file in files}
+    if len(kinds) > 1:
+        shown = " and ".join(str(list(keys)) for keys in sorted(kinds)[:2])
+        raise UsageError(f"directories say different partition keys: {shown}; bring them one after the other")
+    return next(iter(kinds), ())
+
+
+def misfits_of(files: Iterable[SourceFile], layout: Layout, *, by_reference: bool) -> list[UnfitFile]:
+    """Files that cannot be brought, each with its first reason."""
+    found = ((file, _misfit(file, layout, by_reference=by_reference)) for file in files)
+    return [UnfitFile(file.path, reason) for file, reason in found if reason is not None]
+
+
+def _misfit(file: SourceFile, layout: Layout, *, by_reference: bool) -> str | None:
+    keys = {field.name for field in layout.keys}
+    types = {field.name: field.type for field in layout.fields}
+    for field in file.fields:
+        if field.name in keys and file.holds_keys:
+            continue
+        if field.name in keys:
+            return f"column {field.name!r} is in the file and in the names of directories"
+        if field.name not in types:
+            return f"column {field.name!r} is not in the table"
+        if by_reference and not _same(field.type, types[field.name]):
+            there, here = sql_type(field.type), sql_type(types[field.name])
+            return f"column {field.name!r} is {there} in the file and {here} in the table"
+    may_be_null = {field.name: field.type.nullable and by_reference for field in file.fields}
+    for field in layout.fields:
+        if not field.type.nullable and may_be_null.get(field.name, True):
+            return f"column {field.name!r} is NOT NULL in the table, and nothing says so of the file"
+        if field.type.nullable and by_reference and field.name in file.strict:
+            return f"column {field.name!r} is NOT NULL in the file, and not in the table"
+    try:
+        partition_of(file, layout)
+    except SchemaError as error:
+        return str(error)
+    return file.only_copied if by_reference else None
+
+
+def _same(one: DataType, other: DataType) -> bool:
+    plain = [sql_type(with_nullability(kind, True)).replace(" NOT NULL", "") for kind in (one, other)]
+    return plain[0] == plain[1]
+
+
+def partition_values(file: SourceFile, layout: Layout) -> list[pa.Array]:
+    """The values of the partition keys, one slot each.
+
+    Raises: SchemaError for a text that its key cannot hold.
+    """
+    found = []
+    for field, (_, text) in zip(layout.keys, file.partition, strict=True):
+        kind = to_arrow_type(field.type)
+        if text is None and not field.type.nullable:
+            message = f"partition key {field.name!r} is NOT NULL, and the directory says NULL"
+            raise SchemaError(message, fields=(field.name,))
+        try:
+            found.append(pa.array([text], pa.string()).cast(kind))
+        except pa.ArrowException as error:
+            message = f"partition key {field.name!r}: {text!r} is no {sql_type(field.type)}"
+            raise SchemaError(message, fields=(field.name,)) from error
+    return found
+
+
+def partition_of(file: SourceFile, layout: Layout) -> bytes:
+    """The partition of a file, as a serialized BinaryRow. Raises: as `partition_values`"""
+    values = partition_values(file, layout)
+    serialized: bytes = encode(values, [field.type for field in layout.keys])[0].as_py()
+    return serialized

@@ -1,0 +1,251 @@
+"""A snapshot of a Delta or Iceberg table brought into a table: its files where they lie, or its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.arrow_types import from_arrow_schema
+from paimon_py.commit.commit import commit
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.env import Env
+from paimon_py.errors import PaimonError, UnsupportedError, UsageError
+from paimon_py.imports.columns import Layout, misfits_of
+from paimon_py.imports.ledger import Ledger, Settled
+from paimon_py.imports.result import ImportResult, UnfitFile
+from paimon_py.imports.source_files import Partition, SourceFile, looked_at, place_of, url_of
+from paimon_py.imports.verb import TablesOfCatalog, brought, check_source, check_table, find_table
+from paimon_py.maintain.after_commit import cared_for
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.type_text import with_nullability
+from paimon_py.spec.types import Field
+from paimon_py.storage.open import open_store
+from paimon_py.table import Table
+from paimon_py.table_writing import writer
+from paimon_py.tally import Progress
+from paimon_py.write.loaded_files import LoadedFile
+
+
+class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A data file of a table of another format.
+
+    Attributes:
+        url: where it lies.
+        size_bytes: how large it is.
+        partition: values of the partition keys, as texts.
+        only_copied: why its rows have to be written anew; None if the file may be fit.
+    """
+
+    url: str
+    size_bytes: int
+    partition: Partition = ()
+    only_copied: str | None = None
+
+
+class ForeignTable(msgspec.Struct, frozen=True, kw_only=True):
+    """One snapshot of a table of another format.
+
+    Attributes:
+        format: Delta or Iceberg.
+        url: the directory of the table.
+        version: which snapshot.
+        columns: names and types.
+        ids: the ids that its files must give the columns, where the format has such.
+        partition_keys: columns whose values the table keeps for each file.
+        files: those that hold rows.
+        rows: all rows of the snapshot, as a stream; rows that were deleted are none of them.
+        row_count: how many these are, None if nobody knows.
+        only_copied: why its rows have to be written anew; None if its files may be fit.
+    """
+
+    format: str
+    url: str
+    version: str
+    columns: pa.Schema
+    ids: Mapping[str, int] | None = None
+    partition_keys: tuple[str, ...] = ()
+    files: tuple[ForeignFile, ...]
+    rows: Callable[[], pa.RecordBatchReader]
+    row_count: int | None = None
+    only_copied: str | None = None
+
+    @property
+    def source(self) -> str:
+        """What the ledger calls the table."""
+        return f"{self.format} {self.url} "
+
+
+class ForeignRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """How a table is imported; see `Catalog.import_delta`.
+
+    Attributes:
+        copy: True: rows are written anew; False: never; None: where files cannot stay where they are.
+        dry_run: nothing is done.
+        primary_key, table_options: of a new table.
+        options: of the store of the source.
+    """
+
+    copy: bool | None = None
+    dry_run: bool = False
+    primary_key: tuple[str, ...] = ()
+    table_options: Mapping[str, str] = {}
+    options: Mapping[str, str] = {}
+
+
+def import_table(
+    catalog: TablesOfCatalog, name: str, foreign: ForeignTable, asked: ForeignRequest, env: Env,
+    progress: Progress | None,
+) -> ImportResult:  # fmt: skip
+    """Bring a snapshot into a table, which is made if it is not there. See `Catalog.import_delta`."""
+    table = find_table(catalog, name)
+    fields = tuple(table._newest.fields) if table is not None else _fields(foreign, asked.primary_key)
+    keys = foreign.partition_keys if table is None else tuple(table._newest.partition_keys)
+    layout = Layout(
+        tuple(field for field in fields if field.name not in keys), tuple(_field(fields, key) for key in keys)
+    )
+    settled = Settled() if table is None else Ledger(table._root, table._newest).settle()
+    before = settled.urls
+    new, is_known = _new_files(foreign, before)
+    files: list[SourceFile] = []
+    reason: str | None = "copy=True"
+    if not asked.copy:
+        files, reason = _as_references(catalog, foreign, new, layout, asked, env, table)
+    by_reference = reason is None
+    if asked.copy is False and reason is not None:
+        message = f"{foreign.format} table {foreign.url} cannot be referenced: {reason}"
+        raise UnsupportedError(message, feature="copy=False")
+    if before and not is_known and not by_reference:
+        raise UsageError(
+            f"{name} holds an earlier version of {foreign.url}, and this one has to be written anew: import it into"
+            " another table"
+        )
+    found = ImportResult(
+        table=name, is_new=table is None, dry_run=asked.dry_run, by_reference=by_reference,
+        files=0 if is_known else len(new), rows=0 if is_known else _count(files, foreign, by_reference),
+        size_bytes=0 if is_known else sum(file.size_bytes for file in new),
+        partitions=len({file.partition for file in new}),
+        known_files=len(foreign.files) - len(new), columns=fields, partition_keys=keys,
+        copied_because=None if by_reference or asked.copy else reason,
+    )  # fmt: skip
+    if asked.dry_run or is_known:
+        return found
+    if table is None:
+        table = catalog.create_table(
+            name, Schema(fields), primary_key=asked.primary_key, partition_by=keys, options=asked.table_options,
+            exist_ok=True,
+        )  # fmt: skip
+    if by_reference:
+        done = brought(table, files, layout, (foreign.url, settled), progress, version=_version(foreign))
+    else:
+        done = _copied(table, foreign, settled)
+    return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
+
+
+def _fields(foreign: ForeignTable, required: Sequence[str]) -> tuple[Field, ...]:
+    """The columns of a new table; NOT NULL of the source counts where its files say it, too."""
+    says_null = foreign.ids is not None
+    columns = Schema(from_arrow_schema(foreign.columns)).fields
+    return tuple(
+        msgspec.structs.replace(field, type=with_nullability(
+            field.type, field.name not in required and (field.type.nullable or not says_null)
+        ))
+        for field in columns
+    )
+
+
+def _field(fields: Sequence[Field], name: str) -> Field:
+    found = next((field for field in fields if field.name == name), None)
+    if found is None:
+        raise UsageError(f"partition key {name!r} is no column of the source")
+    return found
+
+
+def _count(files: Sequence[SourceFile], foreign: ForeignTable, by_reference: bool) -> int:
+    return sum(file.row_count for file in files) if by_reference else foreign.row_count or 0
+
+
+def _version(foreign: ForeignTable) -> str:
+    return f"{foreign.source}{foreign.version}"
+
+
+def _new_files(foreign: ForeignTable, before: Set[str]) -> tuple[list[ForeignFile], bool]:
+    """Files that no earlier import brought, and whether this very version was brought.
+
+    Raises: UsageError if the source no longer has files that were brought, whose rows it holds otherwise now.
+    """
+    if _version(foreign) in before:
+        return [], True
+    earlier = {each for each in before if each.startswith(foreign.source)}
+    if not earlier:
+        return list(foreign.files), False
+    here = {file.url for file in foreign.files}
+    gone = [url for url in before if url.startswith(foreign.url) and url not in here]
+    if gone:
+        raise UsageError(
+            f"{foreign.url} has rewritten files that were imported before, such as {gone[0]}: import this version into"
+            " another table"
+        )
+    return [file for file in foreign.files if file.url not in before], False
+
+
+def _as_references(
+    catalog: TablesOfCatalog, foreign: ForeignTable, files: Sequence[ForeignFile], layout: Layout,
+    asked: ForeignRequest, env: Env, table: Table | None,
+) -> tuple[list[SourceFile], str | None]:  # fmt: skip
+    """The files as files of the table, or why that cannot be."""
+    reason = foreign.only_copied or ("the table gets a primary key" if asked.primary_key else None)
+    reason = reason or next((file.only_copied for file in foreign.files if file.only_copied is not None), None)
+    if reason is not None:
+        return [], reason
+    try:
+        check_source(foreign.url, place_of(foreign.url, asked.options)[1], catalog.warehouse, table)
+        if table is not None:
+            check_table(table._newest)
+    except UsageError as error:
+        return [], str(error)
+    found: list[SourceFile] = []
+    for each in env.io.map(lambda file: _looked(file, foreign, asked.options), files):
+        if isinstance(each, UnfitFile):
+            return [], f"{each.path}: {each.reason}"
+        found.append(each)
+    misfits = misfits_of(found, layout, by_reference=True)
+    return ([], f"{misfits[0].path}: {misfits[0].reason}") if misfits else (found, None)
+
+
+def _looked(file: ForeignFile, foreign: ForeignTable, options: Mapping[str, str]) -> SourceFile | UnfitFile:
+    if not file.url.startswith(f"{foreign.url}/"):
+        return UnfitFile(file.url, f"it lies outside of {foreign.url}")
+    store, place = open_store(file.url, options)
+    found = looked_at(LoadedFile(place, store, file.size_bytes), None, file.partition)
+    if isinstance(found, UnfitFile):
+        return found
+    wrong = [
+        field.name for field in found.fields if foreign.ids is not None and foreign.ids.get(field.name) != field.id
+    ]
+    if wrong:
+        return UnfitFile(file.url, f"column {wrong[0]!r} has another id in the file: it was renamed or added again")
+    return msgspec.structs.replace(found, url=url_of(place), holds_keys=True)
+
+
+def _copied(table: Table, foreign: ForeignTable, settled: Settled) -> CommitResult:
+    """Write all rows of the snapshot, as one commit."""
+    root, schema = table._root, table._newest
+    ledger = Ledger(root, schema)
+    begun = ledger.begin(settled, foreign.url, (*(file.url for file in foreign.files), _version(foreign)))
+    request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
+    with writer(root, schema, overwrite=False) as session:
+        session.write_arrow(foreign.rows())
+        changes = session.changes(is_new=True)
+        with uncommitted(lambda: session.discard(changes)):
+            done = cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
+    ledger.mark(begun)
+    return done
+
+
+def foreign_failure(form: str, error: Exception) -> PaimonError:
+    """An error of a package that reads tables of another format, as one of ours."""
+    return UsageError(f"{form} table cannot be read: {type(error).__name__}: {error}")

@@ -1,0 +1,126 @@
+"""Which files imports brought into a table: a small file for each import, in the directory `import` of the table.
+
+A file is written before the commit, under the number of the commit, and marked after it. So a later import knows after
+every crash whether the files of an earlier one are in the table, also if these were compacted or overwritten there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from paimon_py.commit.commit import committed_before
+from paimon_py.commit.conflicts import Conflict
+from paimon_py.commit.state import State
+from paimon_py.doors import decoding_metadata
+from paimon_py.errors import CommitConflictError
+from paimon_py.metadata.history import Lost
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.commit_label import CommitLabel
+from paimon_py.spec.layout import join
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.snapshot import Base
+
+DIRECTORY = "import"
+USER = "paimon-py import"
+
+
+class Import(msgspec.Struct, frozen=True, kw_only=True):
+    """One import.
+
+    Attributes:
+        number: of its commit, among those of `USER`.
+        source: the directory.
+        files: URLs of the files.
+        done: whether the commit is known to have happened.
+    """
+
+    number: int
+    source: str
+    files: tuple[str, ...]
+    done: bool = False
+
+    @property
+    def label(self) -> CommitLabel:
+        """Who commits, under which number."""
+        return CommitLabel(USER, self.number)
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What a table knows of its imports when the next one begins.
+
+    Attributes:
+        urls: of all files that were brought.
+        number: of the next import.
+        base: a state of the table; an import that was committed after it may be none of these.
+    """
+
+    urls: frozenset[str] = frozenset()
+    number: int = 1
+    base: Base = Base.of(None)
+
+    def require_alone(self, state: State) -> Conflict | None:
+        """A conflict if another import was committed since, or nobody can say. Cost: a get for each snapshot since."""
+        history = state.chronicle.after(self.base, state.latest)
+        if isinstance(history, Lost) or any(snapshot.commit_user == USER for snapshot in history.snapshots):
+            return Conflict("another import into the table was committed meanwhile; call again, it brings what is left")
+        return None
+
+
+class Ledger:
+    """The imports of a table."""
+
+    def __init__(self, root: TableRoot, schema: TableSchema) -> None:
+        self._root, self._schema = root, schema
+        self._directory = join(root.path, DIRECTORY)
+
+    def imports(self) -> list[Import]:
+        """All imports, in their order. Cost: a list, and a get each."""
+        names = [status.name for status in self._root.store.list(self._directory) if not status.is_directory]
+        numbers = sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdecimal())
+        return [self._read(number) for number in numbers]
+
+    def settle(self) -> Settled:
+        """What was brought before. Imports that were interrupted are marked where their commit is in the table, and
+        else forgotten.
+
+        Cost: a list, and a get for each import.
+        """
+        base = Base.of(self._root.latest())
+        found: set[str] = set()
+        last = 0
+        for each in self.imports():
+            last = each.number
+            if each.done or committed_before(self._root, self._schema, each.label) is not None:
+                found.update(each.files)
+                if not each.done:
+                    self.mark(each)
+            else:
+                self._root.store.delete(self._path(each.number))
+        return Settled(urls=frozenset(found), number=last + 1, base=base)
+
+    def begin(self, settled: Settled, source: str, files: Iterable[str]) -> Import:
+        """Write down what will be committed.
+
+        Raises: CommitConflictError if another import began meanwhile.
+        """
+        made = Import(number=settled.number, source=source, files=tuple(files))
+        if not self._root.store.put_new(self._path(made.number), msgspec.json.encode(made), within=self._root.path):
+            raise CommitConflictError(
+                f"another import into {self._root.path} is at work; call again when it has ended", path=self._root.path
+            )
+        return made
+
+    def mark(self, made: Import) -> None:
+        """Note that an import was committed."""
+        data = msgspec.json.encode(msgspec.structs.replace(made, done=True))
+        self._root.store.put(self._path(made.number), data, within=self._root.path)
+
+    def _read(self, number: int) -> Import:
+        path = self._path(number)
+        with decoding_metadata(path):
+            return msgspec.json.decode(self._root.store.get(path), type=Import)
+
+    def _path(self, number: int) -> str:
+        return join(self._directory, f"{number}.json")

@@ -1,0 +1,249 @@
+"""Parquet, ORC and Avro files in a directory: where they lie, how many rows they have, of which columns.
+
+Directories may be named `key=value`, as Hive names partitions. Values are unquoted, `__HIVE_DEFAULT_PARTITION__` is
+NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_py.codec.arrow_types import from_arrow_type
+from paimon_py.env import Env
+from paimon_py.errors import CorruptionError, SchemaError, UnsupportedError, UsageError
+from paimon_py.formats.base import ReadSettings, decoding
+from paimon_py.formats.registry import format_of
+from paimon_py.imports.result import UnfitFile
+from paimon_py.spec.type_text import with_nullability
+from paimon_py.spec.types import MAX_LENGTH, Atomic, DataType, Field, Root
+from paimon_py.storage.open import open_store
+from paimon_py.storage.store import Store
+from paimon_py.write.loaded_files import LoadedFile, find_files
+
+FORMATS = ("parquet", "orc", "avro")
+_NULL_NAMES = frozenset({"__HIVE_DEFAULT_PARTITION__", "__DEFAULT_PARTITION__"})
+_MAGIC = frozenset("*?[")
+_BATCH_ROWS = 65_536
+_AVRO = {
+    "boolean": Root.BOOLEAN, "int": Root.INT, "long": Root.BIGINT, "float": Root.FLOAT, "double": Root.DOUBLE,
+    "string": Root.VARCHAR, "bytes": Root.VARBINARY,
+}  # fmt: skip
+
+
+Partition = tuple[tuple[str, str | None], ...]
+"""Keys and texts of their values, None for NULL."""
+
+
+class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that may be brought.
+
+    Attributes:
+        path, store: where it lies.
+        url: the same, as metadata of a table name it.
+        format: what it is.
+        size_bytes, row_count: how large it is.
+        fields: its columns, in the types that Paimon has for them.
+        partition: keys and texts that its directories say, None for NULL.
+        only_copied: why it cannot stay where it is; None if it can.
+        holds_keys: whether it may hold the partition keys, too, with the same values.
+        strict: columns that have no NULL and say so in a way that a table has to say, too.
+    """
+
+    path: str
+    store: Store
+    url: str
+    format: str
+    size_bytes: int
+    row_count: int
+    fields: tuple[Field, ...]
+    partition: Partition
+    only_copied: str | None = None
+    holds_keys: bool = False
+    strict: tuple[str, ...] = ()
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows in some of the columns of the file.
+
+        Raises: CorruptionError for a damaged file.
+        """
+        fields = [field for field in self.fields if field.name in names]
+        settings = ReadSettings(row_count=self.row_count, schema_names=tuple(field.name for field in self.fields))
+        source = self.store.open_read(self.path)
+        try:
+            opened = format_of(self.format).open(source, self.path, fields, self.size_bytes, settings)
+        except BaseException:
+            source.close()
+            raise
+        try:
+            for _, batch in opened.positioned_batches([field.name for field in fields], batch_rows=_BATCH_ROWS):
+                yield batch
+        finally:
+            opened.close()
+
+
+def url_of(path: str) -> str:
+    """A path of a store as metadata of tables name it: a URL, `file:` before the path of a local file."""
+    return path if "://" in path else f"file:{path}"
+
+
+def find_sources(
+    source: str, form: str | None, options: Mapping[str, str], env: Env
+) -> tuple[list[SourceFile], list[UnfitFile]]:
+    """The files in a directory, with what their footers say; and those that cannot be read.
+
+    Cost: a list for each directory, and a footer of each file, several at a time; Avro files are read as a whole.
+    """
+    root = place_of(source, options)[1]
+    files = find_files(source, options)
+    found: list[SourceFile] = []
+    wrong: list[UnfitFile] = []
+    for each in env.io.map(lambda file: looked_at(file, form, parts_of(file.path, root)), files):
+        (found if isinstance(each, SourceFile) else wrong).append(each)  # type: ignore[arg-type]
+    return found, wrong
+
+
+def place_of(source: str, options: Mapping[str, str]) -> tuple[Store, str]:
+    """The store of a directory, and its path there.
+
+    Raises: UsageError for a pattern.
+    """
+    if _MAGIC & {*source}:
+        raise UsageError(f"import_files takes a directory or a file, and no pattern such as {source!r}")
+    store, place = open_store(source, options)
+    return store, place.rstrip("/")
+
+
+def parts_of(path: str, root: str) -> Partition:
+    """What the names of the directories between a root and a file say."""
+    return tuple(_part(text) for text in path.removeprefix(root).split("/")[1:-1] if "=" in text)
+
+
+def looked_at(file: LoadedFile, form: str | None, partition: Partition) -> SourceFile | UnfitFile:
+    """What the footer of a file says. Cost: a footer; Avro files are read as a whole."""
+    name = form or file.path.rpartition(".")[2].lower()
+    if name not in FORMATS:
+        return UnfitFile(file.path, "its name does not say what it is: give format=, 'parquet', 'orc' or 'avro'")
+    try:
+        with file.store.open_read(file.path) as source, decoding(file.path):
+            row_count, fields, only_copied = _READERS[name](source)
+            strict = _strict(source) if name == "parquet" else ()
+    except (SchemaError, CorruptionError, UnsupportedError) as error:
+        return UnfitFile(file.path, str(error))
+    return SourceFile(
+        path=file.path, store=file.store, url=url_of(file.path), format=name, size_bytes=file.size_bytes,
+        row_count=row_count, fields=tuple(fields), partition=partition, only_copied=only_copied, strict=strict,
+    )  # fmt: skip
+
+
+def _part(text: str) -> tuple[str, str | None]:
+    key, _, value = text.partition("=")
+    return unquote(key), None if value in _NULL_NAMES else unquote(value)
+
+
+Content = tuple[int, list[Field], str | None]
+"""Rows, columns, and why a file can only be copied."""
+
+
+def _parquet(source: BinaryIO) -> Content:
+    found = pq.ParquetFile(source)
+    metadata = found.metadata
+    only = None
+    for at in range(len(found.schema)):
+        column = found.schema.column(at)
+        if column.physical_type == "INT64" and "nanoseconds" in str(column.logical_type).lower():
+            only = f"column {column.path!r} holds nanoseconds as INT64, which Java does not read"
+    return metadata.num_rows, _fields(found.schema_arrow), only
+
+
+def _strict(source: BinaryIO) -> tuple[str, ...]:
+    """Columns without levels in files with ids of columns and no schema of Arrow, as Iceberg's Java writes them.
+
+    A nullable column of a table that lies so is damage in files of Paimon (`formats/parquet.py`).
+    """
+    source.seek(0)
+    found = pq.ParquetFile(source)
+    if b"ARROW:schema" in (found.metadata.metadata or {}):
+        return ()
+    return tuple(part.name for part in found.schema_arrow if not part.nullable and _field_id(part) >= 0)
+
+
+def _orc(source: BinaryIO) -> Content:
+    import pyarrow.orc
+
+    found = pyarrow.orc.ORCFile(source)
+    fields = _fields(found.schema)
+    local = [field.name for field in fields if isinstance(field.type, Atomic) and field.type.root is Root.TIMESTAMP_LTZ]
+    only = f"column {local[0]!r} holds instants, which Paimon keeps otherwise in ORC" if local else None
+    return found.nrows, fields, only
+
+
+def _avro(source: BinaryIO) -> Content:
+    from paimon_py.codec.avro import fastavro
+
+    blocks = fastavro().block_reader(source)
+    schema: Any = blocks.writer_schema
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise SchemaError("it holds no records")
+    fields = [Field(id=at, name=part["name"], type=_avro_type(part)) for at, part in enumerate(schema["fields"])]
+    late = [part["name"] for part in schema["fields"] if isinstance(part["type"], list) and part["type"][0] != "null"]
+    only = f"column {late[0]!r} is a union that does not begin with null, which Java does not read" if late else None
+    return sum(block.num_records for block in blocks), fields, only
+
+
+def _avro_type(part: Mapping[str, Any]) -> DataType:
+    kind: Any = part["type"]
+    branches = [each for each in kind if each != "null"] if isinstance(kind, list) else [kind]
+    inner = branches[0] if len(branches) == 1 else None
+    plain = inner.get("type") if isinstance(inner, dict) else inner
+    logical = inner.get("logicalType") if isinstance(inner, dict) else None
+    if logical == "date" and plain == "int":
+        return Atomic(Root.DATE)
+    if logical in ("timestamp-millis", "timestamp-micros") and plain == "long":
+        return Atomic(Root.TIMESTAMP_LTZ, precision=3 if logical == "timestamp-millis" else 6)
+    if logical == "decimal" and plain == "bytes" and isinstance(inner, dict):
+        return Atomic(Root.DECIMAL, precision=inner["precision"], scale=inner.get("scale", 0))
+    if logical is not None or not isinstance(plain, str) or plain not in _AVRO:
+        raise SchemaError(f"column {part['name']!r} is {kind!r}, which import_files does not know in Avro")
+    root = _AVRO[plain]
+    return Atomic(root, length=MAX_LENGTH) if root in (Root.VARCHAR, Root.VARBINARY) else Atomic(root)
+
+
+_READERS = {"parquet": _parquet, "orc": _orc, "avro": _avro}
+
+
+def _fields(schema: pa.Schema) -> list[Field]:
+    """Raises: SchemaError for a type that Paimon lacks."""
+    try:
+        return [
+            Field(id=_field_id(part), name=part.name, type=with_nullability(from_arrow_type(part.type), part.nullable))
+            for part in schema
+        ]
+    except SchemaError as error:
+        wrong = next(part for part in schema if not _is_known(part.type))
+        raise SchemaError(f"column {wrong.name!r}: {error}", fields=(wrong.name,)) from error
+
+
+def _field_id(part: pa.Field) -> int:
+    """The id that Iceberg gives a column, -1 where the file has none."""
+    return int((part.metadata or {}).get(b"PARQUET:field_id", b"-1"))
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    try:
+        from_arrow_type(kind)
+    except SchemaError:
+        return False
+    return True
+
+
+def check_format(form: object) -> str | None:
+    """Raises: UsageError for anything but a format whose files can be brought, or None."""
+    if form is not None and form not in FORMATS:
+        raise UsageError(f"format is one of {', '.join(map(repr, FORMATS))}, not {form!r}")
+    return form

@@ -1,0 +1,306 @@
+"""Bring the files of a directory into a table, by reference or as copies, each once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+
+from paimon_py.codec.columns import combine
+from paimon_py.commit.changes import BucketChanges, Changes, Edit
+from paimon_py.commit.commit import commit
+from paimon_py.commit.request import CommitRequest
+from paimon_py.commit.result import CommitResult
+from paimon_py.commit.uncommitted import uncommitted
+from paimon_py.doors import NameList
+from paimon_py.env import Env
+from paimon_py.errors import SchemaError, TableNotFoundError, UnsupportedError, UsageError
+from paimon_py.files.stats import StatsMode, stats_of
+from paimon_py.formats.base import ColumnBounds
+from paimon_py.imports.columns import Layout, layout_in, layout_of, misfits_of, partition_of, partition_values
+from paimon_py.imports.ledger import Ledger, Settled
+from paimon_py.imports.result import ImportResult, UnfitFile
+from paimon_py.imports.source_files import SourceFile, check_format, find_sources, place_of, url_of
+from paimon_py.maintain.after_commit import cared_for
+from paimon_py.metadata.root import TableRoot
+from paimon_py.spec.bucket_mode import BucketMode, bucket_mode
+from paimon_py.spec.data_file import DataFile, FileSource
+from paimon_py.spec.external_paths import PATHS, declared_roots
+from paimon_py.spec.layout import DATABASE_SUFFIX
+from paimon_py.spec.new_schema import Schema
+from paimon_py.spec.options import Options
+from paimon_py.spec.referenced_paths import REFERENCED, referenced_paths
+from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema_changes import SetOption
+from paimon_py.spec.shown import shown_url
+from paimon_py.spec.snapshot import Base
+from paimon_py.table import Table
+from paimon_py.table_writing import writer
+from paimon_py.tally import Progress, Tally
+
+_UNSUITED = ("row-tracking.enabled", "data-evolution.enabled")
+_SHOWN = 5
+
+
+class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be imported, and how; see `Catalog.import_files`.
+
+    Attributes:
+        source: a directory or file.
+        format: what the files are; None: their names say.
+        partition_by: keys, perhaps with types; None: directories say.
+        copy: rows are written anew; else files stay where they are.
+        dry_run: nothing is done.
+        primary_key, table_options: of a new table.
+        options: of the store of the source.
+    """
+
+    source: str
+    format: str | None = None
+    partition_by: Sequence[str] | Mapping[str, str] | None = None
+    copy: bool = False
+    dry_run: bool = False
+    primary_key: tuple[str, ...] = ()
+    table_options: Mapping[str, str] = {}
+    options: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        check_format(self.format)
+        if not self.source:
+            raise UsageError("import_files takes a directory, '' is none")
+
+
+class TablesOfCatalog(Protocol):
+    """Opens and makes tables."""
+
+    @property
+    def warehouse(self) -> str:
+        """Directory or URL of the warehouse."""
+
+    def table(self, name: str) -> Table:
+        """Open a table."""
+
+    def create_table(
+        self, name: str, schema: Schema, *, primary_key: NameList, partition_by: NameList, options: Mapping[str, str],
+        exist_ok: bool,
+    ) -> Table:  # fmt: skip
+        """Make a table."""
+
+
+def import_files(
+    catalog: TablesOfCatalog, name: str, asked: ImportRequest, env: Env, progress: Progress | None
+) -> ImportResult:
+    """See `Catalog.import_files`."""
+    table = find_table(catalog, name)
+    _, place = place_of(asked.source, asked.options)
+    url = url_of(place)
+    if not asked.copy:
+        check_source(url, place, catalog.warehouse, table)
+    files, wrong = find_sources(asked.source, asked.format, asked.options, env)
+    settled = Settled() if table is None else Ledger(table._root, table._newest).settle()
+    known = settled.urls | _live(table)
+    new = [file for file in files if file.url not in known]
+    layout = _layout(table, new or files, asked)
+    wrong = [each for each in wrong if url_of(each.path) not in known]
+    misfits = [*wrong, *misfits_of(new, layout, by_reference=not asked.copy)]
+    if table is not None and not asked.copy:
+        check_table(table._newest)
+    fit = _without(new, misfits)
+    found = ImportResult(
+        table=name, is_new=table is None, dry_run=asked.dry_run, by_reference=not asked.copy, files=len(fit),
+        rows=sum(file.row_count for file in fit), size_bytes=sum(file.size_bytes for file in fit),
+        partitions=len({partition_of(file, layout) for file in fit}), known_files=len(files) - len(new),
+        columns=layout.columns if table is None else table.schema.fields,
+        partition_keys=tuple(field.name for field in layout.keys), misfits=tuple(misfits),
+    )  # fmt: skip
+    if asked.dry_run:
+        return found
+    if misfits:
+        raise _refusal(misfits, asked.copy)
+    if table is None:
+        table = _made(catalog, name, layout, asked)
+    if not new:
+        return found
+    done = brought(table, new, layout, (url, settled), progress, is_copy=asked.copy)
+    return msgspec.structs.replace(found, snapshot_id=done.snapshot_id)
+
+
+def find_table(catalog: TablesOfCatalog, name: str) -> Table | None:
+    """The table to import into, None if there is none yet. Raises: UsageError for a system table"""
+    try:
+        found = catalog.table(name)
+    except TableNotFoundError:
+        return None
+    if not isinstance(found, Table):
+        raise UsageError(f"import_files writes into tables, and {name} is a system table")
+    return found
+
+
+def _layout(table: Table | None, files: Sequence[SourceFile], asked: ImportRequest) -> Layout:
+    if table is not None:
+        return layout_in(table._newest, files, asked.partition_by)
+    return layout_of(files, asked.partition_by, asked.primary_key)
+
+
+def _without(files: Sequence[SourceFile], misfits: Sequence[UnfitFile]) -> list[SourceFile]:
+    paths = {misfit.path for misfit in misfits}
+    return [file for file in files if file.path not in paths]
+
+
+def _refusal(misfits: Sequence[UnfitFile], is_copy: bool) -> SchemaError:
+    lines = "".join(f"\n  {each.path}: {each.reason}" for each in misfits[:_SHOWN])
+    more = f"\n  and {len(misfits) - _SHOWN} more" if len(misfits) > _SHOWN else ""
+    way = "" if is_copy else "; copy=True converts types"
+    return SchemaError(f"nothing was imported: {len(misfits)} files do not fit{way}{lines}{more}")
+
+
+def _made(catalog: TablesOfCatalog, name: str, layout: Layout, asked: ImportRequest) -> Table:
+    if not layout.fields:
+        raise UsageError("import_files found no file that has columns: create the table first")
+    return catalog.create_table(
+        name, Schema(layout.columns), exist_ok=True, primary_key=asked.primary_key, options=asked.table_options,
+        partition_by=[field.name for field in layout.keys],
+    )  # fmt: skip
+
+
+def check_source(url: str, place: str, warehouse: str, table: Table | None) -> None:
+    """Refuse directories in which files of others would go with a table or database.
+
+    Raises: UsageError
+    """
+    if "," in url or shown_url(url) != url:
+        raise UsageError(f"{shown_url(url)!r} cannot be named in a table: it has a comma, a user or a query; copy=True")
+    below = place.removeprefix(warehouse.rstrip("/") + "/")
+    if below != place and below.partition("/")[0].endswith(DATABASE_SUFFIX):
+        raise UsageError(
+            f"{place} lies in a database of the warehouse, whose drop would delete it: copy=True writes the rows anew"
+        )
+    own = () if table is None else declared_roots(table.options.get(PATHS))
+    for root in own:
+        if f"{root}/".startswith(f"{url}/") or f"{url}/".startswith(f"{root}/"):
+            raise UsageError(f"{url} and {root}, where new files go ({PATHS}), must be apart; or copy=True")
+
+
+def check_table(schema: TableSchema) -> None:
+    """Raises: UnsupportedError for a table that takes no files of others."""
+    options = Options(schema.options)
+    tracked = [name for name in _UNSUITED if options.get_bool(name)]
+    if schema.primary_keys or bucket_mode(schema) is not BucketMode.NONE or tracked:
+        what = "a primary key" if schema.primary_keys else tracked[0] if tracked else "buckets"
+        raise UnsupportedError(
+            f"files of others are no files of a table with {what}: copy=True writes their rows",
+            feature="import by reference",
+        )
+
+
+def _live(table: Table | None) -> set[str]:
+    """URLs of the files outside that the latest snapshot names."""
+    latest = None if table is None else table._root.latest()
+    if table is None or latest is None or not referenced_paths(table._newest.options):
+        return set()
+    entries = table._root.manifests.live_entries(latest).entries()
+    return {entry.file.external_path for entry in entries if entry.file.external_path is not None}
+
+
+def brought(
+    table: Table, files: Sequence[SourceFile], layout: Layout, source: tuple[str, Settled],
+    progress: Progress | None, *, is_copy: bool = False, version: str | None = None,
+) -> CommitResult:  # fmt: skip
+    """Commit files.
+
+    `source`: the directory, and what was brought before. `version`: what of a table of another format is brought.
+    """
+    url, settled = source
+    if not is_copy:
+        check_table(table._newest)
+        table = _allowed(table, url)
+    root, schema = table._root, table._newest
+    layout = layout_in(schema, files, None)
+    ledger = Ledger(root, schema)
+    begun = ledger.begin(settled, url, (*(file.url for file in files), *([version] if version else ())))
+    request = CommitRequest(label=begun.label, is_new=True, check=settled.require_alone)
+    tally = Tally(progress, len(files), "files")
+    if is_copy:
+        done = _copied(root, schema, files, layout, request, tally)
+    else:
+        changes = _references(root, schema, files, layout, tally)
+        done = cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
+    ledger.mark(begun)
+    return done
+
+
+def _allowed(table: Table, url: str) -> Table:
+    """The table with a directory in which files may be referenced, and are never deleted."""
+    there = referenced_paths(table._newest.options)
+    if url not in there:
+        table.alter(SetOption(REFERENCED, ",".join((*there, url))))
+    return table
+
+
+def _copied(
+    root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, request: CommitRequest,
+    tally: Tally,
+) -> CommitResult:  # fmt: skip
+    with writer(root, schema, overwrite=False) as session:
+        for file in files:
+            try:
+                session.write_arrow(_stream(file, layout))
+            except SchemaError as error:
+                raise SchemaError(f"{file.path}: {error}", fields=error.fields) from error
+            tally.add(1)
+        changes = session.changes(is_new=True)
+        with uncommitted(lambda: session.discard(changes)):
+            return cared_for(root, schema, commit(root, schema, changes, request), of_batch=True)
+
+
+def _stream(file: SourceFile, layout: Layout) -> pa.RecordBatchReader:
+    """The rows of a file with the values of its partition."""
+    names = [field.name for field in file.fields]
+    values = partition_values(file, layout)
+    batches = file.batches(names)
+    first = next(batches, None)
+    if first is None:
+        return pa.RecordBatchReader.from_batches(pa.schema([]), iter(()))
+    more = [pa.field(field.name, value.type) for field, value in zip(layout.keys, values, strict=True)]
+    schema = pa.schema([*first.schema, *more])
+
+    def whole() -> Iterator[pa.RecordBatch]:
+        batch = first
+        while batch is not None:
+            known = [combine(pa.chunked_array([value])).take(pa.array([0] * batch.num_rows)) for value in values]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *known], schema=schema)
+            batch = next(batches, None)
+
+    return pa.RecordBatchReader.from_batches(schema, whole())
+
+
+def _references(
+    root: TableRoot, schema: TableSchema, files: Sequence[SourceFile], layout: Layout, tally: Tally
+) -> Changes:
+    """Changes that name files where they are; nothing is written."""
+    now = root.env.clock.local_millis()
+    types = [field.type for field in schema.fields]
+    unknown = stats_of([ColumnBounds() for _ in types], types, [StatsMode("none") for _ in types])
+    by_partition: dict[bytes, list[DataFile]] = {}
+    for file in files:
+        named = DataFile(
+            name=reference_name(file.url, file.format), size_bytes=file.size_bytes, row_count=file.row_count,
+            value_stats=unknown, min_sequence=0, max_sequence=max(file.row_count - 1, 0), schema_id=schema.id, level=0,
+            creation_time_millis=now, delete_row_count=0, source=FileSource.APPEND, external_path=file.url,
+        )  # fmt: skip
+        by_partition.setdefault(partition_of(file, layout), []).append(named)
+        tally.add(1)
+    buckets = tuple(
+        BucketChanges(partition=partition, bucket=0, total_buckets=-1, written=Edit(added=tuple(added)))
+        for partition, added in by_partition.items()
+    )
+    return Changes(schema_id=schema.id, base=Base.of(root.latest()), buckets=buckets, branch=root.branch)
+
+
+def reference_name(url: str, form: str) -> str:
+    """The name under which a table knows a file of others: the same in each import, and of no other file."""
+    digits = hashlib.sha256(url.encode()).hexdigest()
+    return f"data-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}-0.{form}"

@@ -1,0 +1,169 @@
+"""A query over tables of a catalog, read when rows are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from paimon_py.doors import names_place
+from paimon_py.errors import UsageError
+from paimon_py.queries.session import Parameters, Session
+from paimon_py.queries.statement import NamedTable, find_tables
+from paimon_py.queries.time_travel import VERSION, NamedState, with_states_in_names
+from paimon_py.scan import convert
+from paimon_py.scan.rows import Rows, row_count
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class TableOpener(Protocol):
+    """Opens the tables of a catalog."""
+
+    def table(self, name: str) -> Any:
+        """A table by its full name; system tables and branches, too."""
+
+
+@names_place(lambda query: query._place)
+class SqlQuery:
+    """The rows that a SQL query gives. Nothing is read before rows are asked for, and each call reads anew.
+
+    All calls read the same states of the tables: those that were the latest when the query was made, or those that it
+    names.
+    """
+
+    def __init__(
+        self, text: str, tables: Sequence[tuple[NamedTable, Rows]], *, parameters: Parameters, database: str | None,
+        settings: Mapping[str, str], spill: str, place: str,
+    ) -> None:  # fmt: skip
+        """`Catalog.sql` makes it."""
+        self._text, self._tables, self._parameters, self._database = text, tables, parameters, database
+        self._settings, self._spill, self._place = settings, spill, place
+        with self._session() as session:
+            self._schema = session.schema(text, parameters)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns, as DuckDB gives them."""
+        return self._schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream; what is not asked for any more is not read.
+
+        Cost: in memory what DuckDB takes for sorting and grouping (its setting `memory_limit`; the rest is spilled)
+            and a few batches of each table.
+
+        Raises:
+            UsageError: a value that a cast or function of the query refuses.
+            ResourceError: memory and room to spill ran out.
+            Otherwise as reading a table does; the last three while the stream is read.
+        """
+        return pa.RecordBatchReader.from_batches(self._schema, self._rows())
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table in memory."""
+        return pa.Table.from_batches(list(self._rows()), self._schema)
+
+    def head(self, n: int = 5) -> pa.Table:
+        """The first rows as a table in memory, at most `n` of them."""
+        left, found = row_count(n, "head"), []
+        for batch in self._rows() if left else ():
+            found.append(batch.slice(0, left))
+            left -= found[-1].num_rows
+            if not left:
+                break
+        return pa.Table.from_batches(found, self._schema)
+
+    def to_pandas(self, *, types_mapper: convert.TypesMapper | None = None) -> pandas.DataFrame:
+        """The rows as a pandas frame, with types as of `Scan.to_pandas`."""
+        return convert.to_pandas(self.to_arrow(), types_mapper)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars frame."""
+        return convert.to_polars(self.to_arrow())
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as mappings from names to Python values."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
+    def explain(self) -> str:
+        """How DuckDB carries the query out, with the columns and conditions that go into each scan."""
+        with self._session() as session:
+            return session.explain(self._text, self._parameters)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"SqlQuery({self._text!r})"
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        with self._session() as session:
+            yield from session.batches(self._text, self._parameters)
+
+    def _session(self) -> Session:
+        session = Session(self._settings, self._spill)
+        try:
+            if self._database is not None:
+                session.use(self._database)
+            for named, rows in self._tables:
+                session.add(named.database, named.view, rows)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+
+def open_query(
+    catalog: TableOpener, text: str, *, parameters: Parameters, database: str | None, settings: Mapping[str, str],
+    spill: str, place: str,
+) -> SqlQuery:  # fmt: skip
+    """A query over the tables of a catalog, with the states of its tables looked up.
+
+    Cost: a plan's metadata for each table that the query names: its schema and its latest snapshot.
+
+    Raises: as `Catalog.sql`
+    """
+    with Session(settings, spill) as session:
+        tree = session.parse(with_states_in_names(text))
+        tables, is_changed = find_tables(tree, database)
+        shown = session.unparse(tree) if is_changed else text
+    opened = [(named, _rows_of(catalog.table(named.name), named)) for named in tables]
+    return SqlQuery(
+        shown, opened, parameters=parameters, database=database, settings=settings, spill=spill, place=place
+    )
+
+
+def _rows_of(table: Any, named: NamedTable) -> Rows:
+    """The scan of a table; of the latest snapshot if the query names no state."""
+    options = {} if named.limit is None else {"limit": named.limit}
+    if named.state is not None:
+        found: Rows = table.scan(**_travel(named.state), **options)
+        return found
+    if hasattr(table, "snapshot"):
+        latest = table.snapshot()
+        if latest is not None:
+            options["snapshot_id"] = latest.id
+    scan: Rows = table.scan(**options)
+    return scan
+
+
+def _travel(state: NamedState) -> dict[str, Any]:
+    if state.unit == VERSION:
+        return {"options": {"scan.version": state.value}}
+    return {"timestamp": int(state.value) if state.is_number else state.value}
+
+
+def check_parameters(given: object) -> Parameters:
+    """Raises: UsageError for anything but a list of values, or a mapping from names."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return dict(given)
+    if isinstance(given, (list, tuple)):
+        return list(given)
+    raise UsageError(f'parameters are a list of values for ? or a mapping for $name, not {given!r}')

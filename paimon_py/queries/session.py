@@ -1,0 +1,227 @@
+"""One DuckDB in memory that reads tables of a catalog and nothing else: no files and no variables of Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from paimon_py.errors import PaimonError, ResourceError, UnsupportedError, UsageError
+from paimon_py.scan.dataset import ScanDataset, ScanScanner
+from paimon_py.scan.rows import Rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+Parameters = Sequence[object] | Mapping[str, object] | None
+"""Values of `?`, `$1` or `$name` in a query."""
+
+RELEASE = (2, 0)
+"""The first release of DuckDB whose queries with parameters are streams."""
+_BATCH_ROWS = 65_536
+_SETTING = re.compile(r"[A-Za-z_]\w*")
+_LOCKED = (
+    "SET TimeZone = 'UTC'", "SET python_enable_replacements = false", "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)  # fmt: skip
+_WAYS = {
+    "INSERT": "table.write_arrow(catalog.sql('SELECT …')) writes", "UPDATE": "table.update changes rows",
+    "DELETE": "table.delete deletes rows", "MERGE_INTO": "table.merge merges", "CREATE": "catalog.create_table creates",
+    "DROP": "catalog.drop_table drops", "ALTER": "table.alter changes columns", "SET": "settings= takes settings",
+    "VARIABLE_SET": "settings= takes settings", "EXPLAIN": "catalog.sql('SELECT …').explain() shows a plan",
+    "MULTI": "a PIVOT without IN (…) is several statements: name its values",
+}  # fmt: skip
+
+
+def driver() -> Any:
+    """The package `duckdb`.
+
+    Raises: UnsupportedError if it is not installed, or too old.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise UnsupportedError("sql needs DuckDB: pip install 'paimon-py[duckdb]'", feature="sql") from error
+    found = tuple(int(part) for part in re.findall(r"\d+", duckdb.__version__)[:2])
+    if found < RELEASE:
+        raise UnsupportedError(
+            f"sql needs DuckDB {'.'.join(map(str, RELEASE))} or later, {duckdb.__version__} is installed:"
+            " pip install -U duckdb", feature="sql",
+        )  # fmt: skip
+    return duckdb
+
+
+class Session:
+    """A connection, closed at the end of a `with`. One thread at a time uses it."""
+
+    def __init__(self, settings: Mapping[str, str], spill: str) -> None:
+        """`settings`: of DuckDB, by name; `spill`: a directory that DuckDB makes when memory is full, and removes.
+
+        Raises: UsageError for settings that DuckDB does not take; UnsupportedError as `driver`.
+        """
+        self._driver = driver()
+        self.connection: duckdb.DuckDBPyConnection = self._driver.connect(":memory:")
+        self._failures: list[BaseException] = []
+        self._count = 0
+        with self.translated("settings"):
+            for name, value in {"temp_directory": spill, **settings}.items():
+                if not _SETTING.fullmatch(name) or not isinstance(value, (str, int, bool)):
+                    raise UsageError(f"settings of DuckDB are names and texts, not {name!r}: {value!r}")
+                self._run(f"SET {name} = {_literal(str(value))}")
+            for statement in _LOCKED:
+                self._run(statement)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what still runs."""
+        self.connection.close()
+
+    def parse(self, query: str) -> dict[str, Any]:
+        """The syntax tree of a query, as DuckDB writes it in JSON.
+
+        Raises: UsageError for what is no SQL, UnsupportedError for statements that do not only read.
+        """
+        with self.translated("sql"):
+            for statement in self.connection.extract_statements(query):
+                kind = statement.type.name.upper()
+                if kind != "SELECT":
+                    way = f"; {_WAYS[kind]}" if kind in _WAYS else ""
+                    raise UnsupportedError(f"sql reads and does nothing else, {kind} is refused{way}", feature=kind)
+            tree: dict[str, Any] = json.loads(self._ask("SELECT json_serialize_sql(?)", [query]))
+            if tree.get("error"):
+                raise UsageError(f"sql: {tree.get('error_message')}")
+        return tree
+
+    def unparse(self, tree: Mapping[str, Any]) -> str:
+        """The text of a syntax tree."""
+        with self.translated("sql"):
+            return str(self._ask("SELECT json_deserialize_sql(?)", [json.dumps(tree)]))
+
+    def add(self, database: str, view: str, rows: Rows) -> None:
+        """Make rows a view; they are read as often as a query does.
+
+        Raises: UnsupportedError for columns that DuckDB cannot tell apart.
+        """
+        names = [name.lower() for name in rows.schema.names]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UnsupportedError(
+                f"sql cannot read {database}.{view}: DuckDB compares names without their case, and it has several"
+                f" columns {twice[0]!r}", feature="names that differ in case",
+            )  # fmt: skip
+        self._count += 1
+        source = f"rows_{self._count}"
+        with self.translated("sql"):
+            self.connection.register(source, _WatchedDataset(rows, self._failures))
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(database)}")
+            self._run(f"CREATE VIEW {_quoted(database)}.{_quoted(view)} AS SELECT * FROM {source}")
+
+    def use(self, database: str) -> None:
+        """Look tables without a database up in this one."""
+        with self.translated("sql"):
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(database)}")
+            self.connection.execute(f"SET schema = {_literal(_quoted(database))}").fetchall()
+
+    def schema(self, query: str, parameters: Parameters) -> pa.Schema:
+        """Names and types of the columns that a query gives. Cost: no row is read."""
+        with self.translated("sql"):
+            relation = self.connection.sql(query, params=parameters)
+            names = relation.columns
+            types = relation.limit(0).to_arrow_table().schema.types
+        return pa.schema(list(zip(names, types, strict=True)))
+
+    def explain(self, query: str, parameters: Parameters) -> str:
+        """How DuckDB carries a query out. Cost: no row is read."""
+        with self.translated("sql"):
+            return "\n".join(row[1] for row in self.connection.execute(f"EXPLAIN {query}", parameters).fetchall())
+
+    def batches(self, query: str, parameters: Parameters) -> Iterator[pa.RecordBatch]:
+        """The rows that a query gives, as they come."""
+        with self.translated("sql"):
+            yield from self.connection.sql(query, params=parameters).to_arrow_reader(_BATCH_ROWS)
+
+    @contextmanager
+    def translated(self, what: str) -> Iterator[None]:
+        """The door of DuckDB: what reading tables raised comes out as it was, errors of DuckDB become errors of ours.
+
+        Raises: ResourceError where memory or room to spill ran out, UsageError for all else that DuckDB refuses.
+        """
+        try:
+            yield
+        except PaimonError:
+            raise
+        except (self._driver.Error, pa.ArrowException, OSError) as error:
+            if self._failures:
+                raise self._failures[0] from error
+            text = _first_part(str(error))
+            if isinstance(error, self._driver.OutOfMemoryException) or "Out of Memory Error" in text:
+                raise ResourceError(f"{what}: {text}") from error
+            if isinstance(error, self._driver.PermissionException):
+                text += "; sql reads the tables of the catalog, and no files"
+            raise UsageError(f"{what}: {text}") from error
+
+    def _run(self, statement: str) -> None:
+        self.connection.execute(statement).fetchall()
+
+    def _ask(self, statement: str, values: Sequence[object]) -> Any:
+        return self.connection.execute(statement, values).fetchall()[0][0]
+
+
+class _WatchedDataset(ScanDataset):
+    """A dataset that keeps what reading it raised: DuckDB passes on a text."""
+
+    def __init__(self, rows: Rows, failures: list[BaseException]) -> None:
+        super().__init__(rows)
+        self._failures = failures
+
+    def scanner(self, *args: Any, **kwargs: Any) -> Any:
+        """Read some columns; what fails while reading is kept."""
+        try:
+            return _WatchedScanner(super().scanner(*args, **kwargs), self._failures)
+        except PaimonError as error:
+            self._failures.append(error)
+            raise
+
+
+class _WatchedScanner:
+    """A scanner as DuckDB uses one."""
+
+    def __init__(self, scanner: ScanScanner, failures: list[BaseException]) -> None:
+        self._scanner, self._failures = scanner, failures
+        self.projected_schema = scanner.projected_schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self._watched())
+
+    def _watched(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._scanner.to_batches()
+        except PaimonError as error:
+            self._failures.append(error)
+            raise
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _first_part(message: str) -> str:
+    """What DuckDB says, without the traces of Python that it repeats."""
+    return message.partition(" Detail: Python exception")[0].strip()

@@ -1,0 +1,359 @@
+"""`catalog.import_files`: what is brought, once, what does not fit, and that the source stays as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import pickle
+from functools import partial
+
+import pyarrow as pa
+import pytest
+from unit.imports.source import partitioned, rows, state, write_avro, write_orc, write_parquet
+from unit.public import new_catalog
+
+from paimon_py import (
+    AddColumn,
+    Catalog,
+    CommitConflictError,
+    DropColumn,
+    PaimonError,
+    RemoveOption,
+    Schema,
+    SchemaError,
+    Table,
+    UnsupportedError,
+    UsageError,
+)
+from paimon_py.imports import verb
+from paimon_py.imports.ledger import Ledger
+from paimon_py.spec.referenced_paths import REFERENCED
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return new_catalog(str(tmp_path / "warehouse"))
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return partitioned(tmp_path / "lake")
+
+
+def ids(table):
+    return sorted(table.to_arrow()["id"].to_pylist())
+
+
+ALL = sorted([*range(6), *range(10, 16), *range(20, 26)])
+
+
+def test_files_stay_where_they_are(catalog, lake):
+    before = state(lake)
+    result = catalog.import_files("d.t", lake)
+    assert (result.files, result.rows, result.partitions, result.known_files) == (6, 18, 3, 0)
+    assert result.is_new and result.by_reference and not result.dry_run and result.snapshot_id == 1
+    assert result.size_bytes == sum(len(data) for path, data in before.items() if path.endswith("parquet"))
+    table = catalog.table("d.t")
+    assert ids(table) == ALL and table.schema.partition_keys == ("dt",)
+    assert ids(table) == sorted(pickle.loads(pickle.dumps(table)).to_arrow()["id"].to_pylist())
+    days = table.to_arrow().group_by("dt").aggregate([("id", "count")]).sort_by("dt").to_pylist()
+    assert days == [{"dt": "2024-01-01", "id_count": 6}, {"dt": "2024-01-02", "id_count": 6}, {"dt": None, "id_count": 6}]
+    assert table.scan(where="dt = '2024-01-02' AND id > 13").to_arrow()["id"].to_pylist() == [14, 15]
+    found = table.scan(where="dt = '2024-01-02'").to_arrow().select(rows(0).schema.names).sort_by("id")
+    assert found.to_pylist() == pa.concat_tables([rows(10), rows(13)]).to_pylist()
+    assert not [path for path in table_files(table) if path.endswith("parquet")]
+    assert state(lake) == before
+
+
+def table_files(table):
+    from pathlib import Path
+
+    return [path.as_posix() for path in Path(table.location).rglob("*")]
+
+
+def test_a_dry_run_says_everything_and_does_nothing(catalog, lake):
+    write_parquet(lake / "dt=2024-01-03" / "odd.parquet", pa.table({"id": ["x"]}))
+    (lake / "dt=2024-01-03" / "broken.parquet").write_bytes(b"PAR1 no file")
+    (lake / "dt=2024-01-03" / "readme.txt").write_text("no rows")
+    result = catalog.import_files("d.t", lake, partition_by={"dt": "DATE"}, dry_run=True)
+    assert (result.files, result.rows, result.dry_run, result.is_new, result.snapshot_id) == (6, 18, True, True, None)
+    assert [(field.name, field.type.root.value) for field in result.columns][-2:] == [("at", "TIMESTAMP"), ("dt", "DATE")]
+    assert {misfit.path.rpartition("/")[2]: misfit.reason for misfit in result.misfits}.keys() == {"odd.parquet", "broken.parquet", "readme.txt"}
+    assert "STRING in the file and BIGINT in the table" in next(each.reason for each in result.misfits if "odd" in each.path)
+    assert catalog.tables("d") == []
+    with pytest.raises(SchemaError, match=r"3 files do not fit; copy=True"):
+        catalog.import_files("d.t", lake)
+    assert catalog.tables("d") == []
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_second_call_brings_what_came_since(catalog, lake, copy):
+    bring = partial(catalog.import_files, "d.t", lake, copy=copy)
+    assert bring().files == 6
+    again = bring()
+    assert (again.files, again.known_files, again.snapshot_id, again.is_new) == (0, 6, None, False)
+    write_parquet(lake / "dt=2024-01-02" / "late.parquet", rows(100))
+    assert bring(dry_run=True).files == 1
+    assert (bring().files, bring().known_files) == (1, 7)
+    table = catalog.table("d.t")
+    assert ids(table) == [*ALL, 100, 101, 102]
+    table.compact(full=True)
+    table.write_arrow(pa.table({"id": [7]}), overwrite={})
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert (bring().files, ids(table)) == (0, [7])
+
+
+def test_nothing_at_the_source_is_ever_deleted(catalog, lake):
+    before = state(lake)
+    catalog.import_files("d.t", lake)
+    table = catalog.table("d.t")
+    table.create_tag("whole")
+    table.create_branch("b", from_="whole")
+    table.delete("id = 3")
+    table.update("id = 4", {"s": "changed"})
+    table.compact(full=True)
+    table.delete_tag("whole")
+    table.delete_branch("b")
+    table.drop_partitions([{"dt": "2024-01-01"}])
+    table.truncate()
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    assert [snapshot.id for snapshot in table.snapshots()] == [table.snapshot().id]
+    old = datetime.timedelta(seconds=1)
+    table.remove_orphans(older_than=old, dry_run=False)
+    catalog.remove_orphans(older_than=old, dry_run=False)
+    table.purge_files()
+    assert state(lake) == before
+    catalog.import_files("d.u", lake)
+    other = catalog.table("d.u")
+    other.rollback_to(1)
+    other.alter(RemoveOption(REFERENCED))
+    other = catalog.table("d.u")
+    other.delete("id < 100")
+    other.expire_snapshots(retain_min=1, retain_max=1)
+    other.compact(full=True)
+    for name in ("d.t", "d.u"):
+        catalog.drop_table(name)
+    catalog.drop_database("d", cascade=True)
+    assert state(lake) == before
+
+
+def test_deletion_vectors_of_files_with_one_name(catalog, lake):
+    catalog.import_files("d.t", lake, table_options={"deletion-vectors.enabled": "true"})
+    for directory in ("a", "b"):
+        write_parquet(lake / "dt=2024-01-01" / directory / "part-0.parquet", rows(50 if directory == "a" else 60))
+    catalog.import_files("d.t", lake)
+    table = catalog.table("d.t")
+    table.delete("id IN (50, 61, 0)")
+    assert ids(table) == sorted({*ALL, *range(50, 53), *range(60, 63)} - {50, 61, 0})
+
+
+def test_orc_and_avro(catalog, tmp_path):
+    partitioned(tmp_path / "orc", write_orc, "orc")
+    catalog.import_files("d.o", tmp_path / "orc")
+    assert ids(catalog.table("d.o")) == ALL
+    for number in range(2):
+        write_avro(tmp_path / "avro" / f"{number}.avro", number * 3)
+    result = catalog.import_files("d.a", tmp_path / "avro")
+    table = catalog.table("d.a")
+    assert (result.rows, ids(table)) == (6, list(range(6)))
+    first = table.scan(where="id = 0").to_arrow().to_pylist()[0]
+    assert (first["s"], str(first["n"]), first["d"], first["at"].isoformat()) == ("x", "1.25", None, "2024-01-01T00:00:00+00:00")
+    catalog.import_files("d.c", tmp_path / "avro", copy=True, primary_key=["id"], table_options={"bucket": "2"})
+    assert catalog.table("d.c").to_arrow().sort_by("id") == table.to_arrow().sort_by("id").cast(catalog.table("d.c").to_arrow().schema)
+
+
+def test_files_without_names_that_say_what_they_are(catalog, tmp_path):
+    write_parquet(tmp_path / "hive" / "000000_0", rows(0))
+    with pytest.raises(SchemaError, match="give format="):
+        catalog.import_files("d.t", tmp_path / "hive")
+    assert catalog.import_files("d.t", tmp_path / "hive", format="parquet").rows == 3
+    assert ids(catalog.table("d.t")) == [0, 1, 2]
+    assert catalog.import_files("d.one", tmp_path / "hive" / "000000_0", format="parquet").files == 1
+
+
+def test_columns_that_files_lack_or_have_more(catalog, tmp_path):
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": [1]}))
+    write_parquet(tmp_path / "l" / "b.parquet", pa.table({"id": [2], "more": ["x"]}))
+    catalog.import_files("d.t", tmp_path / "l")
+    table = catalog.table("d.t")
+    assert table.to_arrow().sort_by("id").to_pylist() == [{"id": 1, "more": None}, {"id": 2, "more": "x"}]
+    write_parquet(tmp_path / "l" / "c.parquet", pa.table({"id": [3], "most": ["x"]}))
+    with pytest.raises(SchemaError, match="'most' is not in the table"):
+        catalog.import_files("d.t", tmp_path / "l")
+    table.alter(AddColumn("most", "STRING"))
+    assert catalog.import_files("d.t", tmp_path / "l").files == 1
+    table = catalog.table("d.t")
+    table.alter(DropColumn("more"))
+    assert catalog.table("d.t").scan(where="id = 3").to_arrow().to_pylist() == [{"id": 3, "most": "x"}]
+
+
+def test_copies_convert_and_references_do_not(catalog, tmp_path):
+    catalog.create_table("d.t", Schema({"id": "BIGINT NOT NULL", "s": "STRING"}), primary_key=["id"], options={"bucket": "1"})
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": pa.array([1, 2], pa.int32()), "s": ["a", "b"]}))
+    with pytest.raises(UnsupportedError, match="a primary key: copy=True"):
+        catalog.import_files("d.t", tmp_path / "l", dry_run=True)
+    assert catalog.import_files("d.t", tmp_path / "l", copy=True).rows == 2
+    catalog.create_table("d.u", Schema({"id": "BIGINT", "s": "STRING"}))
+    with pytest.raises(SchemaError, match="INT in the file and BIGINT in the table"):
+        catalog.import_files("d.u", tmp_path / "l")
+    assert catalog.import_files("d.u", tmp_path / "l", copy=True).by_reference is False
+    assert ids(catalog.table("d.t")) == ids(catalog.table("d.u")) == [1, 2]
+    write_parquet(tmp_path / "l" / "b.parquet", pa.table({"id": [None, 3], "s": ["a", "b"]}))
+    with pytest.raises(SchemaError, match=r"b\.parquet"):
+        catalog.import_files("d.t", tmp_path / "l", copy=True)
+    assert ids(catalog.table("d.t")) == [1, 2]
+    for options in ({"bucket": "2", "bucket-key": "id"}, {"row-tracking.enabled": "true"}):
+        catalog.create_table("d.v", Schema({"id": "BIGINT", "s": "STRING"}), options=options)
+        with pytest.raises(UnsupportedError, match="copy=True"):
+            catalog.import_files("d.v", tmp_path / "l")
+        catalog.drop_table("d.v")
+
+
+def test_partition_keys(catalog, tmp_path):
+    for month, value in (("1", "a%2Fb"), ("2", "c d")):
+        write_parquet(tmp_path / "l" / f"month={month}" / f"kind={value}" / "x.parquet", rows(int(month) * 10))
+    result = catalog.import_files("d.t", tmp_path / "l", partition_by={"month": "INT", "kind": "STRING"})
+    assert result.partition_keys == ("month", "kind")
+    table = catalog.table("d.t")
+    assert {(row["month"], row["kind"]) for row in table.to_arrow().to_pylist()} == {(1, "a/b"), (2, "c d")}
+    assert ids(table.scan(where="kind = 'a/b'")) == [10, 11, 12]
+    with pytest.raises(UsageError, match="partition_by names"):
+        catalog.import_files("d.u", tmp_path / "l", partition_by=["kind", "month"])
+    with pytest.raises(UsageError, match="partition_by says"):
+        catalog.import_files("d.t", tmp_path / "l", partition_by=["kind"])
+    write_parquet(tmp_path / "l" / "month=x" / "kind=y" / "x.parquet", rows(0))
+    with pytest.raises(SchemaError, match="'x' is no INT"):
+        catalog.import_files("d.t", tmp_path / "l")
+    write_parquet(tmp_path / "l" / "month=x" / "kind=y" / "x.parquet", rows(0).append_column("kind", pa.array(["y"] * 3)))
+    with pytest.raises(SchemaError, match="in the file and in the names"):
+        catalog.import_files("d.t", tmp_path / "l")
+    write_parquet(tmp_path / "l" / "x.parquet", rows(0))
+    with pytest.raises(UsageError, match="different partition keys"):
+        catalog.import_files("d.t", tmp_path / "l")
+
+
+def test_types_that_paimon_or_java_lack(catalog, tmp_path):
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": pa.array([1], pa.uint64())}))
+    assert "uint64" in catalog.import_files("d.t", tmp_path / "l", dry_run=True).misfits[0].reason
+    write_parquet(tmp_path / "n" / "a.parquet", pa.table({"t": pa.array([1], pa.timestamp("ns"))}))
+    with pytest.raises(SchemaError, match="nanoseconds"):
+        catalog.import_files("d.t", tmp_path / "n")
+    assert catalog.import_files("d.t", tmp_path / "n", copy=True).rows == 1
+    write_orc(tmp_path / "z" / "a.orc", pa.table({"t": pa.array([1], pa.timestamp("ns", "UTC"))}))
+    with pytest.raises(SchemaError, match="instants"):
+        catalog.import_files("d.z", tmp_path / "z")
+
+
+def test_wrong_calls(catalog, lake, tmp_path):
+    for wrong in (
+        {"source": 7}, {"format": "csv"}, {"copy": 1}, {"dry_run": "no"}, {"partition_by": "dt"}, {"primary_key": ["id"]}, {"primary_key": "id", "copy": True},
+        {"source": str(lake / "*.parquet")}, {"progress": 1}, {"table_options": "x"}, {"source": ""},
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            catalog.import_files("d.t", **{"source": lake, **wrong})
+    inside = partitioned(tmp_path / "warehouse" / "d.db" / "raw")
+    with pytest.raises(UsageError, match="copy=True"):
+        catalog.import_files("d.t", inside)
+    assert catalog.import_files("d.t", inside, copy=True).rows == 18
+    comma = partitioned(tmp_path / "a,b")
+    with pytest.raises(UsageError, match="comma"):
+        catalog.import_files("d.u", comma)
+    catalog.create_table("d.out", Schema({"id": "BIGINT"}), options={"data-file.external-paths": f"file://{tmp_path}/lake/new"})
+    with pytest.raises(UsageError, match="apart"):
+        catalog.import_files("d.out", lake)
+    assert catalog.tables("d") == ["out", "t"]
+
+
+def test_imports_into_one_table_at_once(catalog, lake, monkeypatch):
+    catalog.import_files("d.t", lake)
+    write_parquet(lake / "dt=2024-01-01" / "late.parquet", rows(100))
+    begin, other = Ledger.begin, Catalog.open(catalog.warehouse)
+
+    def late(self, *args):
+        monkeypatch.undo()
+        other.import_files("d.t", lake)
+        return begin(self, *args)
+
+    monkeypatch.setattr(Ledger, "begin", late)
+    with pytest.raises(Exception, match="another import"):
+        catalog.import_files("d.t", lake)
+    assert ids(Table.open(catalog.table("d.t").location)) == [*ALL, 100, 101, 102]
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_an_import_that_was_taken_for_dead_loses(catalog, lake, monkeypatch, copy):
+    catalog.import_files("d.t", lake, copy=copy)
+    write_parquet(lake / "dt=2024-01-01" / "late.parquet", rows(100))
+    commit, other = verb.commit, Catalog.open(catalog.warehouse)
+
+    def late(*args):
+        monkeypatch.undo()
+        assert other.import_files("d.t", lake, copy=copy).files == 1  # forgets the first one, which has not committed
+        return commit(*args)
+
+    monkeypatch.setattr(verb, "commit", late)
+    with pytest.raises(PaimonError) if copy else contextlib.nullcontext():  # references are known by their names
+        catalog.import_files("d.t", lake, copy=copy)
+    assert catalog.import_files("d.t", lake, copy=copy).files == 0
+    assert ids(Table.open(catalog.table("d.t").location)) == [*ALL, 100, 101, 102]
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_an_import_that_took_another_for_dead_loses(catalog, lake, monkeypatch, copy):
+    catalog.import_files("d.t", lake, copy=copy)
+    write_parquet(lake / "dt=2024-01-01" / "late.parquet", rows(100))
+    settle, other = Ledger.settle, Catalog.open(catalog.warehouse)
+    commit = verb.commit
+
+    def slow(*args):
+        """The slow one has begun; another one settles before its commit, and commits after it."""
+        monkeypatch.setattr(verb, "commit", commit)
+        found = settle(Ledger(args[0], args[1]))
+        monkeypatch.setattr(Ledger, "settle", lambda self: found)
+        done.append(commit(*args))
+        with pytest.raises(CommitConflictError) if copy else contextlib.nullcontext():
+            other.import_files("d.t", lake, copy=copy)
+        monkeypatch.setattr(Ledger, "settle", settle)
+        return done[0]
+
+    done = []
+    monkeypatch.setattr(verb, "commit", slow)
+    catalog.import_files("d.t", lake, copy=copy)
+    assert done and catalog.import_files("d.t", lake, copy=copy).files == 0
+    assert ids(Table.open(catalog.table("d.t").location)) == [*ALL, 100, 101, 102]
+
+
+def test_progress_is_told(catalog, lake):
+    told = []
+    catalog.import_files("d.t", lake, progress=lambda *each: told.append(each))
+    assert told[-1] == (6, 6, "files")
+
+
+def test_columns_without_null(catalog, tmp_path):
+    required = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata={b"PARQUET:field_id": b"1"}), ("s", pa.string())])
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table({"id": [1], "s": ["a"]}, required), store_schema=False)
+    with pytest.raises(SchemaError, match="NOT NULL in the file, and not in the table"):
+        catalog.import_files("d.t", tmp_path / "l")
+    catalog.create_table("d.t", Schema({"id": "BIGINT NOT NULL", "s": "STRING"}))
+    assert catalog.import_files("d.t", tmp_path / "l").rows == 1
+    assert ids(catalog.table("d.t")) == [1]
+    write_parquet(tmp_path / "l" / "b.parquet", pa.table({"id": [2], "s": ["a"]}))
+    with pytest.raises(SchemaError, match="nothing says so"):
+        catalog.import_files("d.t", tmp_path / "l")
+    assert catalog.import_files("d.t", tmp_path / "l", copy=True).rows == 1
+    plain = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    write_parquet(tmp_path / "p" / "a.parquet", pa.table({"id": [1]}, plain))
+    catalog.import_files("d.p", tmp_path / "p")
+    assert ids(catalog.table("d.p")) == [1]
+
+
+def test_views_of_arrow_in_parquet(catalog, tmp_path):
+    table = pa.table({"s": pa.array(["a", None, "b" * 40], pa.string_view()), "x": pa.array([b"1", b"", None], pa.binary_view())})
+    schema = pa.schema([("s", pa.string_view()), ("x", pa.binary_view()), ("l", pa.list_(pa.string_view()))])
+    lists = pa.array([["a"], [], None], pa.list_(pa.string())).cast(pa.list_(pa.string_view()))
+    write_parquet(tmp_path / "l" / "a.parquet", pa.table([*table.columns, lists], schema=schema))
+    catalog.import_files("d.t", tmp_path / "l")
+    assert catalog.table("d.t").to_arrow().to_pylist() == [
+        {"s": "a", "x": b"1", "l": ["a"]}, {"s": None, "x": b"", "l": []}, {"s": "b" * 40, "x": None, "l": None},
+    ]  # fmt: skip
+    assert catalog.table("d.t").scan(where="s = 'a'").count() == 1

@@ -1,0 +1,215 @@
+"""`catalog.import_delta` and `catalog.import_iceberg`: snapshots with schema, partitions and deletes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import struct
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap
+from unit.imports.source import state
+from unit.public import new_catalog
+
+from paimon_py import Schema, UnsupportedError, UsageError
+
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+ROWS = pa.table({
+    "id": [1, 2, 3, 4], "s": ["a", "b", None, "d"], "day": pa.array([datetime.date(2024, 1, at) for at in (1, 1, 2, 3)]),
+    "at": pa.array([datetime.datetime(2024, 1, 1, 1)] * 4, pa.timestamp("us", "UTC")),
+})  # fmt: skip
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return new_catalog(str(tmp_path / "warehouse"))
+
+
+def rows(table):
+    return sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+EXPECTED = sorted(ROWS.to_pylist(), key=lambda row: row["id"])
+
+
+def z85(data):
+    data += b"\0" * (-len(data) % 4)
+    text = ""
+    for at in range(0, len(data), 4):
+        number, part = int.from_bytes(data[at : at + 4], "big"), ""
+        for _ in range(5):
+            part, number = DIGITS[number % 85] + part, number // 85
+        text += part
+    return text
+
+
+def with_deletion_vector(directory, path_part, *dead):
+    """A commit that gives a file of a Delta table a deletion vector, as Spark and Databricks write it."""
+    log = directory / "_delta_log"
+    adds = [json.loads(line)["add"] for file in sorted(log.glob("*.json")) for line in file.read_text().splitlines() if '"add"' in line]
+    add = next(each for each in adds if path_part in each["path"])
+    data = struct.pack("<IQI", 1_681_511_377, 1, 0) + BitMap(dead).serialize()
+    vector = {"storageType": "i", "pathOrInlineDv": z85(data), "sizeInBytes": len(data), "cardinality": len(dead)}
+    actions = [
+        {"commitInfo": {"timestamp": 1, "operation": "DELETE", "operationParameters": {}}},
+        {"remove": {"path": add["path"], "deletionTimestamp": 2, "dataChange": True}}, {"add": {**add, "deletionVector": vector}},
+    ]  # fmt: skip
+    (log / f"{len(list(log.glob('*.json'))):020d}.json").write_text("\n".join(map(json.dumps, actions)) + "\n")
+
+
+@pytest.fixture
+def delta(tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    place = tmp_path / "delta table"
+    deltalake.write_deltalake(str(place), ROWS, partition_by=["day"], configuration={"delta.enableDeletionVectors": "true"})
+    return place
+
+
+def write_delta(place, table, **how):
+    import deltalake
+
+    deltalake.write_deltalake(str(place), table, mode="append", **how)
+
+
+def test_delta_files_stay_where_they_are(catalog, delta):
+    import deltalake
+
+    before = state(delta)
+    plan = catalog.import_delta("d.t", delta, dry_run=True)
+    assert (plan.files, plan.rows, plan.partitions, plan.by_reference, plan.partition_keys) == (3, 4, 3, True, ("day",))
+    assert catalog.tables("d") == []
+    result = catalog.import_delta("d.t", delta)
+    assert (result.snapshot_id, result.copied_because) == (1, None)
+    table = catalog.table("d.t")
+    assert rows(table) == EXPECTED and table.schema.partition_keys == ("day",)
+    assert table.schema.names == tuple(ROWS.schema.names)
+    assert catalog.import_delta("d.t", deltalake.DeltaTable(str(delta))).files == 0
+    assert not list(Path(table.location).rglob("*.parquet")) and state(delta) == before
+    write_delta(delta, ROWS.slice(0, 1))
+    assert catalog.import_delta("d.t", delta).files == 1
+    assert len(rows(table)) == 5
+    catalog.drop_table("d.t")
+    assert before.items() <= state(delta).items()
+
+
+def test_rows_deleted_in_delta_do_not_appear(catalog, delta):
+    with_deletion_vector(delta, "2024-01-01", 1)
+    with pytest.raises(UnsupportedError, match="deletion vectors"):
+        catalog.import_delta("d.t", delta, copy=False)
+    result = catalog.import_delta("d.t", delta)
+    assert not result.by_reference and "deletion vectors" in result.copied_because
+    assert rows(catalog.table("d.t")) == [row for row in EXPECTED if row["id"] != 2]
+    assert catalog.import_delta("d.t", delta).files == 0
+    whole = catalog.import_delta("d.first", delta, version=0)
+    assert whole.by_reference and rows(catalog.table("d.first")) == EXPECTED
+    with pytest.raises(UsageError, match="another table"):
+        catalog.import_delta("d.first", delta)
+
+
+def test_rewritten_delta_files_are_no_new_ones(catalog, delta):
+    import deltalake
+
+    catalog.import_delta("d.t", delta)
+    deltalake.DeltaTable(str(delta)).delete("id = 1")
+    with pytest.raises(UsageError, match="rewritten files"):
+        catalog.import_delta("d.t", delta)
+    assert catalog.import_delta("d.u", delta).by_reference
+    assert rows(catalog.table("d.u")) == EXPECTED[1:]
+
+
+def test_delta_into_tables_of_keys_and_tables_that_are_there(catalog, delta):
+    result = catalog.import_delta("d.k", delta, primary_key=["id", "day"], table_options={"bucket": "1"})
+    assert "primary key" in result.copied_because and rows(catalog.table("d.k")) == EXPECTED
+    catalog.create_table("d.t", Schema({"id": "BIGINT", "s": "STRING", "day": "DATE", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}))
+    result = catalog.import_delta("d.t", delta, copy=True)
+    assert result.copied_because is None and not result.by_reference and rows(catalog.table("d.t")) == EXPECTED
+    assert catalog.import_delta("d.t", delta, copy=True).files == 0
+
+
+def test_wrong_delta(catalog, tmp_path, delta, monkeypatch):
+    with pytest.raises(UsageError, match="cannot be read"):
+        catalog.import_delta("d.t", tmp_path)
+    with pytest.raises(UsageError):
+        catalog.import_delta("d.t", delta, copy="no")
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(UnsupportedError, match=r"paimon-py\[delta\]"):
+        catalog.import_delta("d.t", delta)
+
+
+@pytest.fixture
+def iceberg(tmp_path):
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    pytest.importorskip("sqlalchemy")
+    names = sql.SqlCatalog("x", uri=f"sqlite:///{tmp_path}/names.db", warehouse=f"file://{tmp_path}/ice")
+    names.create_namespace("n")
+
+    def made(name, *keys):
+        table = names.create_table(f"n.{name}", schema=ROWS.schema)
+        with table.update_spec() as spec:
+            for key in keys:
+                spec.add_identity(key)
+        table.append(ROWS)
+        return table
+
+    yield made
+    names.close()
+
+
+@pytest.mark.parametrize("keys", [(), ("day",), ("s",)])
+def test_iceberg_files_stay_where_they_are(catalog, iceberg, tmp_path, keys):
+    source = iceberg("t", *keys)
+    before = state(tmp_path / "ice")
+    plan = catalog.import_iceberg("d.t", source, dry_run=True)
+    assert (plan.rows, plan.by_reference, plan.partition_keys, plan.copied_because) == (4, True, keys, None)
+    assert catalog.import_iceberg("d.t", source.metadata_location).snapshot_id == 1
+    table = catalog.table("d.t")
+    assert rows(table) == EXPECTED and table.schema.partition_keys == keys
+    assert catalog.import_iceberg("d.t", source).files == 0
+    assert not list(Path(table.location).rglob("*.parquet"))
+    source.append(ROWS.slice(1, 1))
+    assert catalog.import_iceberg("d.t", source).rows == 1
+    assert len(rows(table)) == 5
+    table.delete("id = 2")
+    table.compact(full=True)
+    table.expire_snapshots(retain_min=1, retain_max=1)
+    catalog.drop_table("d.t")
+    assert before.items() <= state(tmp_path / "ice").items()
+
+
+def test_renamed_columns_of_iceberg_are_copied(catalog, iceberg):
+    source = iceberg("t")
+    with source.update_schema() as update:
+        update.rename_column("s", "text")
+    result = catalog.import_iceberg("d.t", source)
+    assert "another id" in result.copied_because or "not in the table" in result.copied_because
+    assert [row["text"] for row in rows(catalog.table("d.t"))] == ["a", "b", None, "d"]
+    with source.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("text")
+    with source.update_schema() as update:
+        from pyiceberg.types import StringType
+
+        update.add_column("text", StringType())
+    catalog.import_iceberg("d.u", source)
+    assert [row["text"] for row in rows(catalog.table("d.u"))] == [None] * 4
+
+
+def test_older_snapshots_of_iceberg(catalog, iceberg):
+    source = iceberg("t", "day")
+    first = source.current_snapshot().snapshot_id
+    source.delete("id = 2")
+    assert catalog.import_iceberg("d.t", source, snapshot_id=first).by_reference
+    assert rows(catalog.table("d.t")) == EXPECTED
+    assert catalog.import_iceberg("d.u", source).rows == 3
+    with pytest.raises(UsageError, match="rewritten"):
+        catalog.import_iceberg("d.t", source)
+    with pytest.raises(UsageError, match="cannot be read"):
+        catalog.import_iceberg("d.v", source.metadata_location + "x")
+
+
+def test_without_pyiceberg_it_is_said_what_to_install(catalog, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
+    with pytest.raises(UnsupportedError, match=r"paimon-py\[iceberg\]"):
+        catalog.import_iceberg("d.t", "x")
