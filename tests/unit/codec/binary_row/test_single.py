@@ -3,7 +3,7 @@
 import decimal
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paimon_py.codec.arrow_types import to_arrow_type
@@ -54,6 +54,7 @@ def by_columns(row, types, wanted):
     return decode([row], types, wanted)
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rows(), st.data())
 def test_one_row_is_a_column_of_one_row(made, data):
     types, row = made
@@ -62,6 +63,7 @@ def test_one_row_is_a_column_of_one_row(made, data):
     assert outcome(decode_one, row, types, wanted) == outcome(by_columns, row, types, wanted)
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rows(), st.data())
 def test_damage_is_told_as_of_columns(made, data):
     types, row = made
