@@ -18,6 +18,7 @@ from paimon_py.cli.care import branch, compact, expire, tag
 from paimon_py.cli.cleaning import doctor, orphans
 from paimon_py.cli.definitions import alter, create, drop
 from paimon_py.cli.history import consumers, rollback
+from paimon_py.cli.iceberg import iceberg
 from paimon_py.cli.listings import files, list_tables, partitions, show, show_schema, snapshots
 from paimon_py.cli.load import load
 from paimon_py.cli.output import on_one_line
@@ -56,6 +57,7 @@ def completion(shell: str) -> None:
 _COMMANDS = (
     list_tables, show, show_schema, snapshots, files, partitions, tree, doctor, head, diff, tail, sql, load,
     import_files, compact, expire, orphans, tag, branch, create, alter, drop, rollback, consumers,
+    iceberg,
 )  # fmt: skip
 _EXAMPLES = {
     "ls": ["ls warehouse", "ls s3://lake/wh shop -o s3.endpoint=https://s3.example"],
@@ -97,6 +99,7 @@ _EXAMPLES = {
     "drop": ["drop warehouse/shop.db/orders"],
     "rollback": ["rollback warehouse/shop.db/orders 3", "rollback warehouse/shop.db/orders before-cleaning --yes"],
     "consumers": ["consumers warehouse/shop.db/orders", "consumers warehouse/shop.db/orders reset loader 7"],
+    "iceberg": ["iceberg warehouse/shop.db/orders", "iceberg warehouse/shop.db/orders publish"],
     "completion": ["completion zsh"],
 }
 """What the help of each command shows."""

@@ -587,3 +587,13 @@ def test_packed_files_that_are_cut_or_not_packed_are_named(run, place, tmp_path)
         assert code == 1 and f"{name} cannot be read" in err and len(err.splitlines()) == 1
     code, _, err = run("load", place, tmp_path / "cut.parquet.gz", "--keep-good", tmp_path / "bad.csv")
     assert code == 1 and "only rows of CSV files" in err and not (tmp_path / "bad.csv").exists()
+
+
+def test_iceberg_metadata_are_shown_and_published(run, place):
+    assert as_json(run, "iceberg", place)["enabled"] is False
+    code, _, err = run("iceberg", place, "publish")
+    assert code == 1 and "writes no Iceberg metadata" in err
+    good(run, "alter", place, "--set", "metadata.iceberg.storage=table-location")
+    assert as_json(run, "iceberg", place, "publish")["version"] == 3
+    shown = as_json(run, "iceberg", place)
+    assert (shown["enabled"], shown["snapshot_id"], shown["lag"]) == (True, 3, 0)

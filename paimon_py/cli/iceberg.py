@@ -1,0 +1,20 @@
+"""The command for those who let Iceberg readers in."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from paimon_py import Table
+from paimon_py.cli.output import show_record, takes_format
+from paimon_py.cli.values import takes_table
+
+
+@click.command()
+@takes_table
+@click.argument("action", type=click.Choice(["show", "publish"]), default="show")
+@takes_format
+def iceberg(table: Table, action: str, form: str) -> None:
+    """Show where the Iceberg metadata of a table stand and what their readers do not see, or publish them anew."""
+    found = table.publish_iceberg() if action == "publish" else table.iceberg()
+    show_record(msgspec.structs.asdict(found), form)
