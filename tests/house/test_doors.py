@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "paimon_py"
 BUCKET_FILES, NEW_FILES, PLACES = "metadata/bucket_files.py", "metadata/new_files.py", "files/places.py"
 
 DOORS = {
-    "partition_directory": {BUCKET_FILES, "write/exported_files.py"},
+    "partition_directory": {BUCKET_FILES, "write/exported_files.py"},  # exports lie outside of tables
     "bucket_path": {BUCKET_FILES, PLACES},
     "relative_bucket_path": {PLACES},
     # to look for files that no metadata name
