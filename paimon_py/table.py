@@ -16,6 +16,7 @@ from paimon_py.commit.changes import Changes
 from paimon_py.commit.result import CommitResult
 from paimon_py.doors import NameList, mapped, path_text
 from paimon_py.env import Env, env_of
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.branches import check_branch_options
@@ -304,7 +305,7 @@ class Table(
         tag: str | None = None,
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
-        columns: NameList | None = None,
+        columns: ColumnList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
         order_by: object = None,
@@ -346,7 +347,7 @@ class Table(
         start: int | str | datetime | CommitResult | RowsResult,
         end: int | str | datetime | None = None,
         *,
-        columns: NameList | None = None,
+        columns: ColumnList | None = None,
         where: Predicate | str | None = None,
         mode: str = "auto",
         limit: int | None = None,

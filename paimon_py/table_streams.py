@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paimon_py.doors import NameList, as_python, listed
+from paimon_py.doors import as_python, listed
 from paimon_py.errors import UsageError
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.consumers import Consumer
 from paimon_py.metadata.history import Chronicle
@@ -30,7 +31,7 @@ class TableStreams(OpenedTable):
         self,
         *,
         from_: int | str | datetime | None = None,
-        columns: NameList | None = None,
+        columns: ColumnList | None = None,
         where: Predicate | str | None = None,
         until: int | str | datetime | None = None,
         options: Mapping[str, str] | None = None,

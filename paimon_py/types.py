@@ -12,6 +12,7 @@ from paimon_py.commit.result import CommittedSnapshots
 from paimon_py.doors import NameList
 from paimon_py.env import Clock, Env, Ids, Pool, SerialPool, SpillFile, SpillPlace
 from paimon_py.expr.calculation import Calculable
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.literal import BinaryValue, DateValue, DecimalValue, Lit, TimestampValue, TimeValue
 from paimon_py.expr.predicate import (
     And,
@@ -70,6 +71,7 @@ __all__ = [
     "Clock",
     "Clustering",
     "Column",
+    "ColumnList",
     "ColumnStatistics",
     "CommitKind",
     "CommittedSnapshots",

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_py.codec.arrow_types import to_arrow_schema
-from paimon_py.doors import NameList, listed, named
+from paimon_py.doors import listed, named
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, near_names
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import IsNull, Predicate, Ref, VariantColumn
 from paimon_py.expr.split import refs_of
 from paimon_py.spec.schema import TableSchema
@@ -172,7 +173,7 @@ def _name_of(item: object) -> object:
     return PartOf.of(item._ref) if isinstance(item, VariantColumn) else item
 
 
-def projection_of(columns: NameList | None, schema: TableSchema, *, takes_parts: bool = False) -> Projection:
+def projection_of(columns: ColumnList | None, schema: TableSchema, *, takes_parts: bool = False) -> Projection:
     """What `columns` names, None for all: `"a"` is the column of that name if there is one, `"pos.x"` else the field
     `x` of the ROW `pos`.
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from paimon_py.doors import NameList, check_flag, names_place
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
@@ -67,7 +68,7 @@ class Scan(Rows):
         tag: str | None = None,
         timestamp: datetime | str | int | None = None,
         watermark: int | None = None,
-        columns: NameList | None = None,
+        columns: ColumnList | None = None,
         where: Predicate | str | None = None,
         limit: int | None = None,
         order_by: object = None,

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import NameList
 from paimon_py.errors import UsageError
 from paimon_py.expr.bind import bind, predicate_of
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.lazy import lazy_property
 from paimon_py.metadata.root import TableRoot
@@ -32,7 +32,7 @@ class Reading:
         self,
         root: TableRoot,
         schema: TableSchema,
-        columns: NameList | None,
+        columns: ColumnList | None,
         where: Predicate | str | None,
         view: View | None = None,
     ) -> None:

@@ -10,8 +10,9 @@ from numbers import Integral
 import msgspec
 import pyarrow as pa
 
-from paimon_py.doors import NameList, names_place, way_of
+from paimon_py.doors import names_place, way_of
 from paimon_py.errors import UsageError
+from paimon_py.expr.column_list import ColumnList
 from paimon_py.expr.predicate import Predicate
 from paimon_py.metadata.root import TableRoot
 from paimon_py.other_names import HasOtherNames
@@ -57,7 +58,7 @@ class Stream(HasOtherNames):
         schema: TableSchema,
         *,
         from_: object = None,
-        columns: NameList | None = None,
+        columns: ColumnList | None = None,
         where: Predicate | str | None = None,
         until: object = None,
         options: Mapping[str, str] | None = None,

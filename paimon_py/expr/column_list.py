@@ -1,0 +1,21 @@
+"""What scans take as their columns.
+
+Source: none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, Union
+
+from paimon_py.expr.predicate import VariantColumn
+
+
+class ColumnList(Protocol):
+    """Columns in their order: a list or a tuple of names, and of parts of VARIANT columns (`col("v").variant(…)`)."""
+
+    def __contains__(self, value: object, /) -> bool:
+        """Whether a column is among these; of a text type checkers know that it asks for texts."""
+
+    def __iter__(self) -> Iterator[Union[str, VariantColumn]]:
+        """The columns."""
