@@ -114,6 +114,7 @@ class Player:
     def close(self) -> None:
         self._process.stdin.close()
         self._process.wait()
+        self._process.stdout.close()
 
 
 @pytest.fixture(scope="module", params=PLAYERS)
