@@ -21,6 +21,8 @@ NO_STATISTICS = GroupStatistics(None, None, None, True)
 _FILE_GROUPS, _GROUP_COLUMNS, _CHUNK_METADATA = 4, 1, 3
 _ENCODINGS, _PATH, _CODEC, _VALUES, _SIZE, _DATA, _DICTIONARY, _STATISTICS = 2, 3, 4, 5, 7, 9, 11, 12
 _NULLS, _MAX, _MIN = 3, 5, 6
+_OLD = {_MAX: 1, _MIN: 2}
+"""Where writers put the bounds of numbers a second time, for readers of before."""
 
 _PATH_OF_ONE = b"\x19\x18"
 """Begins the path of a column that is not nested: the field after the encodings, a list of one binary."""
@@ -74,6 +76,8 @@ def chunk_statistics(chunk: Chunk, physical: str) -> GroupStatistics:
 def raw_bounds(statistics: Struct, physical: str) -> tuple[Raw | None, Raw | None]:
     """Minimum and maximum of Thrift statistics as values of a physical type; (None, None) without both.
 
+    Bounds that are there twice and differ are damaged, and not known.
+
     Raises: ValueError for bounds that are no values of the type.
     """
     if _MIN not in statistics or _MAX not in statistics:
@@ -81,6 +85,8 @@ def raw_bounds(statistics: Struct, physical: str) -> tuple[Raw | None, Raw | Non
     (low_type, low), (high_type, high) = statistics[_MIN], statistics[_MAX]
     if low_type != BINARY or high_type != BINARY:
         raise ValueError("a bound that is no bytes")
+    if any(statistics.get(old, statistics[new]) != statistics[new] for new, old in _OLD.items()):
+        return None, None
     form = _FORMS.get(physical)
     if form is None:
         return low, high

@@ -6,6 +6,7 @@ Source: parquet-format `parquet.thrift`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class ParquetMatcher:
         matches = np.ones(len(cuts) - 1, np.bool_)
         if predicate is not None and pages:
             statistics = {name: each.statistics(cuts) for name, each in pages.items()}
-            matches = self._matches(predicate, statistics, np.diff(cuts).tolist(), None)
+            matches = self._matches(predicate, statistics, np.diff(cuts).tolist(), partial(self._of_group, told, group))
         if rows is None and matches.all():
             return None
         readable = [name for name in names if self._reader.can_read(group, [name])]
@@ -85,6 +86,10 @@ class ParquetMatcher:
         if rows is not None:
             wanted = wanted & (np.diff(np.searchsorted(rows, fine)) > 0)
         return None if not read or wanted.all() else ChosenPages(read, fine, wanted)
+
+    def _of_group(self, names: Sequence[str], group: int) -> dict[str, Bounds]:
+        """What the footer says of a row group, one slot for each column; it confirms what pages say."""
+        return {name: self._bounds(self._fields[name], [self._reader.statistics(name)[group]]) for name in names}
 
     def _told(self, predicate: Predicate) -> list[str]:
         """The columns of a predicate that may have statistics."""

@@ -195,6 +195,34 @@ def test_codecs_with_two_meanings_come_by_row_groups():
     assert len(positions(pieces(data, KEYED, rows=BitMap([7])))) == ROWS
 
 
+@pytest.mark.parametrize("name", ["c0", "c1"])
+def test_a_flipped_bit_in_the_header_of_a_page_hides_no_row(name):
+    """Headers have no checksum. Numbers have their bounds twice there; of texts the footer knows the outermost."""
+    fields = fields_of("BIGINT NOT NULL", "STRING")
+    numbers = pa.array([10 * n for n in range(ROWS)], pa.int64())
+    batch = pa.record_batch({"c0": numbers, "c1": [f"key {n:05}" for n in range(ROWS)]})
+    data, _ = write("parquet", fields, [batch], options={**SMALL, "parquet.enable.dictionary": "false"})
+    opened = open_bytes("parquet", data, fields, settings=BY_PAGE)
+    places = [(page.start, page.size) for page in opened._pages.pages(0, name).data]
+    opened.close()
+    wanted = {"c0": col("c0") == 10 * 4000, "c1": col("c1") == "key 04000"}[name]
+    hidden = bits = 0
+    for start, size in places:
+        reader = thrift.Reader(data[start : start + size])
+        reader.struct()
+        for bit in range(8 * reader.position):
+            changed = bytearray(data)
+            changed[start + bit // 8] ^= 1 << bit % 8
+            bits += 1
+            try:
+                found = pieces(bytes(changed), fields, predicate=wanted)
+            except CorruptionError:
+                continue
+            hidden += 4000 not in positions(found)
+    assert bits > 1000
+    assert hidden == 0 if name == "c0" else hidden <= bits / 25
+
+
 def test_a_column_that_the_file_lacks_is_corruption():
     data, _ = write("parquet", KEYED, [keyed()], options=SMALL)
     fields = [*KEYED, Field(9, "new", parse_type("ARRAY<INT>"))]
