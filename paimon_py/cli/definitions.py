@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import click
 
@@ -23,7 +23,7 @@ from paimon_py import (
 )
 from paimon_py.cli.output import show_record, takes_format
 from paimon_py.cli.talk import ask, takes_yes
-from paimon_py.cli.values import names, setting, table_name, takes_place, takes_table
+from paimon_py.cli.values import names, setting, table_name, takes_name, takes_place, takes_table
 from paimon_py.spec.type_text import parse_type
 from paimon_py.spec.types import Field, RowType
 
@@ -49,14 +49,13 @@ def _column(text: str) -> Field:
 
 
 @click.command()
-@click.argument("table", metavar="TABLE")
+@takes_name
 @click.option("--columns", type=_columns, required=True, metavar="COLUMNS", help="Names and types.")
 @click.option("--primary-key", "-k", "primary_key", type=names, metavar="A,B", help="Columns of the key.")
 @click.option("--partition-by", "-p", type=names, metavar="A,B", help="Columns of the partitions.")
 @click.option("--option", "table_options", multiple=True, type=setting, metavar="NAME=VALUE", help="Of the table.")
 @click.option("--comment", help="What the table is for.")
 @click.option("--exist-ok", is_flag=True, help="Do nothing if there is such a table.")
-@click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
 @click.option(
     "--store-option", "-o", "options", multiple=True, type=setting, metavar="NAME=VALUE",
     help="Option of the store or catalog, such as s3.endpoint=…; may be repeated.",
@@ -111,13 +110,9 @@ def alter(  # noqa: PLR0913
     show_record({"schema_id": table.alter(*changes).id}, form)
 
 
-def _takes_name(command: Callable[..., None]) -> Callable[..., None]:
-    named = click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
-    return click.argument("table", metavar="TABLE")(named(takes_place(command)))
-
-
 @click.command()
-@_takes_name
+@takes_name
+@takes_place
 @takes_yes
 def drop(table: str, warehouse: str | None, options: Mapping[str, str], yes: bool) -> None:
     """Drop a table with all its files, snapshots, tags and branches. Nothing brings it back."""

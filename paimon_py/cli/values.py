@@ -102,6 +102,12 @@ def takes_place(command: Callable[..., None]) -> Callable[..., None]:
     )(called)  # fmt: skip
 
 
+def takes_name(command: Callable[..., None]) -> Callable[..., None]:
+    """A decorator: the argument TABLE and the option `--warehouse`, as texts."""
+    named = click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
+    return click.argument("table", metavar="TABLE")(named(command))
+
+
 def takes_readable(command: Callable[..., None]) -> Callable[..., None]:
     """A decorator: the argument TABLE, opened; system tables, too."""
 
@@ -109,8 +115,7 @@ def takes_readable(command: Callable[..., None]) -> Callable[..., None]:
     def called(table: str, warehouse: str | None, options: Mapping[str, str], **kwargs: object) -> None:
         command(open_table(table, warehouse, options), **kwargs)
 
-    named = click.option("--warehouse", "-w", help="Path or URL of a warehouse; TABLE is then a name such as db.t.")
-    return click.argument("table", metavar="TABLE")(named(takes_place(called)))
+    return takes_name(takes_place(called))
 
 
 def takes_table(command: Callable[..., None]) -> Callable[..., None]:

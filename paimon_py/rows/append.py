@@ -32,7 +32,7 @@ from paimon_py.metadata.bucket_files import TableFiles
 from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.decide import DELETE, KEEP, UPDATE, Operation
-from paimon_py.rows.evaluation import Evaluated, RowCounts
+from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.renewed_vectors import renewed_vectors
@@ -41,8 +41,7 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.data_file import DataFile
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import ROW_ID, TableSchema
-from paimon_py.spec.snapshot import Base, Snapshot
-from paimon_py.storage.store import FileMissingError
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.tally import Tally, TallyPart
 from paimon_py.write.session import Writer
 from paimon_py.write.settings import WriterSettings
@@ -157,18 +156,11 @@ class AppendRows:
     def _writing(self, snapshot: Snapshot | None) -> Iterator[_Writers]:
         """Writers for what changes beside that snapshot; if that fails, everything is deleted."""
         settings = WriterSettings.of(self._schema, compacts=False)
-        try:
-            with contextlib.ExitStack() as stack:
-                again = new = stack.enter_context(Writer(self._root, self._stored, settings))
-                if self._stored is not self._schema:
-                    new = stack.enter_context(Writer(self._root, self._schema, settings))
-                yield _Writers(again, new)
-        except FileMissingError as error:
-            self.discard()
-            raise self._root.missing(Base.of(snapshot), error) from error
-        except BaseException:
-            self.discard()
-            raise
+        with undone_by(self.discard, self._root, snapshot), contextlib.ExitStack() as stack:
+            again = new = stack.enter_context(Writer(self._root, self._stored, settings))
+            if self._stored is not self._schema:
+                new = stack.enter_context(Writer(self._root, self._schema, settings))
+            yield _Writers(again, new)
 
     def _evaluated(self, snapshot: Snapshot | None, writers: _Writers) -> Evaluated:
         """All that was written, with the files that go and index files for the state of that snapshot."""

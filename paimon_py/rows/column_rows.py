@@ -32,7 +32,7 @@ from paimon_py.metadata.deletion_files import read_deletions
 from paimon_py.metadata.new_files import NewFiles
 from paimon_py.metadata.root import TableRoot
 from paimon_py.rows.decide import DELETE, UPDATE, Operation
-from paimon_py.rows.evaluation import Evaluated, RowCounts
+from paimon_py.rows.evaluation import Evaluated, RowCounts, undone_by
 from paimon_py.rows.files_read import Files, files_of, with_new_files
 from paimon_py.rows.handed_over import HandedOver
 from paimon_py.rows.renewed_vectors import renewed_vectors
@@ -42,9 +42,8 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.spec.data_file import DataFile, FileSource
 from paimon_py.spec.manifest import IndexEntry
 from paimon_py.spec.schema import TableSchema
-from paimon_py.spec.snapshot import Base, Snapshot
+from paimon_py.spec.snapshot import Snapshot
 from paimon_py.spec.types import Field
-from paimon_py.storage.store import FileMissingError
 from paimon_py.tally import Tally, TallyPart
 from paimon_py.write.align import Alignment
 from paimon_py.write.session import Writer
@@ -180,15 +179,9 @@ class ColumnRows:
     @contextlib.contextmanager
     def _writing(self, snapshot: Snapshot | None) -> Iterator[Writer]:
         """A writer of new rows beside that snapshot; if that fails, everything is deleted."""
-        try:
-            with Writer(self._root, self._schema, WriterSettings.of(self._schema, compacts=False)) as writer:
-                yield writer
-        except FileMissingError as error:
-            self.discard()
-            raise self._root.missing(Base.of(snapshot), error) from error
-        except BaseException:
-            self.discard()
-            raise
+        settings = WriterSettings.of(self._schema, compacts=False)
+        with undone_by(self.discard, self._root, snapshot), Writer(self._root, self._schema, settings) as writer:
+            yield writer
 
     def _evaluated(self, snapshot: Snapshot | None, writer: Writer) -> Evaluated:
         """All that was written, with index files for the state of that snapshot."""

@@ -7,7 +7,8 @@ faster, an operation may keep what still holds of its work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -33,6 +34,7 @@ from paimon_py.scan.split import Split
 from paimon_py.spec.commit_label import NO_LABEL, CommitLabel
 from paimon_py.spec.schema import TableSchema
 from paimon_py.spec.snapshot import Base, CommitKind, Snapshot
+from paimon_py.storage.store import FileMissingError
 
 _OVERTAKEN = Conflict("others changed files that the operation had read")
 
@@ -62,6 +64,19 @@ class Evaluated(msgspec.Struct, frozen=True):
     counts: RowCounts
     discard: Callable[[], None]
     carry_on: Callable[[Snapshot, Sequence[Split], Files], Evaluated | None]
+
+
+@contextlib.contextmanager
+def undone_by(discard: Callable[[], None], root: TableRoot, snapshot: Snapshot | None) -> Iterator[None]:
+    """Delete what was written if the block fails. Raises: SnapshotExpiredError for files of the snapshot that went."""
+    try:
+        yield
+    except FileMissingError as error:
+        discard()
+        raise root.missing(Base.of(snapshot), error) from error
+    except BaseException:
+        discard()
+        raise
 
 
 class Evaluate(Protocol):

@@ -46,7 +46,7 @@ from paimon_py.scan.split import Section, Split
 from paimon_py.scan.view import without_row_ids
 from paimon_py.scan.windows import read_plan
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import SEQUENCE_NUMBER, VALUE_KIND, TableSchema
+from paimon_py.spec.schema import VALUE_KIND, TableSchema
 from paimon_py.spec.snapshot import Base
 from paimon_py.spec.types import Field
 from paimon_py.storage.store import FileMissingError
@@ -133,10 +133,7 @@ def foresee(root: TableRoot, request: Request, split: Split) -> Foreseen:
 
 
 def _count(root: TableRoot, request: Request, split: Split, most: int | None) -> int:
-    bare = msgspec.structs.replace(request, columns=())
-    if request.predicate is not None and SEQUENCE_NUMBER in columns_of(request.predicate):
-        bare = request  # what the numbers are depends on the columns, where these lie in several files
-    total = 0
+    bare, total = request.counting, 0
     compared = split.compared is not None
     for batch in read_split(root, bare, split) if compared else _SplitReader(root, bare, split).batches():
         total += batch.num_rows

@@ -16,7 +16,7 @@ from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import TableSchema
+from paimon_py.spec.schema import SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
 
 
@@ -70,6 +70,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(field for field in self.schema.fields if field.name in names)
 
     @lazy_property
+    def counting(self) -> Request:
+        """The same without columns: what is needed to count the rows that match."""
+        if self.predicate is not None and SEQUENCE_NUMBER in columns_of(self.predicate):
+            return self  # what the numbers are depends on the columns, where these lie in several files
+        return msgspec.structs.replace(self, columns=())
+
+    @lazy_property
     def mask(self) -> Filter | None:
         """Which rows match; None for all."""
         return None if self.predicate is None else prepare(self.predicate)
@@ -102,9 +109,8 @@ def keys_only(request: Request) -> Request:
 
     Other conditions are asked of what has changed, not of the rows that are compared.
     """
-    schema, predicate = request.schema, request.predicate
-    by_key = None if predicate is None else split_conjuncts(predicate, schema.primary_keys)[0]
-    return Request(schema=schema, columns=schema.names, predicate=by_key)
+    schema = request.schema
+    return Request(schema=schema, columns=schema.names, predicate=request.by_key)
 
 
 def keep(batch: pa.RecordBatch, mask: Filter | None) -> pa.RecordBatch:

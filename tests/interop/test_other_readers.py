@@ -5,22 +5,18 @@ from __future__ import annotations
 import pathlib
 import re
 import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
 from engine_tables import SHAPES, create, open_table
+from environments import SDK, python_with
 from values import ours
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 READER = pathlib.Path(__file__).with_name("foreign_reader.py")
 
 LIBRARIES = {
-    "pypaimon-1.3.2": ("pypaimon", ["pypaimon==1.3.2"]),
-    "pypaimon-1.4.2": ("pypaimon", ["pypaimon==1.4.2", "backports.zstd"]),
-    "pypaimon-2.0.0": ("pypaimon", ["pypaimon==2.0.0"]),
-    "pypaimon-2.1.0": ("pypaimon", ["pypaimon==2.1.0"]),
-    "rust-0.4.0": ("rust", ["pypaimon-rust==0.4.0", "pyarrow"]),
+    **SDK,
     "daft-0.7.26": ("daft", ["daft==0.7.26", "pypaimon==2.1.0"]),
     "duckdb-vane-0.2.0": ("vane", ["vane-ai==0.2.0", "vane-extension-paimon", "pyarrow"]),
     "clickhouse-26.9": ("clickhouse", ["chdb==4.4.0", "pyarrow"]),
@@ -69,12 +65,7 @@ def warehouse(tmp_path_factory) -> pathlib.Path:
 def environment(request, tmp_path_factory) -> tuple[str, pathlib.Path]:
     """The library's name in `foreign_reader.py` and the Python of an environment that has it."""
     library, packages = LIBRARIES[request.param]
-    home = tmp_path_factory.mktemp("python")
-    subprocess.run([sys.executable, "-m", "venv", home], check=True)
-    python = home / "bin" / "python"
-    if subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=False).returncode:
-        pytest.skip(f"{', '.join(packages)} cannot be installed here")
-    return library, python
+    return library, python_with(tmp_path_factory.mktemp("python"), packages)
 
 
 def outcome(path: pathlib.Path, table, columns: list) -> str:

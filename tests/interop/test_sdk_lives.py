@@ -8,24 +8,17 @@ import decimal
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from environments import SDK, python_with
 
 from paimon_py import Catalog, Schema, Table
 from paimon_py.codec.arrow_types import to_arrow_schema
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 
-PLAYERS = {
-    "pypaimon-1.3.2": ("pypaimon", ["pypaimon==1.3.2"]),
-    "pypaimon-1.4.2": ("pypaimon", ["pypaimon==1.4.2", "backports.zstd"]),
-    "pypaimon-2.0.0": ("pypaimon", ["pypaimon==2.0.0"]),
-    "pypaimon-2.1.0": ("pypaimon", ["pypaimon==2.1.0"]),
-    "rust-0.4.0": ("rust", ["pypaimon-rust==0.4.0", "pyarrow"]),
-}
 LIVES = 80
 OLDEST = "pypaimon-1.3.2"
 """Loses files that a compaction only moved to another level, Java's included; places some keys in other buckets than Java does;
@@ -117,15 +110,11 @@ class Player:
         self._process.stdout.close()
 
 
-@pytest.fixture(scope="module", params=PLAYERS)
+@pytest.fixture(scope="module", params=SDK)
 def player(request, tmp_path_factory):
     """A player with its warehouse and its release."""
-    library, packages = PLAYERS[request.param]
-    home, warehouse = tmp_path_factory.mktemp("python"), tmp_path_factory.mktemp("warehouse")
-    subprocess.run([sys.executable, "-m", "venv", home], check=True)
-    python = home / "bin" / "python"
-    if subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=False).returncode:
-        pytest.skip(f"{', '.join(packages)} cannot be installed here")
+    library, packages = SDK[request.param]
+    python, warehouse = python_with(tmp_path_factory.mktemp("python"), packages), tmp_path_factory.mktemp("warehouse")
     Catalog.open(str(warehouse)).create_database("db")
     made = Player(python, library, warehouse)
     yield made, warehouse, request.param

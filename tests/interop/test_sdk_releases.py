@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from environments import SDK, python_with
 from values import canonical_rows, ours
 
 from paimon_py import Table
@@ -19,13 +19,8 @@ RELEASES = ("1.4.2", "2.0.0", "2.1.0")
 @pytest.fixture(scope="module", params=RELEASES)
 def sdk(request, tmp_path_factory):
     """The Python of an environment with a release of the SDK."""
-    home = tmp_path_factory.mktemp(f"sdk-{request.param}")
-    subprocess.run([sys.executable, "-m", "venv", home], check=True)
-    python = home / "bin" / "python"
-    done = subprocess.run([python, "-m", "pip", "install", "-q", f"pypaimon=={request.param}"], check=False)
-    if done.returncode:
-        pytest.skip(f"pypaimon {request.param} cannot be installed here")
-    return python
+    _, packages = SDK[f"pypaimon-{request.param}"]
+    return python_with(tmp_path_factory.mktemp("sdk"), packages)
 
 
 def make(python, warehouse):
