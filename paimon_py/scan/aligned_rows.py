@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from paimon_py.codec.deletion_vectors import DeletionVector
-from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.files.alive import alive, selected
 from paimon_py.files.column_files import RANGE_BATCH_ROWS, ColumnFiles, Pieces
 from paimon_py.files.file_index import MAX_ROWS, has_index
@@ -25,7 +24,6 @@ from paimon_py.scan.request import Request
 from paimon_py.scan.row_ids import rows_with_ids
 from paimon_py.scan.split import Section
 from paimon_py.spec.data_file import DataFile
-from paimon_py.spec.schema import ROW_ID
 from paimon_py.spec.types import Field
 
 Dead = Mapping[str, DeletionVector]
@@ -40,9 +38,7 @@ class AlignedRows:
         self._predicate = request.predicate
         self._meter = meter
         self._asks_indexes = request.asks_indexes
-        self._ids = None
-        if request.predicate is not None and ROW_ID in columns_of(request.predicate):
-            self._ids = split_conjuncts(request.predicate, [ROW_ID])[0]
+        self._ids = request.row_id_mask
 
     def opened(self, section: Section, fields: Sequence[Field]) -> list[DataFile]:
         """The files that columns are read from."""

@@ -16,7 +16,7 @@ from paimon_py.expr.split import columns_of, split_conjuncts
 from paimon_py.lazy import lazy_property
 from paimon_py.scan.reach import reach
 from paimon_py.spec.options import Options
-from paimon_py.spec.schema import SEQUENCE_NUMBER, TableSchema
+from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER, TableSchema
 from paimon_py.spec.types import Field
 
 
@@ -92,6 +92,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def key_mask(self) -> Filter | None:
         """The rows of which the keys match; None for all."""
         return None if self.by_key is None else prepare(self.by_key)
+
+    @lazy_property
+    def row_id_mask(self) -> Filter | None:
+        """The rows of which the row ids match; None for all."""
+        if self.predicate is None or ROW_ID not in columns_of(self.predicate):
+            return None
+        by_id = split_conjuncts(self.predicate, [ROW_ID])[0]
+        return None if by_id is None else prepare(by_id)
 
     @lazy_property
     def beyond(self) -> Callable[[pa.RecordBatch], bool] | None:

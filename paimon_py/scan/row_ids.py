@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from paimon_py.codec.bitmaps import bitmap_of
 from paimon_py.codec.columns import Ints, from_numpy, numpy_values
 from paimon_py.errors import UsageError
-from paimon_py.expr.arrow import prepare
+from paimon_py.expr.arrow import Filter
 from paimon_py.expr.predicate import Predicate, col
 from paimon_py.expr.split import columns_of
 from paimon_py.spec.schema import ROW_ID, SEQUENCE_NUMBER
@@ -71,13 +71,12 @@ def _has_row_id(ids: Ints) -> Predicate:
     return col(ROW_ID).between(int(ids.min()), int(ids.max())) if is_run else col(ROW_ID).isin(ids.tolist())
 
 
-def rows_with_ids(condition: Predicate, first: int, count: int) -> BitMap:
-    """The positions of rows whose ids meet a condition; the ids run from `first` on.
+def rows_with_ids(mask: Filter, first: int, count: int) -> BitMap:
+    """The positions of rows whose ids match; the ids run from `first` on. `mask` asks for `_ROW_ID` alone.
 
-    Shapes: `condition` — bound, and of `_ROW_ID` alone.
     Cost: 10 ns a row.
     """
-    mask, found = prepare(condition), BitMap()
+    found = BitMap()
     for start in range(0, count, _PIECE):
         ids = np.arange(first + start, first + min(start + _PIECE, count), dtype=np.int64)
         flags = numpy_values(mask(pa.RecordBatch.from_arrays([from_numpy(ids, pa.int64())], names=[ROW_ID])))
